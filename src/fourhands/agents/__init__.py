@@ -1,0 +1,1 @@
+"""Agent sessions and the ways in which an agent is connected."""

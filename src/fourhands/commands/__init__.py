@@ -1,0 +1,1 @@
+"""The commands, one file per noun; inert when imported, wired by `app.py`."""

@@ -1,0 +1,112 @@
+"""The one family of errors: a stable code, what went wrong, and what to do next.
+
+The reader is often a model that will try again, so a message names the bad value, and the hint names the
+accepted ones. Each surface translates `FourhandsError` once; nobody matches on message text.
+"""
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+
+class FourhandsError(Exception):
+    """Root of every error this program raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+    def __init__(self, message: str, *, hint: str = "", **data: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.data = data
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class BadArgument(FourhandsError, ValueError):
+    """An argument has the wrong type, form or value."""
+
+    code = "bad-argument"
+
+
+class NotFound(FourhandsError, LookupError):
+    """Something named does not exist; the hint lists what does."""
+
+    code = "not-found"
+
+    @classmethod
+    def of(cls, kind: str, name: str, known: Iterable[str]) -> "NotFound":
+        """Say that there is no `kind` called `name`, what there is, and the nearest match."""
+        names = sorted(known)
+        near = difflib.get_close_matches(name, names, n=1)
+        there = ", ".join(names[:20]) or "none"
+        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        guess = f"did you mean {near[0]!r}? " if near else ""
+        return cls(f"no {kind} {name!r}", hint=f"{guess}{kind}s here: {there}{more}", kind=kind, name=name)
+
+
+class Ambiguous(FourhandsError, LookupError):
+    """A title or content names several things; an id is needed."""
+
+    code = "ambiguous"
+
+
+class Conflict(FourhandsError):
+    """Somebody else changed or holds what this call wanted to change."""
+
+    code = "conflict"
+
+
+class Denied(FourhandsError, PermissionError):
+    """Policy, or a person, refused."""
+
+    code = "denied"
+
+
+class NoAnswer(FourhandsError, TimeoutError):
+    """A person was asked and did not answer; that is neither yes nor no."""
+
+    code = "no-answer"
+
+
+class LimitReached(FourhandsError):
+    """A configured limit is in the way; the hint says which and how to change it."""
+
+    code = "limit"
+
+
+class TimedOut(FourhandsError, TimeoutError):
+    """A deadline passed; what was there by then is in the data."""
+
+    code = "timeout"
+
+
+class Unavailable(FourhandsError):
+    """Something this call needs is not there: a tool, a provider, a host."""
+
+    code = "unavailable"
+
+
+class BadCwd(BadArgument):
+    """The working directory is missing, not a directory, or outside the allowed root."""
+
+    code = "bad-cwd"
+
+
+class BadEnv(BadArgument):
+    """An environment variable's name or value cannot be used."""
+
+    code = "bad-env"
+
+
+class CommandNotFound(NotFound):
+    """No program of that name can be found."""
+
+    code = "command-not-found"
+
+
+class ExecDenied(Denied):
+    """The program exists and may not be executed."""
+
+    code = "permission-denied"

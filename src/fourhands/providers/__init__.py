@@ -1,0 +1,1 @@
+"""Where commands run: this machine, a sandbox, a container."""

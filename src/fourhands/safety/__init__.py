@@ -1,0 +1,1 @@
+"""Judging commands, cleaning text, confining paths, choosing environments, hiding secrets."""

@@ -1,0 +1,1 @@
+"""The doors: HTTP, WebSocket, proxy, MCP, ACP, command line."""

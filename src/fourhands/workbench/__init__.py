@@ -1,0 +1,1 @@
+"""The state that a person and an agent share: terminals, editors, panes, files, journal."""
