@@ -1,0 +1,197 @@
+"""One terminal's output as a sparse file: the file offset is the position, the file size is the head.
+
+The host appends, any number of readers `pread`. The kept window is derived, never stored: everything from
+`floor(size, capacity)` on. Older pages are given back to the disk with a punched hole, and where the file system
+cannot do that, the window moves to a new sparse file with the same offsets. What must stay true:
+
+- a position never changes its meaning, also after eviction;
+- a reader gets the bytes that were written or is told of a gap: zeros of a hole never pass for output, so each
+  read looks at the floor again after its `pread`;
+- holes only ever grow from the start of the file, so the first byte read decides for the whole read.
+"""
+
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+GRAIN = 64 * 1024
+"""Holes begin and end on multiples of this."""
+
+CAPACITY = 8 * 1024 * 1024
+"""Bytes kept of each terminal unless a setting says otherwise."""
+
+PUNCH_EVERY = 1024 * 1024
+"""How much is written between two punches: a punch costs 0.2 ms."""
+
+LEAST = 2 * GRAIN
+"""What a log is never cut below, however full the disk is."""
+
+
+def floor(size: int, capacity: int) -> int:
+    """The first position that is kept of a log with this many bytes."""
+    return max(0, size - capacity) // GRAIN * GRAIN
+
+
+def _load_fallocate() -> Callable[[int, int, int, int], int] | None:
+    """The C library's fallocate: the standard library only has posix_fallocate, which cannot punch."""
+    if not sys.platform.startswith("linux"):
+        return None
+    function = ctypes.CDLL(None, use_errno=True).fallocate
+    function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
+    function.restype = ctypes.c_int
+    return function
+
+
+_fallocate = _load_fallocate()
+_PUNCH_HOLE_KEEP_SIZE = 0x03
+
+
+def punch(fd: int, start: int, length: int) -> bool:
+    """Give the pages of a range back to the disk; False where the file system cannot."""
+    if _fallocate is None:
+        return False
+    return _fallocate(fd, _PUNCH_HOLE_KEEP_SIZE, start, length) == 0
+
+
+class LogWriter:
+    """The host's end of a log: appends, and keeps the window within its capacity."""
+
+    def __init__(self, path: str, capacity: int = CAPACITY, *, can_punch: bool = True) -> None:
+        self.path = path
+        self.capacity = max(capacity, LEAST)
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.head = os.fstat(self.fd).st_size
+        self.base = 0  # everything below is a hole
+        self._can_punch = can_punch
+        self._next_punch = self.head + PUNCH_EVERY
+
+    def append(self, data: memoryview) -> int:
+        """Write at the head and return how many bytes the disk took: fewer when it is full."""
+        done = 0
+        while done < len(data):
+            try:
+                wrote = os.pwrite(self.fd, data[done:], self.head)
+            except OSError as error:
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+                break
+            self.head += wrote
+            done += wrote
+        if self.head >= self._next_punch:
+            self.trim(self.capacity)
+        return done
+
+    @property
+    def kept(self) -> int:
+        """How many bytes of the file are not holes."""
+        return self.head - self.base
+
+    def trim(self, capacity: int) -> int:
+        """Give up what lies more than `capacity` behind the head; returns the number of bytes freed."""
+        self._next_punch = self.head + PUNCH_EVERY
+        target = floor(self.head, max(capacity, LEAST))
+        freed = target - self.base
+        if freed <= 0:
+            return 0
+        if not (self._can_punch and punch(self.fd, self.base, freed)):
+            self._move(target)
+        self.base = target
+        return freed
+
+    def _move(self, target: int) -> None:
+        """Copy the window to a new sparse file at the same offsets and put it in the old one's place."""
+        fresh = os.open(self.path + ".new", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        position = target
+        while position < self.head:
+            piece = os.pread(self.fd, 16 * GRAIN, position)
+            position += os.pwrite(fresh, piece, position)
+        os.rename(self.path + ".new", self.path)
+        os.close(self.fd)
+        self.fd = fresh
+
+    def close(self) -> None:
+        """Close the file; it stays on disk."""
+        os.close(self.fd)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a log from `start` on; `start` is later than what was asked for when that is gone."""
+
+    start: int
+    data: bytes
+
+    @property
+    def end(self) -> int:
+        """The position behind the last byte."""
+        return self.start + len(self.data)
+
+
+class LogReader:
+    """A reader's end of a log: any position, at any time, also while the host writes and evicts."""
+
+    def __init__(self, path: str, capacity: int = CAPACITY) -> None:
+        self.path = path
+        self.capacity = max(capacity, LEAST)
+        self.fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+
+    @property
+    def head(self) -> int:
+        """The position behind the newest byte."""
+        status = os.fstat(self.fd)
+        if status.st_nlink == 0:  # the window moved to a new file, or the log was deleted
+            self._reopen()
+            status = os.fstat(self.fd)
+        return status.st_size
+
+    @property
+    def floor(self) -> int:
+        """The oldest position that can be read."""
+        head = self.head
+        derived = floor(head, self.capacity)
+        return max(derived, self._data_from(derived, head))
+
+    def read(self, position: int, limit: int = GRAIN) -> Chunk:
+        """Up to `limit` bytes from `position` on, or from the floor if that has passed it.
+
+        An empty chunk means the head is reached. A chunk that starts later than `position` tells of a gap.
+        """
+        while True:
+            data = os.pread(self.fd, limit, position) if limit > 0 else b""
+            head = self.head
+            if position >= head:
+                return Chunk(position, b"")
+            lowest = floor(head, self.capacity)
+            # Evicted pages read as zeros. Close to the head nothing is ever evicted, so the common
+            # case needs no further look at the file.
+            if position < head - LEAST:
+                lowest = max(lowest, self._data_from(position, head))
+            if position >= lowest:
+                if data or limit <= 0:
+                    return Chunk(position, data)
+                continue  # it grew between the two looks
+            position = lowest
+
+    def _data_from(self, position: int, head: int) -> int:
+        """The first position at or behind `position` that is not in a hole."""
+        try:
+            return os.lseek(self.fd, position, os.SEEK_DATA)
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # nothing but hole behind it
+                return head
+            return position  # a file system that does not tell has no holes
+
+    def _reopen(self) -> None:
+        try:
+            fresh = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return  # deleted: what this descriptor holds is still true
+        os.close(self.fd)
+        self.fd = fresh
+
+    def close(self) -> None:
+        """Close the descriptor."""
+        os.close(self.fd)

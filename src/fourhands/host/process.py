@@ -1,0 +1,481 @@
+"""The host: a small process that owns the PTYs and their children, and outlives the server.
+
+One thread, one poll loop, the standard library only; it never looks at what passes through. For each terminal it
+reads in bursts and appends each burst to the log with one write. Then it sets a byte on every client's board and,
+if that client watches the terminal and has no wake-up outstanding, wakes it. The order matters: log, dirty byte,
+pending byte, wake-up; the reader undoes them in the opposite order and only then reads, or a wake-up would be lost.
+
+While one terminal floods, the quiet ones that become ready are served in between its reads: a neighbour's
+keystroke must not wait for 64 KiB of somebody's build log.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import fcntl
+import heapq
+import itertools
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+from fourhands.host import pty, shelf, tree
+from fourhands.host.client import IN, new_poll
+from fourhands.host.log import GRAIN, LEAST
+from fourhands.host.places import PlaceError, Places
+from fourhands.host.requests import Requests
+from fourhands.host.terminal import Ending, Terminal, note
+from fourhands.host.wire import BOARD_SLOTS
+
+HOT = 2048
+"""A terminal whose last burst had this many bytes is flooding; the others are quiet."""
+
+READS_BETWEEN = 3
+"""After so many reads of a hot terminal the quiet ones get their turn."""
+
+GRACE_S = 1.0
+"""From the polite signals to SIGKILL."""
+
+DRAIN_S = 0.05
+"""How long output is awaited after the exit of a main process whose children still hold the terminal."""
+
+BUDGET = 512 * 1024 * 1024
+"""Bytes of all logs together, before each of them gets less than its capacity."""
+
+
+class Host:
+    """The poll loop and everything it owns."""
+
+    def __init__(self, places: Places, *, linger_s: float = 10.0, budget: int = BUDGET) -> None:
+        self.places = places
+        self.linger_s = linger_s
+        self.budget = budget
+        self.terminals: dict[str, Terminal] = {}
+        self._by_fd: dict[int, Terminal] = {}
+        self.by_pid: dict[int, Terminal] = {}
+        self._free: list[int] = []
+        self._slots = itertools.count()
+        self.poll = new_poll()
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._buffer = memoryview(bytearray(GRAIN))
+        self._small = memoryview(bytearray(4 * HOT))
+        self._stopping = False
+        self._alone_since = time.monotonic()
+        self.descriptor_limit = pty.raise_descriptor_limit()
+        self.requests: Requests
+        self._signals, self._signal_in = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
+
+    # -- life ----------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take the workspace's lock and listen; raises BlockingIOError when another host has it."""
+        self.places.prepare()
+        lock = os.open(self.places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.places.socket)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        old = os.umask(0o177)
+        try:
+            listener.bind(self.places.socket)
+        finally:
+            os.umask(old)
+        listener.listen(64)
+        listener.setblocking(False)
+        self.poll.register(listener.fileno(), IN)
+        self.requests = Requests(self, listener)
+        _become_subreaper()
+        os.set_blocking(self._signal_in, False)
+        signal.set_wakeup_fd(self._signal_in, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.signal(signal.SIGTERM, lambda *_: self.stop())
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        self.poll.register(self._signals, IN)
+        self._recover()
+        shelf.prune(self.places)
+
+    def _recover(self) -> None:
+        """Terminals of a host before this one: exited, or lost with it. Their logs can still be read."""
+        for record in shelf.read(self.places):
+            if record.get("closed"):
+                continue
+            if not record.get("exit"):
+                record["exit"] = {
+                    "code": None,
+                    "signal": None,
+                    "lost": True,
+                    "position": _size(self.places.log(record["id"])),
+                }
+                shelf.write(self.places, record)
+            self.terminals[record["id"]] = Terminal(record, self.slot())
+
+    def serve(self) -> None:
+        """Run until stopped, or until nobody has used the host for a while."""
+        while True:
+            timeout = self._due()
+            if self._stopping and not any(t.running or t.ending for t in self.terminals.values()):
+                return
+            if not self.requests.clients and not any(t.running for t in self.terminals.values()):
+                left = self._alone_since + self.linger_s - time.monotonic()
+                if left <= 0:
+                    return
+                timeout = left if timeout is None else min(left, timeout)
+            else:
+                self._alone_since = time.monotonic()
+            hot = []
+            for fd, mask in self.poll.poll(timeout):
+                terminal = self._by_fd.get(fd)
+                if terminal is None:
+                    self._attend(fd, mask)
+                elif terminal.hot:
+                    hot.append(terminal)
+                else:
+                    self._read_quiet(terminal)
+            for terminal in hot:
+                if terminal.polled:
+                    self._read_burst(terminal)
+
+    def close(self) -> None:
+        """Leave nothing behind but the logs."""
+        self.requests.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.places.socket)
+
+    def seen(self) -> None:
+        """Somebody was here just now: the time to linger begins anew."""
+        self._alone_since = time.monotonic()
+
+    def _due(self) -> float | None:
+        """Run what is due and return the time until the next timer."""
+        now = time.monotonic()
+        while self._timers and self._timers[0][0] <= now:
+            heapq.heappop(self._timers)[2]()
+        return max(0.0, self._timers[0][0] - now) if self._timers else None
+
+    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._order), action))
+
+    def _attend(self, fd: int, mask: int) -> None:
+        if fd == self._signals:
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._signals, 4096)
+            self._reap()
+        else:
+            self.requests.attend(fd, mask)
+
+    # -- output --------------------------------------------------------------------------------------------------
+
+    def _read_quiet(self, terminal: Terminal) -> None:
+        """The keystroke's way: one read; a second one only when the first was large."""
+        buffer = self._small
+        try:
+            got = os.readv(terminal.master, [buffer])
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._hung_up(terminal, error)
+            return
+        if got == 0:
+            self._hung_up(terminal, None)
+            return
+        self._store(terminal, buffer[:got])
+        terminal.hot = got >= HOT
+
+    def _read_burst(self, terminal: Terminal) -> None:
+        """A flood's way: read until there is no more or the buffer is full, then write once."""
+        buffer, filled, reads = self._buffer, 0, 0
+        ended: tuple[OSError | None] | None = None
+        while filled < GRAIN:
+            try:
+                got = os.readv(terminal.master, [buffer[filled:]])
+            except BlockingIOError:
+                break
+            except OSError as error:
+                ended = (error,)
+                break
+            if got == 0:
+                ended = (None,)
+                break
+            filled += got
+            reads += 1
+            if reads % READS_BETWEEN == 0:
+                for fd, _ in self.poll.poll(0, 16):
+                    other = self._by_fd.get(fd)
+                    if other is not None and not other.hot:
+                        self._read_quiet(other)
+        if filled:
+            self._store(terminal, buffer[:filled])
+        terminal.hot = filled >= HOT
+        if ended is not None:
+            self._hung_up(terminal, ended[0])
+
+    def _store(self, terminal: Terminal, data: memoryview) -> None:
+        """Append to the log and tell who wants to know."""
+        log = terminal.log
+        assert log is not None
+        took = log.append(data)
+        if took < len(data):
+            took += self._make_room(terminal, data[took:])
+            if took < len(data):
+                self._pause(terminal, bytes(data[took:]))
+        elif log.kept > log.capacity // 2:
+            self._keep_budget()
+        self._wake(terminal)
+
+    def _wake(self, terminal: Terminal) -> None:
+        for client in self.requests.clients.values():
+            client.wake(terminal.slot)
+
+    def _keep_budget(self) -> None:
+        logs = [t.log for t in self.terminals.values() if t.log is not None]
+        if sum(log.kept for log in logs) > self.budget:
+            share = max(LEAST, self.budget // len(logs))
+            for log in logs:
+                if log.kept > share + GRAIN:
+                    log.trim(share)
+
+    def _make_room(self, terminal: Terminal, data: memoryview) -> int:
+        """The disk is full: give up old output, this terminal's first, then the largest logs'."""
+        assert terminal.log is not None
+        took = 0
+        logs = [terminal.log, *(t.log for t in self.terminals.values() if t.log is not None and t is not terminal)]
+        logs[1:] = sorted(logs[1:], key=lambda log: -log.kept)
+        for log in logs:
+            while took < len(data) and log.trim(log.kept // 2):
+                took += terminal.log.append(data[took:])
+        return took
+
+    def _pause(self, terminal: Terminal, rest: bytes) -> None:
+        """Nothing helped: stop reading this terminal, so that its program waits, until there is room."""
+        if not terminal.pending:
+            self.requests.tell({"event": "paused", "terminal": terminal.id, "reason": "the disk is full"})
+            self._unpoll(terminal)
+        terminal.pending = rest
+        self._later(0.2, lambda: self._resume(terminal))
+
+    def _resume(self, terminal: Terminal) -> None:
+        if terminal.log is None or not terminal.pending:
+            return
+        data = memoryview(terminal.pending)
+        took = terminal.log.append(data)
+        if took < len(data):
+            took += self._make_room(terminal, data[took:])
+        if took:
+            self._wake(terminal)
+        if took < len(data):
+            self._pause(terminal, bytes(data[took:]))
+            return
+        terminal.pending = b""
+        self.requests.tell({"event": "resumed", "terminal": terminal.id})
+        if not terminal.eof:
+            self.repoll(terminal)
+
+    def repoll(self, terminal: Terminal) -> None:
+        """Begin or go on to read a terminal."""
+        if not terminal.polled and terminal.master >= 0:
+            self.poll.register(terminal.master, IN)
+            self._by_fd[terminal.master] = terminal
+            terminal.polled = True
+
+    def _unpoll(self, terminal: Terminal) -> None:
+        if terminal.polled:
+            self.poll.unregister(terminal.master)
+            del self._by_fd[terminal.master]
+            terminal.polled = False
+
+    def _hung_up(self, terminal: Terminal, error: OSError | None) -> None:
+        """Nobody has the terminal open: the end, unless the main process lives and opens it again."""
+        if error is not None and not pty.is_hangup(error):
+            note(f"{terminal.id}: reading failed: {error}")
+        self._unpoll(terminal)
+        if terminal.reaped is None:
+            self._later(0.1, lambda: self._look_again(terminal))
+            return
+        terminal.eof = True
+        self._finish(terminal)
+
+    def _look_again(self, terminal: Terminal) -> None:
+        if terminal.exit is None and terminal.master >= 0 and not terminal.pending:
+            self.repoll(terminal)
+
+    # -- exit ----------------------------------------------------------------------------------------------------
+
+    def _reap(self) -> None:
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            terminal = self.by_pid.pop(pid, None)
+            if terminal is None:
+                continue  # an orphan that came to us
+            terminal.reaped = status
+            if not terminal.polled and not terminal.pending:
+                self.repoll(terminal)
+            if terminal.polled:
+                self._read_burst(terminal)
+            if terminal.exit is None:
+                self._later(DRAIN_S, lambda t=terminal: self._finish(t))  # type: ignore[misc]
+
+    def _finish(self, terminal: Terminal) -> None:
+        """Report the exit, once, when its output is in the log or its children keep the terminal open."""
+        if terminal.exit is not None or terminal.reaped is None or terminal.log is None:
+            return
+        code = os.waitstatus_to_exitcode(terminal.reaped)
+        terminal.exit = {
+            "code": code if code >= 0 else None,
+            "signal": signal.Signals(-code).name if code < 0 else None,
+            "position": terminal.log.head,
+            "time": time.time(),
+        }
+        terminal.record["exit"] = terminal.exit
+        self.record(terminal)
+        self.requests.tell({"event": "exited", "terminal": terminal.id, "exit": terminal.exit})
+        if terminal.ending is not None:
+            self._end_step(terminal)
+
+    def record(self, terminal: Terminal) -> None:
+        """Store what is known of a terminal."""
+        try:
+            shelf.write(self.places, terminal.record)
+        except OSError as error:
+            note(f"{terminal.id}: its record could not be written: {error}")
+
+    def end(self, terminal: Terminal, done: Callable[[list[int]], None]) -> None:
+        """End all processes of a terminal and call `done` with those that could not be ended."""
+        if terminal.ending is None:
+            terminal.ending = Ending(time.monotonic())
+            terminal.ending.waiters.append(done)
+            # An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT.
+            self._signal_all(terminal, [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM])
+            self._end_step(terminal)
+        else:
+            terminal.ending.waiters.append(done)
+
+    def members(self, terminal: Terminal) -> list[tree.Process]:
+        """The processes of a terminal."""
+        return tree.members(
+            tree.scan(), main=terminal.pid, tty=terminal.tty, terminal=terminal.id, ancestor=os.getpid()
+        )
+
+    def _signal_all(self, terminal: Terminal, numbers: list[int]) -> None:
+        if terminal.pid <= 0:
+            return
+        if not tree.HAVE_PROC:
+            for number in numbers:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(terminal.pid, number)
+            return
+        for process in self.members(terminal):
+            for number in numbers:
+                tree.send_signal(process, number)
+
+    def _end_step(self, terminal: Terminal) -> None:
+        """One look at a terminal that is being ended; looks again until nobody is left or all was tried."""
+        ending = terminal.ending
+        if ending is None:
+            return
+        waited = time.monotonic() - ending.started
+        left = [p.pid for p in self.members(terminal)] if terminal.pid > 0 else []
+        if (left or terminal.running) and waited < GRACE_S + 4:
+            if waited >= GRACE_S:
+                self._signal_all(terminal, [signal.SIGKILL])  # each time anew: somebody may have forked meanwhile
+            # The exit of the main process brings us here at once, so looking around need not be frequent.
+            self._later(0.01 if waited < 0.1 else 0.05, lambda: self._end_step(terminal))
+            return
+        terminal.ending = None
+        for done in ending.waiters:
+            done(left)
+
+    def forget(self, terminal: Terminal) -> None:
+        """Drop a terminal that has ended: its log stays on disk for a while, its slot is free again."""
+        if self.terminals.pop(terminal.id, None) is None:
+            return
+        self._unpoll(terminal)
+        self.by_pid.pop(terminal.pid, None)
+        if terminal.master >= 0:
+            os.close(terminal.master)
+            terminal.master = -1
+        if terminal.log is not None:
+            terminal.log.close()
+            terminal.log = None
+        for client in self.requests.clients.values():
+            client.clear(terminal.slot)
+        self._free.append(terminal.slot)
+        terminal.record["closed"] = time.time()
+        self.record(terminal)
+        self.requests.tell({"event": "closed", "terminal": terminal.id})
+        shelf.prune(self.places)
+
+    def stop(self) -> None:
+        """End all terminals, then leave."""
+        self._stopping = True
+        for terminal in list(self.terminals.values()):
+            if terminal.running:
+                self.end(terminal, lambda _: None)
+
+    def slot(self) -> int:
+        """A free place on the boards."""
+        slot = self._free.pop() if self._free else next(self._slots)
+        if slot >= BOARD_SLOTS:
+            raise ValueError(f"at most {BOARD_SLOTS} terminals")
+        return slot
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _become_subreaper() -> None:
+    """Orphans of our children come to us instead of to init, so that none is lost from sight."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a host; one line on the descriptor given by `--ready` says that it listens or why it cannot."""
+    parser = argparse.ArgumentParser(prog="fourhands-host", description=__doc__)
+    parser.add_argument("--workspace", required=True)
+    parser.add_argument("--runtime", required=True)
+    parser.add_argument("--state", required=True)
+    parser.add_argument("--linger", type=float, default=10.0)
+    parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--ready", type=int, help="a descriptor that gets one word when the host listens")
+    parser.add_argument("--detach", action="store_true", help="leave the starting process")
+    options = parser.parse_args(arguments)
+    if options.detach and os.fork():
+        os._exit(0)  # whoever started us waits for this one only
+    host = Host(
+        Places(options.workspace, options.runtime, options.state), linger_s=options.linger, budget=options.budget
+    )
+    answer, code = "ready", 0
+    try:
+        host.open()
+    except BlockingIOError:
+        answer = "ready"  # another host was faster: use that one
+        code = 3
+    except (OSError, PlaceError) as error:
+        answer, code = str(error), 1
+    if options.ready is not None:
+        os.write(options.ready, answer.encode())
+        os.close(options.ready)
+    if code == 0:
+        try:
+            host.serve()
+        finally:
+            host.close()
+    return 0 if code == 3 else code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

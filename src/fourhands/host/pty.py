@@ -1,0 +1,132 @@
+"""Opening a pseudo-terminal and starting a program on it.
+
+`posix_spawn` instead of `fork`: it takes 0.4 ms however large this process is. It has no working directory of its
+own, so this process, which has one thread, changes to the directory, spawns and changes back.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import resource
+import signal
+import struct
+import termios
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+_DEFAULT_SIGNALS = [
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGCHLD,
+]
+
+
+class SpawnError(OSError):
+    """The program could not be started; `stage` says whether the directory or the program was at fault."""
+
+    def __init__(self, stage: str, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror, error.filename)
+        self.stage = stage
+
+
+@dataclass(slots=True)
+class Spawned:
+    """A running program and the master side of its terminal."""
+
+    pid: int
+    master: int
+    tty_path: str
+    tty: int
+
+
+def set_size(fd: int, cols: int, rows: int) -> None:
+    """Tell the terminal its size; the kernel signals the foreground group when it changed."""
+    fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
+
+
+def get_size(fd: int) -> tuple[int, int]:
+    """Columns and rows."""
+    rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8))
+    return cols, rows
+
+
+def modes(fd: int) -> tuple[bool, bool]:
+    """Whether the terminal echoes, and whether it reads whole lines (canonical mode)."""
+    flags = termios.tcgetattr(fd)[3]
+    return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
+
+
+def raise_descriptor_limit() -> tuple[int, int]:
+    """Allow this process as many descriptors as it may have; returns what children should be given back."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return soft, hard
+
+
+def spawn(
+    program: str,
+    argv: Sequence[str],
+    env: Mapping[str, str],
+    cwd: str,
+    *,
+    cols: int,
+    rows: int,
+    descriptor_limit: tuple[int, int] | None = None,
+) -> Spawned:
+    """Start a program in a session of its own with a new terminal as its controlling one."""
+    master, slave = os.openpty()
+    try:
+        tty_path = os.ttyname(slave)
+        attributes = termios.tcgetattr(slave)
+        attributes[0] |= getattr(termios, "IUTF8", 0)  # erase whole characters in canonical mode
+        termios.tcsetattr(slave, termios.TCSANOW, attributes)
+        set_size(slave, cols, rows)
+        tty = os.fstat(slave).st_rdev
+        here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            try:
+                os.chdir(cwd)
+            except OSError as error:
+                raise SpawnError("cwd", error) from error
+            try:
+                pid = os.posix_spawn(
+                    program,
+                    list(argv),
+                    env,
+                    # The first terminal that a new session opens becomes its controlling one.
+                    file_actions=[
+                        (os.POSIX_SPAWN_OPEN, 0, tty_path, os.O_RDWR, 0),
+                        (os.POSIX_SPAWN_DUP2, 0, 1),
+                        (os.POSIX_SPAWN_DUP2, 0, 2),
+                    ],
+                    setsid=True,
+                    setsigmask=[],
+                    setsigdef=_DEFAULT_SIGNALS,
+                )
+            except OSError as error:
+                raise SpawnError("program", error) from error
+            finally:
+                os.fchdir(here)
+        finally:
+            os.close(here)
+        if descriptor_limit is not None and hasattr(resource, "prlimit"):
+            with contextlib.suppress(OSError, ValueError):
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, descriptor_limit)
+        os.set_blocking(master, False)
+        return Spawned(pid, master, tty_path, tty)
+    except BaseException:
+        os.close(master)
+        raise
+    finally:
+        os.close(slave)
+
+
+def is_hangup(error: OSError) -> bool:
+    """Whether a read failed because nobody has the other side of the terminal open any more."""
+    return error.errno == errno.EIO

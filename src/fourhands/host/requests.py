@@ -1,0 +1,263 @@
+"""What clients may ask of the host, and how they are answered.
+
+Each request is a method `_do_NAME`; whatever is wrong with one concerns its sender only. Events go to all.
+"""
+
+import contextlib
+import errno
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fourhands.host import pty, shelf, tree
+from fourhands.host.client import IN, OUT, Client, same_user
+from fourhands.host.log import CAPACITY, LogWriter
+from fourhands.host.terminal import Terminal, note
+from fourhands.host.wire import PROTOCOL, Message, WireError
+
+if TYPE_CHECKING:
+    from fourhands.host.process import Host
+
+
+class UnknownTerminal(Exception):
+    """A request names a terminal that is not here."""
+
+
+class Requests:
+    """The clients of a host and their requests."""
+
+    def __init__(self, host: "Host", listener: socket.socket) -> None:
+        self.host = host
+        self.listener = listener
+        self.clients: dict[int, Client] = {}
+
+    def attend(self, fd: int, mask: int) -> None:
+        """A descriptor of ours is ready."""
+        if fd == self.listener.fileno():
+            self._accept()
+        elif fd in self.clients:
+            self._hear(fd, mask)
+
+    def close(self) -> None:
+        """Send everybody away."""
+        for client in self.clients.values():
+            client.close()
+        self.listener.close()
+
+    def _accept(self) -> None:
+        """Let a new client in, if it is the same user."""
+        try:
+            sock, _ = self.listener.accept()
+        except OSError:
+            return
+        if not same_user(sock):
+            sock.close()
+            return
+        client = Client(sock)
+        self.clients[sock.fileno()] = client
+        self.host.poll.register(sock.fileno(), IN)
+
+    def _drop(self, fd: int) -> None:
+        client = self.clients.pop(fd)
+        self.host.poll.unregister(fd)
+        client.close()
+        self.host.seen()
+
+    def _hear(self, fd: int, mask: int) -> None:
+        """Take what a client sent, send what waits for it."""
+        client = self.clients[fd]
+        try:
+            if mask & OUT and not client.connection.flush():
+                self.host.poll.modify(fd, IN)
+            messages = client.connection.receive() if mask & ~OUT else []
+        except (WireError, OSError) as error:
+            note(f"a client is dropped: {error}")
+            messages = None
+        if messages is None:
+            self._drop(fd)
+            return
+        for message, fds in messages:
+            for extra in fds:
+                os.close(extra)
+            if fd in self.clients:
+                self._serve(fd, client, message)
+
+    def _send(self, fd: int, client: Client, message: Message, fds: list[int] | None = None) -> None:
+        if self.clients.get(fd) is not client:
+            return  # it has gone in the meantime
+        try:
+            more = client.connection.send(message, fds)
+            self.host.poll.modify(fd, IN | OUT if more else IN)
+        except (WireError, OSError) as error:
+            note(f"a client is dropped: {error}")
+            self._drop(fd)
+
+    def tell(self, event: Message) -> None:
+        """Send an event to everybody."""
+        for fd, client in list(self.clients.items()):
+            if client.greeted:
+                self._send(fd, client, event)
+
+    def _serve(self, fd: int, client: Client, message: Message) -> None:
+        """Answer one request; whatever is wrong with it concerns its sender only."""
+        number = message.get("id")
+        action = getattr(self, f"_do_{message.get('do')}", None)
+
+        def reply(body: Message, fds: list[int] | None = None) -> None:
+            self._send(fd, client, {"id": number, **body}, fds)
+
+        if action is None or not (client.greeted or message.get("do") == "hello"):
+            reply({"error": {"kind": "request", "message": f"no such request: {message.get('do')!r}"}})
+            return
+        try:
+            action(client, message, reply)
+        except pty.SpawnError as error:
+            reply(
+                {
+                    "error": {
+                        "kind": error.stage,
+                        "errno": errno.errorcode.get(error.errno or 0, ""),
+                        "message": str(error.strerror),
+                    }
+                }
+            )
+        except UnknownTerminal as error:
+            reply({"error": {"kind": "terminal", "message": str(error)}})
+        except (KeyError, TypeError, ValueError, OSError) as error:
+            reply({"error": {"kind": "request", "message": f"{type(error).__name__}: {error}"}})
+
+    def _named(self, message: Message) -> Terminal:
+        terminal: Terminal | None = self.host.terminals.get(str(message.get("terminal")))
+        if terminal is None:
+            raise UnknownTerminal(f"no terminal {message.get('terminal')!r}")
+        return terminal
+
+    def _describe(self, terminal: Terminal) -> Message:
+        """A terminal as clients see it."""
+        return {
+            **terminal.record,
+            "slot": terminal.slot,
+            "pid": terminal.pid,
+            "tty": terminal.tty_path,
+            "exit": terminal.exit,
+            "paused": bool(terminal.pending),
+        }
+
+    def _do_hello(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        if message.get("protocol") != PROTOCOL:
+            reply(
+                {
+                    "error": {
+                        "kind": "protocol",
+                        "message": f"this host speaks protocol {PROTOCOL}, you speak {message.get('protocol')!r}",
+                    }
+                }
+            )
+            return
+        client.greeted = True
+        listed = [self._describe(t) for t in self.host.terminals.values()]
+        reply({"protocol": PROTOCOL, "pid": os.getpid(), "terminals": listed}, [client.board_fd, client.wake_there])
+
+    def _do_create(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        name = str(message["terminal"])
+        if name in self.host.terminals or not name.startswith("term_") or "/" in name:
+            raise ValueError(f"cannot create a terminal {name!r}")
+        record: shelf.Record = {
+            "id": name,
+            "argv": [str(a) for a in message["argv"]],
+            "cwd": str(message["cwd"]),
+            "capacity": int(message.get("capacity", CAPACITY)),
+            "created": time.time(),
+            "meta": dict(message.get("meta") or {}),
+        }
+        spawned = pty.spawn(
+            str(message["program"]),
+            record["argv"],
+            {str(k): str(v) for k, v in message["env"].items()},
+            record["cwd"],
+            cols=int(message["cols"]),
+            rows=int(message["rows"]),
+            descriptor_limit=self.host.descriptor_limit,
+        )
+        terminal = Terminal(record, self.host.slot())
+        terminal.pid, terminal.master = spawned.pid, spawned.master
+        terminal.tty, terminal.tty_path = spawned.tty, spawned.tty_path
+        terminal.eof = False
+        terminal.log = LogWriter(self.host.places.log(name), record["capacity"])
+        self.host.terminals[name] = terminal
+        self.host.by_pid[terminal.pid] = terminal
+        self.host.repoll(terminal)
+        reply({"terminal": self._describe(terminal)}, [terminal.master])
+        self.host.record(terminal)
+
+    def _do_attach(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        terminal = self._named(message)
+        reply({"terminal": self._describe(terminal)}, [terminal.master] if terminal.master >= 0 else None)
+
+    def _do_list(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        reply({"terminals": [self._describe(t) for t in self.host.terminals.values()]})
+
+    def _do_meta(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        terminal = self._named(message)
+        terminal.record["meta"].update(message["meta"])
+        self.host.record(terminal)
+        reply({})
+        self.tell({"event": "changed", "terminal": terminal.id, "meta": terminal.record["meta"]})
+
+    def _do_signal(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        terminal, number = self._named(message), signal.Signals[str(message["signal"])]
+        group = os.tcgetpgrp(terminal.master) if terminal.running and message.get("foreground") else terminal.pid
+        if terminal.running and group > 0:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(group, number)
+        reply({})
+
+    def _do_end(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        terminal = self._named(message)
+
+        def done(left: list[int]) -> None:
+            if message.get("forget"):
+                self.host.forget(terminal)
+            reply({"left": left, "exit": terminal.exit})
+
+        self.host.end(terminal, done)
+
+    def _do_probe(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        """What the foreground program of a terminal is doing, as far as the kernel tells."""
+        terminal = self._named(message)
+        if not terminal.running:
+            reply({"running": False})
+            return
+        echo, canonical = pty.modes(terminal.master)
+        group = os.tcgetpgrp(terminal.master)
+        processes = self._group(group)
+        waits = {tree.waits_for_terminal(p, terminal.tty_path) for p in processes}
+        reply(
+            {
+                "running": True,
+                "group": group,
+                "shell": group == terminal.pid,
+                "names": [p.name for p in processes],
+                "echo": echo,
+                "canonical": canonical,
+                "waits": sorted(waits - {""}),
+                "asleep": all(p.state == "S" for p in processes) and bool(processes),
+            }
+        )
+
+    def _group(self, group: int) -> list[tree.Process]:
+        return [p for p in tree.scan().values() if p.group == group]
+
+    def _do_members(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        """Who belongs to a terminal, and on which ports they listen."""
+        terminal = self._named(message)
+        found = self.host.members(terminal) if terminal.pid > 0 else []
+        listed = [{"pid": p.pid, "name": p.name, "state": p.state} for p in found]
+        reply({"members": listed, "ports": {str(port): pid for port, pid in tree.listening(found).items()}})
+
+    def _do_stop(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        reply({"pid": os.getpid()})
+        self.host.stop()

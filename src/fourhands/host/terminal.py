@@ -1,0 +1,69 @@
+"""A terminal as the host sees it: a PTY, its main process, its log, and how far its end has come."""
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fourhands.host.log import LogWriter
+from fourhands.host.shelf import Record
+
+
+class Terminal:
+    """A PTY, its main process and its log."""
+
+    __slots__ = (
+        "ending",
+        "eof",
+        "exit",
+        "hot",
+        "id",
+        "log",
+        "master",
+        "pending",
+        "pid",
+        "polled",
+        "reaped",
+        "record",
+        "slot",
+        "tty",
+        "tty_path",
+    )
+
+    def __init__(self, record: Record, slot: int) -> None:
+        self.record = record
+        self.id: str = record["id"]
+        self.slot = slot
+        self.pid = 0
+        self.master = -1
+        self.tty = 0
+        self.tty_path = ""
+        self.log: LogWriter | None = None
+        self.hot = False
+        self.polled = False
+        self.eof = True
+        self.pending = b""
+        self.reaped: int | None = None
+        self.exit: dict[str, Any] | None = record.get("exit")
+        self.ending: Ending | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether its main process lives, as far as has been reported."""
+        return self.pid > 0 and self.exit is None
+
+
+class Ending:
+    """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
+
+    __slots__ = ("killed", "started", "waiters")
+
+    def __init__(self, now: float) -> None:
+        self.started = now
+        self.killed = False
+        self.waiters: list[Callable[[list[int]], None]] = []
+
+
+def note(text: str) -> None:
+    """A line for the host's own log."""
+    print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=sys.stderr, flush=True)
