@@ -1,0 +1,117 @@
+"""What is asked of the program and what came of it: an actor makes a call, the gate gives a result.
+
+A person and an agent differ only in `Call.actor`. All of these are frozen; they cross every boundary as they are.
+"""
+
+from typing import Literal
+
+from msgspec import Struct, field
+
+from fourhands.core.errors import FourhandsError
+from fourhands.core.ids import ulid
+
+ActorKind = Literal["person", "agent", "system"]
+Origin = Literal["python", "http", "socket", "cli", "block", "mcp", "acp", "model"]
+Severity = Literal["info", "warning", "error"]
+
+# Failures that somebody decided or that solve themselves: worth a warning, not an alarm.
+_WARNINGS = frozenset({"denied", "no-answer", "limit", "stopped", "cancelled", "conflict"})
+
+
+class Actor(Struct, frozen=True, rename="camel"):
+    """Who acts: a person, an agent's session, or the program itself."""
+
+    kind: ActorKind
+    id: str  # an agent's is its session's id
+    name: str
+
+    @classmethod
+    def person(cls, id: str = "person", name: str = "you") -> "Actor":
+        """Return the person at the workbench."""
+        return cls("person", id, name)
+
+    @classmethod
+    def agent(cls, session_id: str, name: str = "agent") -> "Actor":
+        """Return the agent of a session; `name` is what people and remembered consent know it by."""
+        return cls("agent", session_id, name)
+
+    @classmethod
+    def system(cls) -> "Actor":
+        """Return the program itself, for what it does on its own: cleaning up, restoring."""
+        return cls("system", "system", "fourhands")
+
+
+class Call(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One command, asked for by one actor through one door."""
+
+    command: str
+    args: dict[str, object] = field(default_factory=dict)
+    actor: Actor
+    origin: Origin = "python"
+    answer_id: str | None = None  # the model's response that a block belongs to
+    id: str = field(default_factory=ulid)
+
+    @property
+    def session(self) -> str | None:
+        """The agent session this call belongs to, or None for a person's."""
+        return self.actor.id if self.actor.kind == "agent" else None
+
+
+class Result(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a call came to: data, or an error with a code and what to do next."""
+
+    success: bool
+    data: dict[str, object] = field(default_factory=dict)
+    error: str = ""
+    code: str = ""
+    hint: str = ""
+    duration_ms: float = 0.0  # of the handler alone: waiting for a turn or a person is not the command's slowness
+    call_id: str = ""
+    number: int = 0  # position among the calls of the same actor, refusals included, in the order they were made
+    isolation: str | None = None  # the level really in force, where the command started a program
+
+    @classmethod
+    def failure(cls, error: FourhandsError) -> "Result":
+        """Return the result that says what `error` says."""
+        return cls(success=False, error=error.message, code=error.code, hint=error.hint, data=dict(error.data))
+
+    @property
+    def severity(self) -> Severity:
+        """How loudly a person should be told."""
+        if self.success:
+            return "info"
+        return "warning" if self.code in _WARNINGS else "error"
+
+    def to_wire(self) -> dict[str, object]:
+        """Return the form every surface sends: the data beside `success`, or the error with code and hint."""
+        if self.success:
+            wire = {"success": True, **self.data}
+            wire["success"] = True  # a handler's own field of that name must not claim otherwise
+        else:
+            wire = {"success": False, "error": self.error, "code": self.code, "hint": self.hint}
+            if self.data:
+                wire["data"] = self.data
+        if self.isolation is not None:
+            wire["isolation"] = self.isolation
+        return wire
+
+
+class Verdict(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How a call came to be allowed or refused, for the journal."""
+
+    level: str = ""  # "safe", "unknown", "dangerous", or empty where nothing was judged
+    reason: str = ""
+    choice: str = ""  # what a person chose, or "rule" or "unasked"; empty where nobody was asked
+    by: str = ""  # who chose, or which rule
+    original: dict[str, object] | None = None  # the arguments before a person edited them
+
+
+class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One line of the journal: a call, its verdict, its result, its times (seconds since the epoch)."""
+
+    call: Call
+    verdict: Verdict = field(default_factory=Verdict)
+    number: int = 0  # as in the result
+    result: Result | None = None  # None while it runs, and for ever if the program died meanwhile
+    asked: float
+    finished: float | None = None

@@ -1,0 +1,32 @@
+"""What a handler tells the gate besides its result: how to undo it, what was there before, where it ran."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+Inverse = Callable[[], Awaitable[None]]
+Keep = Callable[[str, bytes | None], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Undo:
+    """One inverse; running it puts back what the call changed, or raises `Conflict` if someone changed it since."""
+
+    description: str
+    inverse: Inverse
+
+
+class Effects:
+    """Call-scoped; a handler gets one by a parameter annotated `Effects`."""
+
+    def __init__(self, keep: Keep) -> None:
+        self._keep = keep
+        self.undos: list[Undo] = []
+        self.isolation: str | None = None
+
+    def undo(self, description: str, inverse: Inverse) -> None:
+        """Add an inverse; they are run last first. Added before a failure they still count."""
+        self.undos.append(Undo(description, inverse))
+
+    async def before(self, path: str, content: bytes | None) -> None:
+        """Store what a file held (None: it did not exist); returns once it would survive a crash, so write after it."""
+        await self._keep(path, content)

@@ -1,0 +1,164 @@
+"""Everyone but the caller learns of a change by an event; this is the bus they travel on.
+
+The bus belongs to the event loop. Publishing never waits: a subscriber that is slow loses its backlog and finds one
+`events.missed` marker in its place, after which it must take a snapshot. What is published later follows the marker, so
+a subscriber that ignores revisions up to its snapshot's has lost nothing.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Generic, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from fourhands.core.call import Actor
+
+MISSED = "events.missed"
+LIMIT_BYTES = 1 << 20
+
+Dispose = Callable[[], None]
+_T = TypeVar("_T")
+log = logging.getLogger(__name__)
+_encoder = msgspec.json.Encoder(enc_hook=repr)
+
+
+class Event(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Something that happened: `kind` is `noun.past`, `revision` the workbench's after it."""
+
+    kind: str
+    data: dict[str, object] = field(default_factory=dict)
+    revision: int | None = None
+    actor: Actor | None = None
+    time: float = field(default_factory=time.time)  # seconds since the epoch
+
+
+class Signal(Generic[_T]):
+    """Synchronous listeners inside the program; one that fails is logged and harms nobody else."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Callable[[_T], None]] = {}
+
+    def subscribe(self, listener: Callable[[_T], None]) -> Dispose:
+        """Call `listener` with every value from now on, until the returned function is called."""
+        token = object()
+        self._listeners[token] = listener
+
+        def dispose() -> None:
+            self._listeners.pop(token, None)
+
+        return dispose
+
+    def fire(self, value: _T) -> None:
+        """Tell all listeners, in the order they came."""
+        for listener in list(self._listeners.values()):
+            try:
+                listener(value)
+            except Exception:
+                log.exception("a listener failed on %r", value)
+
+
+class Subscription:
+    """One subscriber's bounded backlog: an async iterator for a single reader, ended by `close`."""
+
+    def __init__(self, kinds: Iterable[str] | None, limit_bytes: int, closed: Callable[["Subscription"], None]) -> None:
+        self._kinds = None if kinds is None else frozenset(kinds)
+        self._limit = limit_bytes
+        self._closed: Callable[[Subscription], None] | None = closed
+        self._items: deque[tuple[Event, int]] = deque()
+        self._bytes = 0
+        self._missed = 0
+        self._wake: asyncio.Future[None] | None = None
+
+    def wants(self, event: Event) -> bool:
+        """Say whether this subscriber asked for such events."""
+        return self._kinds is None or event.kind in self._kinds
+
+    def push(self, event: Event, size: int) -> None:
+        """Append, or give up the whole backlog for a marker when it would pass the limit."""
+        if self._bytes + size > self._limit:
+            self._missed += len(self._items)
+            self._items.clear()
+            self._bytes = 0
+        if size > self._limit:
+            self._missed += 1
+        else:
+            self._items.append((event, size))
+            self._bytes += size
+        self._rouse()
+
+    def close(self) -> None:
+        """End the iteration; harmless when repeated."""
+        if self._closed is not None:
+            self._closed(self)
+            self._closed = None
+            self._items.clear()
+            self._missed = 0
+            self._rouse()
+
+    def _rouse(self) -> None:
+        if self._wake is not None and not self._wake.done():
+            self._wake.set_result(None)
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        while True:
+            if self._missed:
+                missed, self._missed = self._missed, 0
+                return Event(kind=MISSED, data={"count": missed})
+            if self._items:
+                event, size = self._items.popleft()
+                self._bytes -= size
+                return event
+            if self._closed is None:
+                raise StopAsyncIteration
+            self._wake = asyncio.get_running_loop().create_future()
+            await self._wake
+
+    def __enter__(self) -> "Subscription":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Events:
+    """The bus: `subscribe` for readers with a backlog, `published` for synchronous listeners."""
+
+    def __init__(self) -> None:
+        self.published: Signal[Event] = Signal()
+        self._subscriptions: set[Subscription] = set()
+
+    def subscribe(self, kinds: Iterable[str] | None = None, limit_bytes: int = LIMIT_BYTES) -> Subscription:
+        """Start a backlog of events of these kinds (all if None), at most `limit_bytes` of them as JSON."""
+        subscription = Subscription(kinds, limit_bytes, self._subscriptions.discard)
+        self._subscriptions.add(subscription)
+        return subscription
+
+    def publish(self, event: Event) -> None:
+        """Hand `event` to everyone, at once and without waiting."""
+        self.published.fire(event)
+        if self._subscriptions:
+            size = _size(event)
+            for subscription in list(self._subscriptions):
+                if subscription.wants(event):
+                    subscription.push(event, size)
+
+    def emit(
+        self, kind: str, data: dict[str, object], *, revision: int | None = None, actor: Actor | None = None
+    ) -> None:
+        """Publish an event made of these parts."""
+        self.publish(Event(kind=kind, data=data, revision=revision, actor=actor))
+
+
+def _size(event: Event) -> int:
+    """Return the event's length as JSON, or as Python text where some part of it has no JSON form."""
+    try:
+        return len(_encoder.encode(event))
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return len(repr(event))

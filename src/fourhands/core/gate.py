@@ -1,0 +1,326 @@
+"""The one function that every call passes, and the only place that decides permission.
+
+In this order: structure, namespace, schema, who may, limits (the place in the line is taken here, so that a question
+never changes the order); then, when its turn comes, consent, safety verdict, handler, journal (refusals too), feedback.
+Consent, verdict and limits concern agents; a person's calls are not asked about and never wait behind an agent's.
+
+A command that makes further calls on an agent's behalf gives them the origin "python": a block that waits for a block
+of its own session would wait for ever.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, get_args
+
+import msgspec
+from msgspec import field
+from msgspec.structs import replace
+
+from fourhands.core import schema
+from fourhands.core.call import ActorKind, Call, Entry, Origin, Result
+from fourhands.core.consent import Consent, ConsentStore, Remembered, Rules
+from fourhands.core.effects import Effects, Undo
+from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.event import Events
+from fourhands.core.judge import Confirmation, Judge
+from fourhands.core.lane import Lane, Limits, Sleep
+from fourhands.core.passage import Passage
+from fourhands.core.question import Questions
+from fourhands.core.registry import NAMESPACE, Registry
+
+Results = Callable[[Call, Result], None]
+UndoSink = Callable[[Call, Sequence[Undo]], None]
+
+log = logging.getLogger(__name__)
+_ID_LENGTH = 200
+_NESTING = 64
+_BREADTH = 1_000_000
+
+
+class GateSettings(Limits, frozen=True, kw_only=True, rename="camel"):
+    """What the gate can be told: the limits, the time to answer about an unknown command, whether consent is asked."""
+
+    unknown_s: float = field(default=10.0, name="unknownSeconds")
+    consent: bool = True
+
+
+class Journal(Protocol):
+    """Where calls are kept; `workbench/journal.py` is the real one."""
+
+    def note(self, entry: Entry) -> None:
+        """Store soon, without waiting."""
+
+    async def record(self, entry: Entry) -> None:
+        """Store; returning means stored."""
+
+    async def keep(self, call_id: str, path: str, content: bytes | None) -> None:
+        """Store what a file held before the call changes it; returning means stored."""
+
+
+class Gate:
+    """The gate of one workbench; `consent` and `rules` may be looked at and changed by the person's commands."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        bench: object,
+        questions: Questions,
+        journal: Journal,
+        judge: Judge,
+        settings: GateSettings,
+        events: Events,
+        *,
+        results: Results | None = None,
+        undo_sink: UndoSink | None = None,
+        store: ConsentStore | None = None,
+        now: Callable[[], float] = time.time,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self.settings = settings
+        self.rules = Rules()
+        self.consent = Consent(questions, store or Remembered())
+        self._confirmation = Confirmation(judge, questions, self.rules)
+        self._registry = registry
+        self._bench = bench
+        self._journal = journal
+        self._events = events
+        self._results = results
+        self._undo_sink = undo_sink
+        self._now = now
+        self._sleep = sleep
+        self._lanes: dict[str, Lane] = {}
+        self._numbers: dict[str, int] = {}
+
+    async def run(self, call: Call) -> Result:
+        """Pass one call and return its result; nothing is raised but the cancellation of the caller itself."""
+        passage = self._receive(call)
+        task = asyncio.current_task()
+        cancels = task.cancelling() if task else 0
+        try:
+            try:
+                result = await self._pass(passage)
+            except asyncio.CancelledError as error:
+                if task is not None and task.cancelling() > cancels:
+                    self._abandon(passage)
+                    raise
+                result = self._failure(passage, error)  # something inside was cancelled, not the caller
+            except Exception as error:  # noqa: BLE001 - logged with the call in _failure
+                result = self._failure(passage, error)
+            return await self._conclude(passage, result)
+        finally:
+            if passage.lane is not None and passage.ticket is not None:
+                passage.lane.leave(passage.ticket)
+                self._sweep(passage.lane)
+
+    def pause(self, session: str) -> None:
+        """Let nothing of this session start until `resume`; what runs goes on, nothing is lost."""
+        self._lane(session).pause()
+        self._events.emit("agent.paused", {"session": session})
+
+    def resume(self, session: str) -> None:
+        """Go on where `pause` held."""
+        self._lane(session).resume()
+        self._events.emit("agent.resumed", {"session": session})
+
+    def paused(self, session: str) -> bool:
+        """Say whether the session is paused."""
+        return session in self._lanes and self._lanes[session].paused
+
+    def pending(self, session: str) -> int:
+        """Count the session's calls that wait or run."""
+        return len(self._lanes[session]) if session in self._lanes else 0
+
+    def stop(self, session: str, reason: str = "stopped by the person") -> int:
+        """Drop what waits and cancel what runs, each with a result that says so; consent stays. Return how many."""
+        count = self._lanes[session].stop(reason) if session in self._lanes else 0
+        self._events.emit("agent.stopped", {"session": session, "count": count})
+        return count
+
+    def end(self, session: str) -> None:
+        """Stop a session for good and forget its consent, rules and numbers once its last call has left."""
+        self.consent.end(session)
+        self.rules.end(session)
+        lane = self._lane(session)
+        lane.closed = True
+        lane.stop("the session has ended")
+        self._sweep(lane)
+
+    def restore(self, session: str, number: int) -> None:
+        """Go on counting a session's calls behind `number`, after a restart."""
+        self._numbers[session] = max(number, self._numbers.get(session, 0))
+
+    def _receive(self, call: Call) -> Passage:
+        async def keep(path: str, content: bytes | None) -> None:
+            await self._journal.keep(call.id, path, content)
+
+        line = call.session or ""  # people share one count
+        number = self._numbers[line] = self._numbers.get(line, 0) + 1
+        return Passage(call=call, asked=self._now(), number=number, effects=Effects(keep))
+
+    async def _pass(self, passage: Passage) -> Result:
+        self._check(passage)
+        call = passage.call
+        if call.actor.kind != "agent":
+            return await self._handle(passage)
+        passage.lane = lane = self._lane(call.actor.id)
+        passage.ticket = ticket = lane.enter(call, self.settings)
+        async with ticket.scope():
+            await lane.turn(ticket, self.settings.gap_s)
+            if self.settings.consent:
+                await self.consent.require(call)
+            await self._confirmation.require(passage, self.settings.unknown_s)
+            return await self._handle(passage)
+
+    def _check(self, passage: Passage) -> None:
+        """Structure, namespace, schema, who may: all that can be said without waiting."""
+        call = passage.call
+        problem = _structure(call)
+        if problem:
+            # The journal and the feedback get a call of the right form, whatever was sent.
+            passage.call = replace(call, command=ascii(call.command)[:_ID_LENGTH], args={})
+            raise BadArgument(problem, hint='a call is {"cmd": "openspace.noun.verb", "args": {…}}')
+        if not call.command.startswith(NAMESPACE):
+            raise Denied(
+                f"no command outside {NAMESPACE!r}: {call.command!r}", hint="ids look like openspace.file.read"
+            )
+        command = passage.command = self._registry.get(call.command)
+        if command.args_type is not None:
+            passage.args = schema.decode(call.args, command.args_type)
+        elif call.args:
+            raise schema.unknown("argument", next(iter(call.args)), ())
+        if call.actor.kind not in command.actors and call.actor.kind != "system":
+            who = " or ".join(command.actors)
+            raise Denied(f"{command.id} is not for {call.actor.kind}s", hint=f"only a {who} may use it")
+
+    async def _handle(self, passage: Passage) -> Result:
+        call, command, effects = passage.call, passage.command, passage.effects
+        assert command is not None
+        if not command.read_only:
+            # Not waited for: it is there so that a crash in mid-command leaves a trace of what was running.
+            self._journal.note(Entry(call=call, verdict=passage.verdict, number=passage.number, asked=passage.asked))
+        self._events.emit("call.started", _summary(passage), actor=call.actor)
+        start = time.perf_counter()
+        try:
+            value = await command.invoke(self._bench, passage.args, call, effects)
+        finally:
+            passage.duration_ms = (time.perf_counter() - start) * 1000
+        data = {} if value is None else msgspec.to_builtins(value, enc_hook=repr)
+        if not isinstance(data, dict):
+            raise TypeError(f"{command.id} returned {type(value).__name__}, not a struct")
+        return Result(success=True, data={**data, **passage.noted})
+
+    def _failure(self, passage: Passage, error: BaseException) -> Result:
+        while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]  # a handler's task group wraps even what was raised on purpose
+        if isinstance(error, FourhandsError):
+            return Result.failure(error)
+        call = passage.call
+        log.error("call %s %s by %s failed", call.id, call.command, call.actor.id, exc_info=error)
+        text = f"{call.command} failed unexpectedly"
+        return Result(success=False, error=text, code="internal", hint=f"the log has the details under call {call.id}")
+
+    def _abandon(self, passage: Passage) -> None:
+        """Keep and tell what is known of a call whose caller has gone; there is no time left to wait."""
+        result = Result(success=False, error="the caller went away before the end", code="cancelled")
+        result = self._stamp(passage, result)
+        self._journal.note(self._entry(passage, result))
+        self._tell(passage, result)
+
+    async def _conclude(self, passage: Passage, result: Result) -> Result:
+        result = self._stamp(passage, result)
+        try:
+            await self._journal.record(self._entry(passage, result))
+        except Exception:
+            log.exception("call %s %s could not be recorded", passage.call.id, passage.call.command)
+            if passage.call.actor.kind == "agent":
+                # An agent's deed that leaves no trace is not acknowledged. A person must be able to work on, if only
+                # to make room on a full disk.
+                result = replace(result, success=False, code="unavailable", error="it ran, but could not be recorded")
+                result = replace(result, hint="the journal cannot be written; the person must see to it")
+        finally:
+            self._tell(passage, result)
+        return result
+
+    def _stamp(self, passage: Passage, result: Result) -> Result:
+        return replace(
+            result,
+            duration_ms=passage.duration_ms,
+            call_id=passage.call.id,
+            number=passage.number,
+            isolation=passage.effects.isolation,
+        )
+
+    def _entry(self, passage: Passage, result: Result) -> Entry:
+        return Entry(
+            call=passage.call,
+            verdict=passage.verdict,
+            number=passage.number,
+            result=result,
+            asked=passage.asked,
+            finished=self._now(),
+        )
+
+    def _tell(self, passage: Passage, result: Result) -> None:
+        call, undos = passage.call, passage.effects.undos
+        try:
+            if undos and self._undo_sink is not None:
+                self._undo_sink(call, undos)
+            if call.actor.kind == "agent" and self._results is not None:
+                self._results(call, result)
+        except Exception:
+            log.exception("call %s %s: its result could not be passed on", call.id, call.command)
+        data = _summary(passage)
+        data |= {"ok": result.success, "code": result.code, "error": result.error, "severity": result.severity}
+        data |= {"durationMs": result.duration_ms}
+        self._events.emit("call.finished", data, actor=call.actor)
+
+    def _lane(self, session: str) -> Lane:
+        if session not in self._lanes:
+            self._lanes[session] = Lane(session, self._sleep)
+        return self._lanes[session]
+
+    def _sweep(self, lane: Lane) -> None:
+        if lane.closed and not lane and self._lanes.get(lane.session) is lane:
+            del self._lanes[lane.session]
+            self._numbers.pop(lane.session, None)
+
+
+def _summary(passage: Passage) -> dict[str, object]:
+    call = passage.call
+    return {
+        "callId": call.id,
+        "command": call.command,
+        "session": call.session,
+        "origin": call.origin,
+        "number": passage.number,
+    }
+
+
+def _structure(call: Call) -> str:
+    """Return what is wrong with a call's form, or nothing."""
+    if not isinstance(call.command, str) or not call.command.strip():
+        return f"the command must be a non-empty text, not {schema.show(call.command)}"
+    if len(call.command) > _ID_LENGTH or not call.command.isascii() or not call.command.isprintable():
+        return f"the command must be up to {_ID_LENGTH} printable ASCII characters, not {schema.show(call.command)}"
+    if not isinstance(call.args, Mapping) or not all(isinstance(name, str) for name in call.args):
+        return f"the arguments must be an object, not {schema.show(call.args)}"
+    if call.actor.kind not in get_args(ActorKind) or not call.actor.id:
+        return f"the actor must be a person, an agent or the system, with an id, not {call.actor}"
+    if call.origin not in get_args(Origin):
+        return f"the origin must be one of {', '.join(get_args(Origin))}, not {schema.show(call.origin)}"
+    level: list[object] = list(call.args.values())
+    for _ in range(_NESTING):
+        if len(level) > _BREADTH:
+            return f"the arguments hold more than {_BREADTH} values on one level"
+        level = [inner for value in level for inner in _inside(value)]
+        if not level:
+            return ""
+    return f"the arguments are nested deeper than {_NESTING} levels"
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()

@@ -1,0 +1,217 @@
+"""Asking a person: a question is an event with an id and options, any surface may show it, the first answer wins.
+
+No answer is neither yes nor no: it is the error `no-answer`, a refusal is `denied`. Decided here:
+
+- Nobody attends: the question fails at once with `no-answer`, or, with `wait_for_audience`, it is kept open and its
+  time limit starts when somebody comes.
+- Everybody leaves while it is open: it stays open until its deadline, or for good if it has none. A page that is being
+  reloaded is away for a second, and what is open is shown again to whoever comes.
+- An agent never answers: whoever speaks for a person (a page, an ACP or MCP client) passes that person as `by`.
+"""
+
+import asyncio
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
+
+import msgspec
+from msgspec import Struct, field
+
+from fourhands.core.call import Actor
+from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
+from fourhands.core.event import Dispose, Events
+from fourhands.core.ids import new_id
+
+Choice = Literal["once", "edit", "session", "always", "deny"]
+_REMEMBERED = 256
+
+
+class Part(Struct, frozen=True, rename="camel"):
+    """One part of a judged line, with its own level and reason."""
+
+    text: str
+    level: str
+    reason: str = ""
+
+
+class Question(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a person is asked, with everything they need to decide."""
+
+    kind: Literal["consent", "confirmation"]
+    session: str
+    text: str  # the sentence
+    options: tuple[Choice, ...]
+    command: str = ""  # the command's id
+    shown: str = ""  # exactly what was judged, invisible characters made visible
+    level: str = ""
+    reason: str = ""
+    parts: tuple[Part, ...] = ()
+    rule: str = ""  # the narrow rule that "session" would save, in words
+    detail: dict[str, object] = field(default_factory=dict)  # e.g. the dry glance: files matched, bytes
+    actor: Actor | None = None  # who wants it
+    limit_s: float | None = field(default=None, name="limitSeconds")
+    id: str = field(default_factory=lambda: new_id("question"))
+    created: float = 0.0  # seconds since the epoch, as is the deadline
+    deadline: float | None = None
+
+
+class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a person chose: `edit` brings a new text or new arguments, `deny` may bring a reason."""
+
+    choice: Choice
+    text: str | None = None
+    args: dict[str, object] | None = None
+    reason: str = ""
+
+
+class Answered(Struct, frozen=True):
+    """An answer and who gave it."""
+
+    answer: Answer
+    by: Actor
+
+
+class Timer(Protocol):
+    """A call that is due later and can be taken back."""
+
+    def cancel(self) -> None:
+        """Take it back."""
+
+
+Later = Callable[[float, Callable[[], None]], Timer]
+
+
+def _later(delay_s: float, due: Callable[[], None]) -> Timer:
+    return asyncio.get_running_loop().call_later(delay_s, due)
+
+
+class _Open:
+    """A question that waits, and the future its asker waits on."""
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
+        self.timer: Timer | None = None
+        self.shown = False
+
+
+class Questions:
+    """The open questions and those who can answer them."""
+
+    def __init__(
+        self,
+        events: Events,
+        *,
+        wait_for_audience: bool = False,
+        now: Callable[[], float] = time.time,
+        later: Later = _later,
+    ) -> None:
+        self.wait_for_audience = wait_for_audience
+        self._events = events
+        self._now = now
+        self._later = later
+        self._open: dict[str, _Open] = {}
+        self._closed: OrderedDict[str, str] = OrderedDict()
+        self._audience: dict[object, str | None] = {}
+
+    def attend(self, session: str | None = None) -> Dispose:
+        """Say that somebody is there to answer, of one session or of all, until the returned function is called."""
+        token = object()
+        self._audience[token] = session
+        for waiting in list(self._open.values()):
+            if not waiting.shown and self.audience(waiting.question.session):
+                self._show(waiting)
+
+        def leave() -> None:
+            self._audience.pop(token, None)
+
+        return leave
+
+    def audience(self, session: str | None = None) -> int:
+        """Count those who could answer a question of this session."""
+        return sum(attended is None or attended == session for attended in self._audience.values())
+
+    def open(self, session: str | None = None) -> list[Question]:
+        """Return the open questions, oldest first."""
+        questions = [waiting.question for waiting in self._open.values()]
+        return [question for question in questions if session is None or question.session == session]
+
+    async def ask(self, question: Question) -> Answered:
+        """Wait for a person's answer; a refusal is an answer too. `NoAnswer` when none comes."""
+        there = self.audience(question.session)
+        if not there and not self.wait_for_audience:
+            raise NoAnswer(
+                f"nobody is there to be asked: {question.text}",
+                hint="open the workbench in a browser, or let the person do this",
+                reason="nobody",
+            )
+        waiting = _Open(msgspec.structs.replace(question, created=self._now()))
+        self._open[question.id] = waiting
+        try:
+            if there:
+                self._show(waiting)
+            return await waiting.future
+        except asyncio.CancelledError:
+            self._end(question.id, "withdrawn", {"reason": "no longer wanted"})
+            raise
+        finally:
+            if waiting.timer is not None:
+                waiting.timer.cancel()
+
+    def answer(self, id: str, answer: Answer, by: Actor) -> None:
+        """Give the answer to an open question; a later one is a `Conflict`."""
+        if by.kind == "agent":
+            raise Denied("an agent cannot answer a question", hint="questions are for people")
+        waiting = self._find(id)
+        question = waiting.question
+        if answer.choice not in question.options:
+            accepted = ", ".join(question.options)
+            raise BadArgument(f"this question has no answer {answer.choice!r}", hint=f"accepted: {accepted}")
+        if answer.choice == "edit" and answer.text is None and answer.args is None:
+            raise BadArgument("an edit needs the new text or the new arguments", hint="give text or args")
+        data = {"choice": answer.choice, "by": msgspec.to_builtins(by), "reason": answer.reason}
+        self._end(id, "answered", data, f"answered by {by.name}: {answer.choice}")
+        waiting.future.set_result(Answered(answer, by))
+
+    def withdraw(self, id: str, reason: str = "withdrawn") -> None:
+        """Take a question back; its asker gets `NoAnswer`."""
+        waiting = self._find(id)
+        self._end(id, "withdrawn", {"reason": reason})
+        waiting.future.set_exception(NoAnswer(f"the question was taken back: {reason}", reason="withdrawn"))
+
+    def _find(self, id: str) -> _Open:
+        waiting = self._open.get(id)
+        if waiting is not None:
+            if waiting.future.done():  # its asker was cancelled and has not come round to take it away
+                raise Conflict(f"question {id} is no longer wanted", hint="nothing is waiting for the answer")
+            return waiting
+        if id in self._closed:
+            raise Conflict(f"question {id} is closed: {self._closed[id]}", hint="the first answer counted")
+        raise NotFound.of("question", id, self._open)
+
+    def _show(self, waiting: _Open) -> None:
+        question = waiting.question
+        limit_s = question.limit_s
+        waiting.shown = True
+        if limit_s is not None:
+            waiting.question = question = msgspec.structs.replace(question, deadline=self._now() + limit_s)
+            waiting.timer = self._later(limit_s, lambda: self._expire(waiting))
+        self._events.emit("question.asked", msgspec.to_builtins(question), actor=question.actor)
+
+    def _expire(self, waiting: _Open) -> None:
+        question = waiting.question
+        if self._open.get(question.id) is waiting and not waiting.future.done():
+            self._end(question.id, "expired", {})
+            text = f"no answer within {question.limit_s:g} s: {question.text}"
+            hint = "nothing was run; ask again when the person is there"
+            waiting.future.set_exception(NoAnswer(text, hint=hint, reason="expired"))
+
+    def _end(self, id: str, how: str, data: Mapping[str, object], remember: str = "") -> None:
+        waiting = self._open.pop(id, None)
+        if waiting is None:
+            return
+        self._closed[id] = remember or how
+        while len(self._closed) > _REMEMBERED:
+            self._closed.popitem(last=False)
+        self._events.emit(f"question.{how}", {"id": id, "session": waiting.question.session, **data})

@@ -1,0 +1,249 @@
+"""Everything that anybody can do, by name: contributions of commands, included by the app or by a plugin.
+
+The registry knows no command and no workbench. A command is one typed function; its schema, palette entry, HTTP route,
+MCP tool, command-line verb, instructions and reference all come from it. Including returns its own disposer, and
+`changed` fires after each change, so that whoever publishes the manifest publishes it again.
+"""
+
+import hashlib
+import inspect
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TypeVar, cast
+
+import msgspec
+from msgspec import Struct
+
+from fourhands.core import schema
+from fourhands.core.call import ActorKind, Call
+from fourhands.core.effects import Effects
+from fourhands.core.errors import Conflict, NotFound
+from fourhands.core.event import Dispose, Signal
+
+NAMESPACE = "openspace."
+
+Handler = Callable[..., Awaitable[object]]
+Manifest = dict[str, object]
+_H = TypeVar("_H", bound=Handler)
+_ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One ability: who may use it, what it takes, what it does."""
+
+    id: str
+    label: str
+    description: str
+    category: str
+    handler: Handler
+    args_type: type[Struct] | None = None
+    result_type: type[Struct] | None = None
+    actors: tuple[ActorKind, ...] = ("person", "agent")
+    read_only: bool = False
+    destructive: bool = False
+    undoable: bool = False
+    safety: str | None = None  # a word for the judge: which of its readings this command needs
+    key: str | None = None
+    example: Mapping[str, object] | None = None
+    extras: tuple[type[Call] | type[Effects], ...] = field(default=())
+
+    async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:
+        """Run the handler with exactly the parameters that it declares."""
+        given: list[object] = [bench] if self.args_type is None else [bench, args]
+        given += [call if extra is Call else effects for extra in self.extras]
+        return await self.handler(*given)
+
+    def describe(self) -> dict[str, object]:
+        """Return the command's entry in the manifest."""
+        return {
+            "id": self.id,
+            "name": self.label,
+            "label": self.label,
+            "description": self.description,
+            "category": self.category,
+            "arguments_schema": schema.schema(self.args_type),
+            "handler": f"{self.handler.__module__}.{self.handler.__qualname__}",
+            "key": self.key,
+            "danger": self.destructive,
+            "actors": list(self.actors),
+            "readOnly": self.read_only,
+            "undoable": self.undoable,
+            "example": None if self.example is None else dict(self.example),
+        }
+
+
+class Contribution:
+    """Commands of one noun; inert until a registry includes them."""
+
+    def __init__(self, prefix: str) -> None:
+        self.prefix = prefix.rstrip(".")
+        self.commands: list[Command] = []
+
+    def add(
+        self,
+        verb: str,
+        *,
+        label: str | None = None,
+        category: str | None = None,
+        actors: Sequence[ActorKind] = ("person", "agent"),
+        read_only: bool = False,
+        destructive: bool = False,
+        undoable: bool = False,
+        safety: str | None = None,
+        key: str | None = None,
+        example: Mapping[str, object] | None = None,
+    ) -> Callable[[_H], _H]:
+        """Make `async def f(bench, args: Struct) -> Struct | None` the command `prefix.verb`.
+
+        The arguments may be left out; further parameters annotated `Call` or `Effects` are given theirs. The docstring
+        becomes the description that people and models read. Mistakes in the declaration are errors at once.
+        """
+        id = f"{self.prefix}.{verb}"
+        if not _ID.fullmatch(id):
+            raise ValueError(f"command id {id!r} is not of the form openspace.noun.verb (lower case, digits, _)")
+        noun = self.prefix.rpartition(".")[2]
+
+        def decorate(handler: _H) -> _H:
+            description = inspect.getdoc(handler)
+            if not description:
+                raise ValueError(f"{id}: the handler needs a docstring, it is the command's description")
+            args_type, result_type, extras = _signature(id, handler)
+            if example is not None:
+                schema.decode(example, args_type) if args_type else _no_arguments(id, example)
+            command = Command(
+                id=id,
+                label=label or f"{noun.capitalize()}: {verb.replace('_', ' ')}",
+                description=description,
+                category=category or noun,
+                handler=handler,
+                args_type=args_type,
+                result_type=result_type,
+                actors=tuple(actors),
+                read_only=read_only,
+                destructive=destructive,
+                undoable=undoable,
+                safety=safety,
+                key=key,
+                example=example,
+                extras=extras,
+            )
+            self.commands.append(command)
+            return handler
+
+        return decorate
+
+
+class Registry:
+    """The commands in force, in the order of their ids."""
+
+    def __init__(self, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+        self.changed: Signal[Registry] = Signal()
+        self._now = now
+        self._commands: dict[str, Command] = {}
+        self._manifest: Manifest | None = None
+        self._updated = now()
+
+    def add(self, command: Command) -> Dispose:
+        """Add one command; call what is returned to take it away again."""
+        return self._include([command])
+
+    def include(self, contribution: Contribution) -> Dispose:
+        """Add all commands of a contribution or, if one of their ids is taken, none."""
+        return self._include(contribution.commands)
+
+    def get(self, id: str) -> Command:
+        """Return the command of that id; `NotFound` names the nearest."""
+        try:
+            return self._commands[id]
+        except KeyError:
+            raise NotFound.of("command", id[:200], self._commands) from None
+
+    def manifest(self) -> Manifest:
+        """Return `{version, commands, lastUpdated}`; the version is a digest, so equal sets have equal versions."""
+        if self._manifest is None:
+            commands = [command.describe() for command in self]
+            digest = hashlib.sha256(msgspec.json.encode(commands)).hexdigest()[:16]
+            self._manifest = {"version": digest, "commands": commands, "lastUpdated": self._updated.isoformat()}
+        return self._manifest
+
+    @property
+    def version(self) -> str:
+        """The manifest's version: another one whenever the set of commands is another."""
+        return str(self.manifest()["version"])
+
+    def _include(self, commands: Sequence[Command]) -> Dispose:
+        added = {command.id: command for command in commands}
+        taken = sorted(id for id in added if id in self._commands)
+        if taken or len(added) < len(commands):
+            twice = taken or sorted({c.id for c in commands if sum(c.id == other.id for other in commands) > 1})
+            raise Conflict(f"command {', '.join(twice)} exists already", hint="choose another name or load one of them")
+        self._commands = dict(sorted({**self._commands, **added}.items()))
+        self._touch()
+
+        def dispose() -> None:
+            mine = {id for id, command in added.items() if self._commands.get(id) is command}
+            if mine:
+                self._commands = {id: command for id, command in self._commands.items() if id not in mine}
+                self._touch()
+
+        return dispose
+
+    def _touch(self) -> None:
+        self._manifest = None
+        self._updated = self._now()
+        self.changed.fire(self)
+
+    def __iter__(self) -> Iterator[Command]:
+        return iter(self._commands.values())
+
+    def __len__(self) -> int:
+        return len(self._commands)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._commands
+
+
+def _no_arguments(id: str, example: Mapping[str, object]) -> None:
+    if example:
+        raise ValueError(f"{id}: the example has arguments, the command takes none")
+
+
+def _signature(
+    id: str, handler: Handler
+) -> tuple[type[Struct] | None, type[Struct] | None, tuple[type[Call] | type[Effects], ...]]:
+    """Read a handler's declaration; only what comes after the bench is looked at, its type may be unknown here."""
+    if not inspect.iscoroutinefunction(handler):
+        raise TypeError(f"{id}: the handler must be an async function")
+    signature = inspect.signature(handler)
+    parameters = list(signature.parameters.values())
+    if not parameters:
+        raise TypeError(f"{id}: the handler's first parameter is the bench")
+    args_type: type[Struct] | None = None
+    extras: list[type[Call] | type[Effects]] = []
+    for place, parameter in enumerate(parameters[1:]):
+        declared = _evaluate(parameter.annotation, handler)
+        if declared is Call or declared is Effects:
+            extras.append(declared)
+        elif place == 0 and isinstance(declared, type) and issubclass(declared, Struct):
+            args_type = declared
+            if not declared.__struct_config__.forbid_unknown_fields:
+                raise TypeError(f"{id}: {declared.__name__} must forbid unknown fields")
+        else:
+            raise TypeError(f"{id}: cannot give parameter {parameter.name!r}; after the bench come args, Call, Effects")
+    declared = _evaluate(signature.return_annotation, handler)
+    result_type = declared if isinstance(declared, type) and issubclass(declared, Struct) else None
+    return args_type, result_type, tuple(extras)
+
+
+def _evaluate(annotation: object, handler: Handler) -> object:
+    # Annotations are text where the module, or the parameter, is written with quotes.
+    if not isinstance(annotation, str):
+        return annotation
+    scope = cast("dict[str, object]", getattr(handler, "__globals__", {}))
+    try:
+        return eval(annotation, dict(scope))
+    except NameError as error:
+        raise TypeError(f"{handler.__qualname__}: annotation {annotation!r} cannot be read here: {error}") from None

@@ -1,0 +1,316 @@
+"""The file behind the journal: one SQLite database, its rows, its repair, its retention. Blocking; no event loop here.
+
+A row is kept per call. It is written when the command starts and again when it has ended; a row without an end belongs
+to a command during which the program died. A database that is damaged is moved aside, what can be read of it is copied
+into a new one, and a warning says how much that was: the journal never stands in the way of starting.
+"""
+
+import json
+import logging
+import math
+import os
+import sqlite3
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from fourhands.core.call import Call, Entry, Result, Verdict
+
+Redact = Callable[[str], str]
+Row = tuple[object, ...]
+
+TEXT_LIMIT = 64 << 10  # characters kept of one text: the journal is a record, not a copy of every file
+
+log = logging.getLogger(__name__)
+_OVERLAP = 4096  # read beyond the limit, so that a secret which the limit cuts is still recognised
+_COLUMNS = (
+    "id, asked, session, number, actor, origin, answer_id, command, args, verdict, success, code, result, finished"
+)
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS call (
+    id TEXT, asked REAL, session TEXT, number INTEGER, actor TEXT, origin TEXT, answer_id TEXT, command TEXT, args TEXT,
+    verdict TEXT, success INTEGER, code TEXT, result TEXT, finished REAL, UNIQUE (id, asked)
+);
+CREATE INDEX IF NOT EXISTS call_by_time ON call (asked);
+CREATE INDEX IF NOT EXISTS call_by_session ON call (session, number);
+CREATE TABLE IF NOT EXISTS before (call_id TEXT, path TEXT, content BLOB, time REAL, UNIQUE (call_id, path));
+CREATE INDEX IF NOT EXISTS before_by_time ON before (time);
+"""
+# Unique by id and time: a caller that uses an id twice adds a row and cannot rewrite the first.
+_PUT = f"""
+INSERT INTO call ({_COLUMNS}) VALUES ({", ".join("?" * 14)}) ON CONFLICT (id, asked) DO UPDATE SET
+args = excluded.args, verdict = excluded.verdict, success = excluded.success, code = excluded.code,
+result = excluded.result, finished = excluded.finished WHERE call.finished IS NULL
+"""
+# The first content counts: a command that writes a file twice is undone to what was there before it.
+_KEEP = "INSERT OR IGNORE INTO before (call_id, path, content, time) VALUES (?, ?, ?, ?)"
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What a file held before a call changed it; None: it did not exist."""
+
+    call_id: str
+    path: str
+    content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which entries are wanted; `command` ending in a dot means all of that noun."""
+
+    session: str | None = None
+    since: float | None = None
+    command: str | None = None
+    call_id: str | None = None
+
+    def where(self) -> tuple[str, list[object]]:
+        """Return the SQL condition and its values."""
+        terms, values = ["1"], list[object]()
+        if self.session is not None:
+            terms.append("session = ?")
+            values.append(self.session)
+        if self.since is not None:
+            terms.append("asked >= ?")
+            values.append(self.since)
+        if self.call_id is not None:
+            terms.append("id = ?")
+            values.append(self.call_id)
+        if self.command is not None:
+            prefix = self.command.endswith(".")
+            terms.append("substr(command, 1, ?) = ?" if prefix else "command = ?")
+            values += [len(self.command), self.command] if prefix else [self.command]
+        return " AND ".join(terms), values
+
+
+class Ledger:
+    """The writing side; used by one thread at a time."""
+
+    def __init__(self, path: Path, redact: Redact | None = None, *, synchronous: str = "FULL") -> None:
+        self.path = path
+        self._redact = redact or (lambda text: text)
+        self._synchronous = synchronous
+        self._connection = self._open()
+
+    def write(self, items: Iterable[Entry | Before]) -> None:
+        """Store all of these or none, and return when they would survive a power failure."""
+        calls: list[Row] = []
+        contents: list[Row] = []
+        for item in items:
+            if isinstance(item, Entry):
+                calls.append(self._row(item))
+            else:
+                content = None if item.content is None else zlib.compress(item.content, 1)
+                contents.append((_text(item.call_id), _text(item.path), content, time.time()))
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            self._connection.executemany(_PUT, calls)
+            self._connection.executemany(_KEEP, contents)
+            self._connection.execute("COMMIT")
+        except BaseException:
+            with suppress(sqlite3.Error):  # a full disk may have rolled back already
+                self._connection.execute("ROLLBACK")
+            raise
+
+    def prune(self, oldest: float, before_limit_bytes: int) -> None:
+        """Drop what is older than `oldest`, and the oldest before-contents beyond the limit."""
+        self._connection.execute("DELETE FROM call WHERE asked < ?", (oldest,))
+        self._connection.execute("DELETE FROM before WHERE time < ?", (oldest,))
+        total = 0
+        sizes = "SELECT rowid, length(content) FROM before ORDER BY time DESC, rowid DESC"
+        rows: list[tuple[int, int | None]] = self._connection.execute(sizes).fetchall()
+        for place, (_, size) in enumerate(rows):
+            total += size or 0
+            if total > before_limit_bytes:
+                self._connection.executemany("DELETE FROM before WHERE rowid = ?", [(row,) for row, _ in rows[place:]])
+                break
+
+    def close(self) -> None:
+        """Fold the WAL into the database and close."""
+        with suppress(sqlite3.Error):  # what is committed stays in the WAL, and is read from there
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(
+            os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        )  # SQLite gives its -wal the same mode
+        os.chmod(self.path, 0o600)
+        try:
+            return self._connect()
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
+                raise  # locked, read-only, full: the file itself is not at fault
+            return self._repair(error)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if found[0] != "ok":
+                raise sqlite3.DatabaseError(str(found[0]))
+            connection.executescript(_SCHEMA)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _repair(self, error: sqlite3.DatabaseError) -> sqlite3.Connection:
+        """Put the damaged files aside under a new name and copy what they still tell."""
+        aside = self.path.with_name(f"{self.path.stem}.damaged-{time.time_ns()}{self.path.suffix}")
+        for ending in ("", "-wal", "-shm"):
+            with suppress(FileNotFoundError):
+                os.rename(f"{self.path}{ending}", f"{aside}{ending}")
+        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
+        connection = self._connect()
+        saved = 0
+        for table, count in (("call", 14), ("before", 4)):
+            for row in _salvage(aside, table):
+                with suppress(sqlite3.Error):
+                    marks = ", ".join("?" * count)
+                    connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
+                    saved += 1
+        log.warning("the journal %s was damaged (%s); %d rows saved, the rest is in %s", self.path, error, saved, aside)
+        return connection
+
+    def _row(self, entry: Entry) -> Row:
+        call, result = entry.call, entry.result
+        told = None
+        if result is not None:
+            rest = {"error": result.error, "hint": result.hint, "durationMs": result.duration_ms}
+            told = self._json({**rest, "isolation": result.isolation, "data": result.data})
+        return (
+            _text(call.id),
+            entry.asked,
+            None if call.session is None else _text(call.session),
+            entry.number,
+            self._json(msgspec.to_builtins(call.actor)),
+            call.origin,
+            None if call.answer_id is None else _text(call.answer_id),
+            _text(call.command),
+            self._json(call.args),
+            self._json(msgspec.to_builtins(entry.verdict, enc_hook=repr)),
+            None if result is None else result.success,
+            None if result is None else result.code,
+            told,
+            entry.finished,
+        )
+
+    def _json(self, value: object) -> str:
+        return json.dumps(_clean(value, self._redact), separators=(",", ":"), ensure_ascii=False)
+
+
+def read(path: Path, wanted: Filter | None = None, limit: int | None = 100) -> list[Entry]:
+    """Return the last `limit` entries (None: all) that are wanted, oldest first; also while another process writes."""
+    where, values = (wanted or Filter()).where()
+    newest = f"SELECT {_COLUMNS} FROM call WHERE {where} ORDER BY asked DESC, rowid DESC LIMIT ?"
+    with closing(_reader(path)) as connection:
+        rows = connection.execute(newest, [*values, -1 if limit is None else limit]).fetchall()
+    return [_entry(row) for row in reversed(rows)]
+
+
+def walk(path: Path, wanted: Filter | None = None) -> Iterator[Entry]:
+    """Yield all wanted entries, oldest first, without holding them in memory."""
+    where, values = (wanted or Filter()).where()
+    with closing(_reader(path)) as connection:
+        for row in connection.execute(f"SELECT {_COLUMNS} FROM call WHERE {where} ORDER BY asked, rowid", values):
+            yield _entry(row)
+
+
+def read_before(path: Path, call_id: str) -> dict[str, bytes | None]:
+    """Return what the files that a call changed held before, by path."""
+    with closing(_reader(path)) as connection:
+        rows = connection.execute("SELECT path, content FROM before WHERE call_id = ?", (call_id,)).fetchall()
+    return {name: None if content is None else zlib.decompress(content) for name, content in rows}
+
+
+def last_number(path: Path, session: str) -> int:
+    """Return the number of a session's last call, 0 if there is none."""
+    with closing(_reader(path)) as connection:
+        found = connection.execute("SELECT max(number) FROM call WHERE session = ?", (session,)).fetchone()
+    return int(found[0] or 0)
+
+
+def _reader(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+
+
+def _entry(row: Row) -> Entry:
+    (id, asked, _, number, actor, origin, answer_id, command, args, verdict, success, code, told, finished) = row
+    rest = json.loads(str(told)) if told else {}
+    call = {"id": id, "command": command, "args": json.loads(str(args)), "actor": json.loads(str(actor))}
+    call |= {"origin": origin, "answerId": answer_id}
+    result = {**rest, "success": bool(success), "code": code, "callId": id, "number": number}
+    return Entry(
+        call=msgspec.convert(call, Call),
+        verdict=msgspec.convert(json.loads(str(verdict)), Verdict),
+        number=msgspec.convert(number, int),
+        result=msgspec.convert(result, Result) if told else None,
+        asked=msgspec.convert(asked, float),
+        finished=msgspec.convert(finished, float | None),
+    )
+
+
+def _salvage(path: Path, table: str) -> Iterator[Row]:
+    """Yield the rows of a damaged table that can be read: from the front to the damage, then from the back to it."""
+    last = 0
+    for order in ("", " DESC"):
+        try:
+            with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                for rowid, *row in connection.execute(
+                    f"SELECT rowid, * FROM {table} NOT INDEXED ORDER BY rowid{order}"
+                ):
+                    if order and rowid <= last:
+                        return
+                    last = last if order else rowid
+                    yield tuple(row)
+                return
+        except (sqlite3.Error, OverflowError):
+            continue
+
+
+def _text(text: str) -> str:
+    """Return text that SQLite can store: lone surrogates cannot be encoded."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _clean(value: object, redact: Redact, name: str = "") -> object:
+    """Return a value as plain JSON, with every text redacted and bounded."""
+    if isinstance(value, str):
+        return _bounded(value, redact)
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else repr(value)
+    if isinstance(value, Mapping):
+        if set(value) == {"name", "value"}:  # an environment variable as ACP writes it
+            return {"name": value["name"], "value": _assigned(str(value["name"]), value["value"], redact)}
+        inside = {_text(str(key)): item for key, item in value.items()}
+        if name == "env":
+            return {key: _assigned(key, item, redact) for key, item in inside.items()}
+        return {key: _clean(item, redact, key) for key, item in inside.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_clean(item, redact, name) for item in value]
+    return _bounded(repr(value), redact)
+
+
+def _assigned(name: str, value: object, redact: Redact) -> object:
+    """Redact a variable's value as part of `NAME=value`, where its name tells that it is a secret."""
+    if not isinstance(value, str):
+        return _clean(value, redact)
+    return _bounded(f"{name}={value}", redact).removeprefix(f"{name}=")
+
+
+def _bounded(text: str, redact: Redact) -> str:
+    seen = _text(redact(text[: TEXT_LIMIT + _OVERLAP]))
+    if len(text) <= TEXT_LIMIT:
+        return seen
+    return f"{seen[:TEXT_LIMIT]}…[{len(text)} characters]"
