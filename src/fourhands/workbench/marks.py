@@ -1,0 +1,400 @@
+"""Shell integration: how bash and zsh are started so that they mark their commands, and how the marks are read.
+
+A mark is OSC 133 with a secret of this terminal, so that no program's output can pass for one by accident. `Scanner`
+finds marks in the byte stream, `Commands` turns them into records. Where marks are missing or contradict each other the
+bounds of a command are None ("boundaries unknown"); nothing here is a guess. Positions are absolute byte offsets.
+
+A shell started inside the shell (`bash`, `exec bash`, ssh) does not know the secret: its commands are part of the one
+that started it, and after `exec` no more marks come, so the state stays "running".
+"""
+
+import os
+import re
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote_to_bytes
+
+from fourhands.core.errors import BadArgument
+
+SCRIPTS = Path(__file__).parent / "shells"
+"""The one directory that holds every integration script; a sandbox binds it where `integrate` is told."""
+
+MARKED_SHELLS = ("bash", "zsh")
+
+_NONCE = re.compile(r"[0-9A-Za-z_-]{8,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Integration:
+    """How to start a shell that marks its commands: its arguments, and what to add to its environment."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str]
+
+
+def integrate(
+    shell: str, nonce: str, *, directory: Path = SCRIPTS, env: Mapping[str, str] | None = None
+) -> Integration | None:
+    """Give the start of a login `shell` with marks, or None for a shell that has none (dash, fish, others).
+
+    `directory` is where the shell finds the scripts; `env` is the environment it would have had, so that the values we
+    must borrow (ENV, ZDOTDIR) are given back. The nonce is for one terminal and must not be used again.
+    """
+    if not _NONCE.fullmatch(nonce):
+        raise BadArgument(f"bad nonce {nonce!r}", hint="8 to 128 letters, digits, '-' or '_'")
+    before = env or {}
+    match os.path.basename(shell):
+        case "bash":
+            add = {"FOURHANDS_NONCE": nonce, "ENV": str(directory / "fourhands.bash")}
+            if "ENV" in before:
+                add["FOURHANDS_ENV"] = before["ENV"]
+            # A login bash ignores --rcfile; in posix mode it reads $ENV and nothing else.
+            return Integration((shell, "--posix", "--login"), add)
+        case "zsh":
+            add = {"FOURHANDS_NONCE": nonce, "ZDOTDIR": str(directory)}
+            if "ZDOTDIR" in before:
+                add["FOURHANDS_ZDOTDIR"] = before["ZDOTDIR"]
+            return Integration((shell, "--login"), add)
+    return None
+
+
+Kind = Literal["prompt", "input", "more", "begin", "end", "paste-on", "paste-off"]
+
+_KINDS: dict[str, Kind] = {"A": "prompt", "B": "input", "P": "more", "C": "begin", "D": "end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One mark, or one switch of bracketed paste, with the bounds of its escape sequence.
+
+    `number` counts the shell's commands, `prompt` its prompts. `origin` says which part of the shell reported an end:
+    "hook" or "eol" (right after the command), "begin" (just before the next command), "prompt" (with the prompt, after
+    the hook), "prompt-only" (with the prompt, no hook ran). `pastes`: bracketed paste comes on after this prompt.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    number: int | None = None
+    prompt: int | None = None
+    exit_code: int | None = None
+    statuses: tuple[int, ...] = ()
+    cwd: str | None = None
+    origin: str = ""
+    pastes: bool = False
+
+
+_ORIGINS = {"h": "hook", "e": "eol", "0": "begin", "10": "prompt", "11": "prompt-only"}
+_OSC = b"\x1b]133;"
+_PASTE = b"\x1b[?2004"
+_END = re.compile(rb"[\x07\x1b]")
+_LIMIT = 32768  # a path of 4096 bytes, each as %XX, and the other fields
+
+
+class Scanner:
+    """Finds the marks of one terminal in its output; any cutting of the bytes gives the same marks."""
+
+    def __init__(self, nonce: str, position: int = 0) -> None:
+        self._nonce = nonce
+        self._position = position  # of the first byte of _held
+        self._held = b""  # the beginning of a sequence whose end has not come
+        self._searched = 0  # bytes of _held known to hold no end
+
+    @property
+    def position(self) -> int:
+        """The absolute position up to which the output was fed."""
+        return self._position + len(self._held)
+
+    def feed(self, data: bytes) -> list[Mark]:
+        """Take the next output and give the marks that it completes."""
+        if self._held:
+            data = self._held + data
+        marks: list[Mark] = []
+        at = 0
+        osc, paste = data.find(_OSC), data.find(_PASTE)
+        while osc >= 0 or paste >= 0:
+            first = paste < 0 or 0 <= osc < paste
+            end = self._osc(data, osc, marks) if first else self._paste(data, paste, marks)
+            if end < 0:
+                # Unfinished: everything from here on waits for more bytes.
+                at = osc if first else paste
+                break
+            at, self._searched = end, 0
+            if 0 <= osc < at:
+                osc = data.find(_OSC, at)
+            if 0 <= paste < at:
+                paste = data.find(_PASTE, at)
+        else:
+            at = max(at, _tail(data))
+            self._searched = 0
+        self._held = data[at:]
+        self._position += at
+        return marks
+
+    def _paste(self, data: bytes, at: int, marks: list[Mark]) -> int:
+        end = at + len(_PASTE)
+        if end == len(data):
+            return -1
+        if (final := data[end]) in b"hl":
+            kind: Kind = "paste-on" if final == ord("h") else "paste-off"
+            marks.append(Mark(kind, self._position + at, self._position + end + 1))
+        return end
+
+    def _osc(self, data: bytes, at: int, marks: list[Mark]) -> int:
+        found = _END.search(data, max(at + len(_OSC), self._searched))
+        if found is None:
+            if len(data) - at - len(_OSC) > _LIMIT:
+                return at + len(_OSC)
+            self._searched = len(data) - at
+            return -1
+        stop = found.start()
+        end = stop + 1
+        if data[stop] == 0x1B:
+            if end == len(data):
+                self._searched = stop - at
+                return -1
+            if data[end] != ord("\\"):
+                return stop  # an escape that is no terminator aborts the sequence
+            end += 1
+        body = data[at + len(_OSC) : stop]
+        if len(body) <= _LIMIT and (mark := self._parse(body, self._position + at, self._position + end)):
+            marks.append(mark)
+        return end
+
+    def _parse(self, body: bytes, start: int, end: int) -> Mark | None:
+        letter, _, rest = os.fsdecode(body).partition(";")
+        kind = _KINDS.get(letter)
+        # The path is the last field and may hold semicolons.
+        rest, _, path = rest.partition(";d=")
+        fields = dict(part.partition("=")[::2] for part in rest.split(";"))
+        if kind is None or fields.get("fh") != self._nonce:
+            return None
+        try:
+            return Mark(
+                kind,
+                start,
+                end,
+                number=int(fields["n"]) if "n" in fields else None,
+                prompt=int(fields["p"]) if "p" in fields else None,
+                exit_code=int(rest.partition(";")[0]) if kind == "end" else None,
+                statuses=tuple(map(int, fields.get("s", "").split())),
+                cwd=os.fsdecode(unquote_to_bytes(os.fsencode(path))) if path else None,
+                origin=_ORIGINS[fields["o"]] if kind == "end" else "",
+                pastes=fields.get("b") == "1",
+            )
+        except (ValueError, KeyError):
+            return None
+
+
+def _tail(data: bytes) -> int:
+    """Where a cut-off beginning of a mark starts at the end of the data, or its length."""
+    at = data.rfind(b"\x1b", max(0, len(data) - len(_PASTE)))
+    rest = data[at:] if at >= 0 else b""
+    return at if rest and (_OSC.startswith(rest) or _PASTE.startswith(rest)) else len(data)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of the shell, with the bounds [start, end) of its output.
+
+    A bound is None while it is not there, or when no mark tells it. `ran` is False for a line that the shell took
+    without running anything: empty, a comment, a syntax error, Ctrl-C; such a record has no id, and `exit_code` is the
+    shell's `$?` after it. `prompt` is the number of the prompt it was entered at: lines pasted together share it.
+    `statuses` are the shell's PIPESTATUS, `cwd` is where the shell was afterwards. `sure` is False when the user's own
+    prompt code ran before the end was reported, so that its output may be included.
+    """
+
+    id: int | None
+    prompt: int
+    state: Literal["running", "finished"]
+    start: int | None = None
+    end: int | None = None
+    exit_code: int | None = None
+    statuses: tuple[int, ...] = ()
+    cwd: str | None = None
+    ran: bool = True
+    sure: bool = True
+
+    @property
+    def bounded(self) -> bool:
+        """Whether it is known exactly which bytes the command printed."""
+        return self.start is not None and self.end is not None
+
+
+class Commands:
+    """Turns marks into records of commands and tells what the shell is doing.
+
+    `state`: "unknown" (no mark yet), "prompt" (waits for a command), "incomplete" (waits for the rest of one, PS2),
+    "running". `shown` counts the prompts; what is typed now belongs to prompt `shown`, and `settled` says when that is
+    over.
+    """
+
+    def __init__(self, keep: int = 1000) -> None:
+        self.state: Literal["unknown", "prompt", "incomplete", "running"] = "unknown"
+        self.bracketed = False
+        self.cwd: str | None = None
+        self.shown = 0
+        self.records: deque[Command] = deque(maxlen=keep)
+        self._prompt: int | None = None  # the shell's own number of the prompt; None until its mark comes
+        self._number = 0  # the shell's number of the last command that it told of
+        self._began = False  # a command began at this prompt
+        self._ending = False  # an end was reported, so the next prompt is near
+        self._pastes = False  # bracketed paste is still to come after the prompt
+        self._let_go: int | None = None  # where the line editor let go of the line typed at this prompt
+        self._returned = False  # some line editor took over again since the command began
+        self._ended: int | None = None  # the first end reported since the line was typed
+        self._status: int | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether the shell reads a new line now: zsh switches bracketed paste on only after its prompt."""
+        return self.state == "prompt" and (self.bracketed or not self._pastes)
+
+    @property
+    def last(self) -> Command | None:
+        """The newest record."""
+        return self.records[-1] if self.records else None
+
+    def at(self, shown: int) -> list[Command]:
+        """Everything that was entered at prompt number `shown`, in order."""
+        return [record for record in self.records if record.prompt == shown]
+
+    def settled(self, shown: int) -> bool:
+        """Whether what was typed at prompt number `shown` is over and the shell waits again."""
+        return self.shown > shown and self.ready
+
+    def apply(self, mark: Mark) -> None:
+        """Take the next mark."""
+        match mark.kind:
+            case "paste-on":
+                self.bracketed = self._returned = True
+                # bash does this just before its prompt, whose own mark may be missing.
+                if self._ending:
+                    self._show(None)
+            case "paste-off":
+                self.bracketed = False
+                if self.state in ("prompt", "incomplete"):
+                    self._let_go, self._ended = mark.end, None
+            case "prompt":
+                if self._ending or self._began or not self.shown:
+                    self._show(mark.prompt)
+                elif self._prompt is None:
+                    self._prompt = mark.prompt
+                elif self._prompt != mark.prompt:
+                    self._show(mark.prompt)
+                self._pastes = mark.pastes
+            case "input":
+                self.state = "prompt"
+            case "more":
+                self.state = "incomplete"
+            case "begin":
+                self._begin(mark)
+            case "end":
+                self._end(mark)
+
+    def _show(self, number: int | None) -> None:
+        if not self._began and self.shown:
+            self.records.append(
+                Command(None, self.shown, "finished", self._let_go, self._ended, self._status, cwd=self.cwd, ran=False)
+            )
+        self._give_up()
+        self.shown += 1
+        self.state = "prompt"
+        self._prompt = number
+        self._began = self._ending = self._pastes = False
+        self._let_go = self._ended = None
+
+    def _give_up(self) -> None:
+        """Close a command whose end was never reported: its bounds stay unknown."""
+        if (last := self.last) and last.state == "running":
+            self.records[-1] = replace(last, state="finished")
+
+    def _begin(self, mark: Mark) -> None:
+        self._give_up()
+        self._number = mark.number or 0
+        self.records.append(Command(mark.number, self.shown, "running", mark.end))
+        self.state = "running"
+        self._began, self._ending, self._returned = True, False, False
+
+    def _end(self, mark: Mark) -> None:
+        number = mark.number or 0
+        self._status = mark.exit_code
+        self.cwd = mark.cwd or self.cwd
+        if self._ended is None:
+            self._ended = mark.start
+        last = self.last
+        if last and last.id == number and last.state == "running":
+            # Told only by the next command: exact between lines of one paste; else a prompt without marks has been.
+            late = mark.origin == "begin" and (self._returned or self._let_go is None)
+            self.records[-1] = replace(
+                last,
+                state="finished",
+                end=None if late else mark.start,
+                exit_code=mark.exit_code,
+                statuses=mark.statuses,
+                cwd=mark.cwd,
+                sure=mark.origin != "prompt-only",
+            )
+        elif last and last.id == number:
+            self.records[-1] = replace(last, statuses=last.statuses or mark.statuses, cwd=last.cwd or mark.cwd)
+        elif number > self._number:
+            # It began before our time, or its beginning was lost.
+            self._give_up()
+            end = mark.start if mark.origin in ("hook", "eol") else None
+            self.records.append(
+                Command(number, self.shown, "finished", None, end, mark.exit_code, mark.statuses, mark.cwd)
+            )
+            self._began = True
+        self._number = max(self._number, number)
+        # A prompt that is drawn again repeats its end; these alone mean that a new prompt is near.
+        if mark.origin in ("hook", "eol") or (mark.origin == "prompt-only" and self.state == "running"):
+            self._ending = True
+
+
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_LINE_LIMIT = 4095  # what a terminal in canonical mode takes as one line
+
+
+def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
+    """Give the bytes that type `text` so that the shell takes it as one entry, Enter included.
+
+    With bracketed paste on, the text is pasted as it is: newlines, tabs and here-documents arrive untouched, and no key
+    binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so bash
+    and zsh get them as one line, `eval $'...'`, and other shells refuse. Control characters are refused everywhere: the
+    terminal or the line editor would act on them, and an escape could end the paste.
+    """
+    text = text.replace("\r\n", "\n").rstrip("\n")
+    if control := _CONTROL.search(text):
+        raise BadArgument(
+            f"control character {control.group()!r} at {control.start()} cannot be typed into a shell",
+            hint=f"write it as an escape of the shell, such as $'\\x{ord(control.group()):02x}'",
+        )
+    try:
+        data = text.encode()
+    except UnicodeEncodeError as error:
+        raise BadArgument(f"text cannot be written as UTF-8: {error.reason} at {error.start}") from error
+    if not data:
+        return b"\r"
+    if bracketed:
+        return b"\x1b[200~" + data + b"\x1b[201~\r"
+    if "\n" in text or "\t" in text:
+        name = os.path.basename(shell)
+        if name not in MARKED_SHELLS:
+            raise BadArgument(
+                f"{name} without bracketed paste takes no text of several lines",
+                hint="type one line at a time, or put the text into a file and source it",
+            )
+        data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
+    if len(data) > _LINE_LIMIT:
+        raise BadArgument(
+            f"a line of {len(data)} bytes is too long without bracketed paste",
+            hint=f"at most {_LINE_LIMIT} bytes, or put the text into a file and source it",
+        )
+    return data + b"\r"
+
+
+# The exclamation mark too, or bash would look for it in its history.
+_QUOTED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "!": "\\x21"})
