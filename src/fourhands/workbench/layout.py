@@ -73,24 +73,19 @@ def remove(layout: Layout, tab_ids: Collection[str]) -> Layout:
 
 def focus(layout: Layout, place: Place) -> Layout:
     """Make a pane the one in use and, if a tab is named, bring that to its front."""
-    root = layout.root
-    if place.tab is not None and root is not None:
-        root = _swap(root, place.pane.id, replace(place.pane, active_tab=place.tab.id))
-    return Layout(root=root, active_pane=place.pane.id)
+    if place.tab is not None:
+        layout = _with(layout, replace(place.pane, active_tab=place.tab.id))
+    return replace(layout, active_pane=place.pane.id)
 
 
 def edit_tabs(layout: Layout, pane: Pane, change: Callable[[Tab], Tab]) -> Layout:
     """Replace the tabs of a pane, one by one, by what `change` makes of them."""
-    if layout.root is None:
-        return layout
-    return replace(layout, root=_swap(layout.root, pane.id, replace(pane, tabs=tuple(map(change, pane.tabs)))))
+    return _with(layout, replace(pane, tabs=tuple(map(change, pane.tabs))))
 
 
 def move(layout: Layout, place: Place, target: Pane, side: Side, index: int | None, new_id: NewId) -> Layout:
     """Move a pane, or one tab of it, to a side of the target pane or (center) among its tabs, and use it there."""
     pane, tab = place
-    if layout.root is None:
-        return layout
     alone = tab is None or len(pane.tabs) == 1
     if pane.id == target.id and alone:
         if side == "center":
@@ -98,17 +93,18 @@ def move(layout: Layout, place: Place, target: Pane, side: Side, index: int | No
         raise BadArgument(
             f"pane {pane.id} cannot be moved beside itself", hint="name another pane as target, or one of its tabs"
         )
+    root = layout.root
     if tab is None or alone:
-        moved, root = pane, _drop(layout.root, pane.id)
+        moved, root = pane, root and _drop(root, pane.id)
     else:
         moved = Pane(id=pane.id, tabs=(tab,), active_tab=tab.id)
         rest = _without(pane, tuple(t for t in pane.tabs if t.id != tab.id))
-        root = _swap(layout.root, pane.id, rest)
+        root = root and _swap(root, pane.id, rest)
         target = rest if target.id == pane.id else target
         if side != "center":
             moved = replace(moved, id=new_id("pane"))
-    if root is None:  # only a lone pane leaves nothing, and that one was answered above
-        return layout
+    if root is None:  # a lone pane was answered above
+        raise BadArgument(f"pane {target.id} is not in this layout")
     if side == "center":
         moved = _join(target, moved.tabs, index, moved.active_tab)
         root = _swap(root, target.id, moved)
@@ -126,7 +122,8 @@ def set_sizes(layout: Layout, split_id: str, sizes: Sequence[float]) -> Layout:
             hint=f"one percentage for each child; now {list(split.sizes)}",
         )
     wanted = [percent("size", size) for size in sizes]
-    return _resized(layout, split, fit(WHOLE, wanted, _floors(split.children, split.direction, box)))
+    shares = fit(WHOLE, wanted, _floors(split.children, split.direction, box))
+    return _with(layout, replace(split, sizes=percentages(shares)))
 
 
 def resize(layout: Layout, pane: Pane, width: float | None, height: float | None) -> Layout:
@@ -165,13 +162,12 @@ def _stretch(layout: Layout, pane: Pane, direction: Direction, word: str, value:
     share = min(max(round(wanted * 100 * WHOLE / box.along(direction)), floors[at]), most)
     shares = tenths(split.sizes)
     others = fit(WHOLE - share, shares[:at] + shares[at + 1 :], floors[:at] + floors[at + 1 :])
-    return _resized(layout, split, [*others[:at], share, *others[at:]])
+    return _with(layout, replace(split, sizes=percentages([*others[:at], share, *others[at:]])))
 
 
-def _resized(layout: Layout, split: Split, shares: Sequence[int]) -> Layout:
-    if layout.root is None:
-        return layout
-    return replace(layout, root=_swap(layout.root, split.id, replace(split, sizes=percentages(shares))))
+def _with(layout: Layout, new: Node) -> Layout:
+    """Put a pane or split in the place of the one with its id."""
+    return replace(layout, root=layout.root and _swap(layout.root, new.id, new))
 
 
 def _floors(children: Sequence[Node], direction: Direction, box: Box) -> list[int]:
