@@ -1,6 +1,7 @@
 """Somebody connected to the host: its socket, its board, its wake-up; and the poller they are all watched with."""
 
 import contextlib
+import fcntl
 import mmap
 import os
 import select
@@ -35,8 +36,12 @@ class Poll:
         """What is ready."""
         return [(key.fd, mask) for key, mask in self._selector.select(timeout)]
 
+    def close(self) -> None:
+        """Look at nothing any more."""
+        self._selector.close()
 
-IN, OUT = (select.EPOLLIN, select.EPOLLOUT) if hasattr(select, "epoll") else (1, 2)
+
+IN, OUT = (select.EPOLLIN, select.EPOLLOUT) if hasattr(select, "epoll") else (selectors.EVENT_READ, selectors.EVENT_WRITE)
 
 
 def new_poll() -> Any:
@@ -48,18 +53,20 @@ class Client:
     """Somebody connected: a server, a command line, an embedding program."""
 
     def __init__(self, sock: socket.socket) -> None:
-        self.connection = Connection(sock)
+        self.connection = Connection(sock, takes_descriptors=False)
         self.greeted = False
-        board = os.memfd_create("fourhands-board", os.MFD_CLOEXEC) if hasattr(os, "memfd_create") else _unlinked_file()
-        os.ftruncate(board, BOARD_SIZE)
-        self.board_fd = board
-        self.board = mmap.mmap(board, BOARD_SIZE)
-        if hasattr(os, "eventfd"):
-            self.wake_fd = self.wake_there = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        else:
-            self.wake_there, self.wake_fd = os.pipe()
-            os.set_blocking(self.wake_fd, False)
-            os.set_blocking(self.wake_there, False)
+        with contextlib.ExitStack() as undo:
+            self.board_fd = _new_board()
+            undo.callback(os.close, self.board_fd)
+            self.board = mmap.mmap(self.board_fd, BOARD_SIZE)
+            undo.callback(self.board.close)
+            if hasattr(os, "eventfd"):
+                self.wake_fd = self.wake_there = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            else:
+                self.wake_there, self.wake_fd = os.pipe()
+                os.set_blocking(self.wake_fd, False)
+                os.set_blocking(self.wake_there, False)
+            undo.pop_all()
 
     def wake(self, slot: int) -> None:
         """Say that the log in this slot has grown. The order is a contract, see `process.py`."""
@@ -83,9 +90,20 @@ class Client:
             os.close(fd)
 
 
-def _unlinked_file() -> int:
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+def _new_board() -> int:
+    """A shared page; where that can be had, one that no client can shrink under the host's feet."""
+    if not hasattr(os, "memfd_create"):
+        with tempfile.TemporaryFile() as file:
+            file.truncate(BOARD_SIZE)
+            return os.dup(file.fileno())
+    board = os.memfd_create("fourhands-board", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(board, BOARD_SIZE)
+        fcntl.fcntl(board, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    except OSError:
+        os.close(board)
+        raise
+    return board
 
 
 def same_user(sock: socket.socket) -> bool:

@@ -10,6 +10,7 @@ cannot do that, the window moves to a new sparse file with the same offsets. Wha
 - holes only ever grow from the start of the file, so the first byte read decides for the whole read.
 """
 
+import contextlib
 import ctypes
 import errno
 import os
@@ -39,21 +40,27 @@ def _load_fallocate() -> Callable[[int, int, int, int], int] | None:
     """The C library's fallocate: the standard library only has posix_fallocate, which cannot punch."""
     if not sys.platform.startswith("linux"):
         return None
-    function = ctypes.CDLL(None, use_errno=True).fallocate
+    library = ctypes.CDLL(None, use_errno=True)
+    function = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
+    if function is None:
+        return None
     function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
     function.restype = ctypes.c_int
-    return function
+    found: Callable[[int, int, int, int], int] = function
+    return found
 
 
 _fallocate = _load_fallocate()
 _PUNCH_HOLE_KEEP_SIZE = 0x03
 
 
-def punch(fd: int, start: int, length: int) -> bool:
-    """Give the pages of a range back to the disk; False where the file system cannot."""
+def punch(fd: int, start: int, length: int) -> None:
+    """Give the pages of a range back to the disk; raises OSError where that cannot be done."""
     if _fallocate is None:
-        return False
-    return _fallocate(fd, _PUNCH_HOLE_KEEP_SIZE, start, length) == 0
+        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
+    if _fallocate(fd, _PUNCH_HOLE_KEEP_SIZE, start, length) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
 
 
 class LogWriter:
@@ -62,21 +69,22 @@ class LogWriter:
     def __init__(self, path: str, capacity: int = CAPACITY, *, can_punch: bool = True) -> None:
         self.path = path
         self.capacity = max(capacity, LEAST)
-        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         self.head = os.fstat(self.fd).st_size
-        self.base = 0  # everything below is a hole
+        self.base = _data_from(self.fd, 0, self.head) // GRAIN * GRAIN  # everything below is a hole
+        self.fault: OSError | None = None
         self._can_punch = can_punch
         self._next_punch = self.head + PUNCH_EVERY
 
     def append(self, data: memoryview) -> int:
-        """Write at the head and return how many bytes the disk took: fewer when it is full."""
+        """Write at the head and return how many bytes the disk took: fewer when it is full, and `fault` says why."""
         done = 0
         while done < len(data):
             try:
                 wrote = os.pwrite(self.fd, data[done:], self.head)
             except OSError as error:
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                    raise
+                # Whatever it is (full, over quota, too large, broken), it concerns this log and not the host.
+                self.fault = error
                 break
             self.head += wrote
             done += wrote
@@ -91,30 +99,51 @@ class LogWriter:
 
     def trim(self, capacity: int) -> int:
         """Give up what lies more than `capacity` behind the head; returns the number of bytes freed."""
-        self._next_punch = self.head + PUNCH_EVERY
+        # Moving copies the whole window, so it waits until there is as much to give up as to keep.
+        self._next_punch = self.head + (PUNCH_EVERY if self._can_punch else max(PUNCH_EVERY, self.capacity))
         target = floor(self.head, max(capacity, LEAST))
         freed = target - self.base
         if freed <= 0:
             return 0
-        if not (self._can_punch and punch(self.fd, self.base, freed)):
-            self._move(target)
+        try:
+            if self._can_punch:
+                try:
+                    punch(self.fd, self.base, freed)
+                except OSError as error:
+                    if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
+                        raise
+                    self._can_punch = False
+            if not self._can_punch:
+                self._move(target)
+        except OSError as error:
+            self.fault = error
+            return 0
         self.base = target
         return freed
 
     def _move(self, target: int) -> None:
         """Copy the window to a new sparse file at the same offsets and put it in the old one's place."""
-        fresh = os.open(self.path + ".new", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        position = target
-        while position < self.head:
-            piece = os.pread(self.fd, 16 * GRAIN, position)
-            position += os.pwrite(fresh, piece, position)
-        os.rename(self.path + ".new", self.path)
+        path = self.path + ".new"
+        fresh = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        try:
+            os.ftruncate(fresh, self.head)
+            position = target
+            while position < self.head and (piece := os.pread(self.fd, 16 * GRAIN, position)):
+                position += os.pwrite(fresh, piece, position)
+            os.rename(path, self.path)
+        except OSError:
+            os.close(fresh)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            raise
         os.close(self.fd)
         self.fd = fresh
 
     def close(self) -> None:
         """Close the file; it stays on disk."""
-        os.close(self.fd)
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +181,15 @@ class LogReader:
         """The oldest position that can be read."""
         head = self.head
         derived = floor(head, self.capacity)
-        return max(derived, self._data_from(derived, head))
+        return max(derived, _data_from(self.fd, derived, head))
 
     def read(self, position: int, limit: int = GRAIN) -> Chunk:
         """Up to `limit` bytes from `position` on, or from the floor if that has passed it.
 
         An empty chunk means the head is reached. A chunk that starts later than `position` tells of a gap.
         """
+        if position < 0:
+            raise ValueError(f"no position {position}: positions begin at 0")
         while True:
             data = os.pread(self.fd, limit, position) if limit > 0 else b""
             head = self.head
@@ -168,21 +199,12 @@ class LogReader:
             # Evicted pages read as zeros. Close to the head nothing is ever evicted, so the common
             # case needs no further look at the file.
             if position < head - LEAST:
-                lowest = max(lowest, self._data_from(position, head))
+                lowest = max(lowest, _data_from(self.fd, position, head))
             if position >= lowest:
                 if data or limit <= 0:
                     return Chunk(position, data)
                 continue  # it grew between the two looks
             position = lowest
-
-    def _data_from(self, position: int, head: int) -> int:
-        """The first position at or behind `position` that is not in a hole."""
-        try:
-            return os.lseek(self.fd, position, os.SEEK_DATA)
-        except OSError as error:
-            if error.errno == errno.ENXIO:  # nothing but hole behind it
-                return head
-            return position  # a file system that does not tell has no holes
 
     def _reopen(self) -> None:
         try:
@@ -194,4 +216,16 @@ class LogReader:
 
     def close(self) -> None:
         """Close the descriptor."""
-        os.close(self.fd)
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+
+
+def _data_from(fd: int, position: int, head: int) -> int:
+    """The first position at or behind `position` that is not in a hole."""
+    try:
+        return os.lseek(fd, position, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # nothing but hole behind it
+            return head
+        return position  # a file system that does not tell has no holes

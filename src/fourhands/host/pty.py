@@ -12,7 +12,7 @@ import resource
 import signal
 import struct
 import termios
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 _DEFAULT_SIGNALS = [
@@ -23,6 +23,12 @@ _DEFAULT_SIGNALS = [
     signal.SIGTERM,
     signal.SIGHUP,
     signal.SIGCHLD,
+    signal.SIGTSTP,
+    signal.SIGTTIN,
+    signal.SIGTTOU,
+    signal.SIGALRM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
 ]
 
 
@@ -46,6 +52,8 @@ class Spawned:
 
 def set_size(fd: int, cols: int, rows: int) -> None:
     """Tell the terminal its size; the kernel signals the foreground group when it changed."""
+    if not (0 < cols <= 0xFFFF and 0 < rows <= 0xFFFF):
+        raise ValueError(f"no terminal has {cols} columns and {rows} rows: each is from 1 to 65535")
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
 
 
@@ -61,12 +69,38 @@ def modes(fd: int) -> tuple[bool, bool]:
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
 
 
+def unread(tty_path: str) -> int:
+    """How many bytes were typed that no program has read yet; in canonical mode those of whole lines only."""
+    try:
+        fd = os.open(tty_path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return 0
+    try:
+        return int(struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0])
+    finally:
+        os.close(fd)
+
+
 def raise_descriptor_limit() -> tuple[int, int]:
     """Allow this process as many descriptors as it may have; returns what children should be given back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return soft, hard
+
+
+@contextlib.contextmanager
+def _limited(limit: tuple[int, int] | None) -> Iterator[None]:
+    """Go back to the old descriptor limit for a moment: giving it to a child that already runs would be too late."""
+    now = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit is None or limit == now:
+        yield
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit[0], now[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, now)
 
 
 def spawn(
@@ -95,29 +129,28 @@ def spawn(
             except OSError as error:
                 raise SpawnError("cwd", error) from error
             try:
-                pid = os.posix_spawn(
-                    program,
-                    list(argv),
-                    env,
-                    # The first terminal that a new session opens becomes its controlling one.
-                    file_actions=[
-                        (os.POSIX_SPAWN_OPEN, 0, tty_path, os.O_RDWR, 0),
-                        (os.POSIX_SPAWN_DUP2, 0, 1),
-                        (os.POSIX_SPAWN_DUP2, 0, 2),
-                    ],
-                    setsid=True,
-                    setsigmask=[],
-                    setsigdef=_DEFAULT_SIGNALS,
-                )
+                with _limited(descriptor_limit):
+                    pid = os.posix_spawn(
+                        program,
+                        list(argv),
+                        env,
+                        # The first terminal that a new session opens becomes its controlling one.
+                        file_actions=[
+                            (os.POSIX_SPAWN_CLOSE, 0),
+                            (os.POSIX_SPAWN_OPEN, 0, tty_path, os.O_RDWR, 0),
+                            (os.POSIX_SPAWN_DUP2, 0, 1),
+                            (os.POSIX_SPAWN_DUP2, 0, 2),
+                        ],
+                        setsid=True,
+                        setsigmask=[],
+                        setsigdef=_DEFAULT_SIGNALS,
+                    )
             except OSError as error:
                 raise SpawnError("program", error) from error
             finally:
                 os.fchdir(here)
         finally:
             os.close(here)
-        if descriptor_limit is not None and hasattr(resource, "prlimit"):
-            with contextlib.suppress(OSError, ValueError):
-                resource.prlimit(pid, resource.RLIMIT_NOFILE, descriptor_limit)
         os.set_blocking(master, False)
         return Spawned(pid, master, tty_path, tty)
     except BaseException:

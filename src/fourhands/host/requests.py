@@ -233,8 +233,8 @@ class Requests:
             return
         echo, canonical = pty.modes(terminal.master)
         group = os.tcgetpgrp(terminal.master)
-        processes = self._group(group)
-        waits = {tree.waits_for_terminal(p, terminal.tty_path) for p in processes}
+        processes = tree.group_of(terminal.pid, group)
+        waits = {tree.waits_for_terminal(p, terminal.tty) for p in processes}
         reply(
             {
                 "running": True,
@@ -244,12 +244,10 @@ class Requests:
                 "echo": echo,
                 "canonical": canonical,
                 "waits": sorted(waits - {""}),
+                "unread": pty.unread(terminal.tty_path),
                 "asleep": all(p.state == "S" for p in processes) and bool(processes),
             }
         )
-
-    def _group(self, group: int) -> list[tree.Process]:
-        return [p for p in tree.scan().values() if p.group == group]
 
     def _do_members(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         """Who belongs to a terminal, and on which ports they listen."""

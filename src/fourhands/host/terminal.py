@@ -1,5 +1,6 @@
 """A terminal as the host sees it: a PTY, its main process, its log, and how far its end has come."""
 
+import contextlib
 import sys
 import time
 from collections.abc import Callable
@@ -19,6 +20,7 @@ class Terminal:
         "hot",
         "id",
         "log",
+        "look_at",
         "master",
         "pending",
         "pid",
@@ -39,6 +41,7 @@ class Terminal:
         self.tty = 0
         self.tty_path = ""
         self.log: LogWriter | None = None
+        self.look_at = 0  # the head at which the budget is looked at next
         self.hot = False
         self.polled = False
         self.eof = True
@@ -56,14 +59,17 @@ class Terminal:
 class Ending:
     """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
 
-    __slots__ = ("killed", "started", "waiters")
+    __slots__ = ("asked", "crowd", "quiet", "started", "waiters")
 
     def __init__(self, now: float) -> None:
         self.started = now
-        self.killed = False
+        self.asked = False  # the polite signals were sent
+        self.crowd = False  # there was more than the main process
+        self.quiet = 0  # looks in a row that found nobody
         self.waiters: list[Callable[[list[int]], None]] = []
 
 
 def note(text: str) -> None:
     """A line for the host's own log."""
-    print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # a full disk must not end the host
+        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=sys.stderr, flush=True)

@@ -17,6 +17,8 @@ MARK = "FOURHANDS_TERMINAL"
 
 HAVE_PROC = os.path.exists("/proc/self/stat")
 
+_DEV_TTY = os.makedev(5, 0)
+
 # Numbers of the system calls in which a program waits for its terminal.
 _READ, _SELECT = {
     "x86_64": ({0, 19}, {7, 23, 232, 270, 271, 281, 441}),
@@ -47,6 +49,8 @@ def look(pid: int) -> Process | None:
         return None
     name, _, rest = text.partition("(")[2].rpartition(")")  # the name may itself hold parentheses
     fields = rest.split()
+    if len(fields) < 20:
+        return None  # it went while we looked
     return Process(
         pid=pid,
         parent=int(fields[1]),
@@ -72,53 +76,110 @@ def scan() -> dict[int, Process]:
     return found
 
 
-def descendants(processes: dict[int, Process], roots: Iterable[int]) -> set[int]:
-    """The roots that exist, and all that stems from them."""
-    children: dict[int, list[int]] = {}
-    for process in processes.values():
-        children.setdefault(process.parent, []).append(process.pid)
-    found: set[int] = set()
-    todo = list(roots)
-    while todo:
-        pid = todo.pop()
-        if pid in found:
-            continue
-        found.add(pid)
-        todo.extend(children.get(pid, ()))
-    return found & processes.keys()
+class Table:
+    """One look at all processes, arranged so that asking for one terminal's costs what that terminal has.
+
+    Only descendants of `ancestor`, the host, count: it is their subreaper, so nobody who belongs to a terminal can be
+    outside, and a stranger who was given an old number is never touched.
+    """
+
+    def __init__(self, processes: dict[int, Process], ancestor: int) -> None:
+        self.processes = processes
+        self._ancestor = ancestor
+        self._children: dict[int, list[int]] = {}
+        for process in processes.values():
+            self._children.setdefault(process.parent, []).append(process.pid)
+        self._sessions: dict[int, list[int]] = {}
+        self._ttys: dict[int, list[int]] = {}
+        self.family = self.descendants([ancestor]) - {ancestor}
+        for pid in self.family:
+            self._sessions.setdefault(processes[pid].session, []).append(pid)
+            self._ttys.setdefault(processes[pid].tty, []).append(pid)
+
+    def descendants(self, roots: Iterable[int]) -> set[int]:
+        """The roots that exist, and all that stems from them."""
+        found: set[int] = set()
+        todo = [pid for pid in roots if pid in self.processes]
+        while todo:
+            pid = todo.pop()
+            if pid not in found:
+                found.add(pid)
+                todo.extend(self._children.get(pid, ()))
+        return found
+
+    def members(self, *, main: int, tty: int, terminal: str, alive: bool, marks: "Marks") -> list[Process]:
+        """The processes of a terminal; `alive` says that its main process has not been reaped."""
+        mine = set(self._ttys.get(tty, ())) if tty else set()
+        if alive:
+            mine |= self.descendants([main]) & self.family
+        if alive or main not in self.processes:  # otherwise the number is somebody else's by now
+            mine.update(self._sessions.get(main, ()))
+        mine |= self.descendants(marks.carriers(self, terminal))
+        mine.discard(self._ancestor)
+        return [self.processes[pid] for pid in mine]
 
 
-def _carries(pid: int, mark: bytes) -> bool:
+class Marks:
+    """Which terminal each process carries in its environment: read once in a process's life, since it costs a file."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, int], str] = {}
+        self._table: Table | None = None
+        self._carriers: dict[str, list[int]] = {}
+
+    def carriers(self, table: Table, terminal: str) -> list[int]:
+        """The processes of the family that carry this terminal's id."""
+        if self._table is not table:
+            known, self._known, self._carriers = self._known, {}, {}
+            for pid in table.family:
+                key = (pid, table.processes[pid].started)
+                mark = known.get(key)
+                if mark is None:
+                    mark = _mark(pid)
+                self._known[key] = mark
+                if mark:
+                    self._carriers.setdefault(mark, []).append(pid)
+            self._table = table
+        return self._carriers.get(terminal, [])
+
+
+def _mark(pid: int) -> str:
+    """The terminal that a process names in its environment."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
-            return mark in b"\0" + file.read()
+            text = b"\0" + file.read()
     except OSError:
-        return False
-
-
-def members(processes: dict[int, Process], *, main: int, tty: int, terminal: str, ancestor: int) -> list[Process]:
-    """The processes of a terminal; `ancestor` is the host, to which orphans come back."""
-    mine = descendants(processes, [main])
-    mine |= {p.pid for p in processes.values() if p.session == main or (tty and p.tty == tty)}
-    mark = f"\0{MARK}={terminal}\0".encode()
-    others = descendants(processes, [ancestor]) - mine - {ancestor}
-    mine |= descendants(processes, [pid for pid in others if _carries(pid, mark)])
-    return [processes[pid] for pid in mine - {ancestor}]
+        return ""
+    return text.partition(f"\0{MARK}=".encode())[2].partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def send_signal(process: Process, number: int) -> None:
     """Signal exactly this process: one that took over its number in the meantime is spared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
-        if not hasattr(os, "pidfd_open"):
-            os.kill(process.pid, number)
-            return
-        fd = os.pidfd_open(process.pid)
+        fd = _hold(process.pid)
         try:
             now = look(process.pid)
-            if now is not None and now.started == process.started:
+            if now is None or now.started != process.started:
+                return
+            if fd is None:
+                os.kill(process.pid, number)
+            else:
                 signal.pidfd_send_signal(fd, number)
         finally:
-            os.close(fd)
+            if fd is not None:
+                os.close(fd)
+
+
+def _hold(pid: int) -> int | None:
+    """A descriptor that stays with this process; None where there are none, or none left."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        raise
+    except OSError:
+        return None
 
 
 def _system_call(task: str) -> tuple[int, int] | None:
@@ -133,7 +194,7 @@ def _system_call(task: str) -> tuple[int, int] | None:
     return int(words[0]), int(words[1], 16)
 
 
-def waits_for_terminal(process: Process, tty_path: str) -> str:
+def waits_for_terminal(process: Process, tty: int) -> str:
     """How a process waits for its terminal: "read", "poll", "unreadable" (we may not look) or "" (it does not)."""
     if process.state != "S":
         return ""
@@ -146,11 +207,28 @@ def waits_for_terminal(process: Process, tty_path: str) -> str:
         number, descriptor = call
         if number in _READ:
             with contextlib.suppress(OSError):
-                if os.readlink(f"/proc/{process.pid}/fd/{descriptor}") in (tty_path, "/dev/tty"):
+                # By device, not by name: a sandbox may call it /dev/console.
+                if os.stat(f"/proc/{process.pid}/fd/{descriptor}").st_rdev in (tty, _DEV_TTY):
                     return "read"
         elif number in _SELECT:
             return "poll"
     return "" if readable or not _READ else "unreadable"
+
+
+def group_of(main: int, group: int) -> list[Process]:
+    """The members of a process group, looked for among the descendants of `main` before everywhere else."""
+    found, todo = {}, [main]
+    while todo:
+        pid = todo.pop()
+        process = look(pid)
+        if process is None or pid in found:
+            continue
+        found[pid] = process
+        for task in _tasks(pid):
+            with contextlib.suppress(OSError), open(f"{task}/children") as file:
+                todo.extend(int(word) for word in file.read().split())
+    near = [p for p in found.values() if p.group == group and p.state not in "ZX"]
+    return near or [p for p in scan().values() if p.group == group]
 
 
 def _tasks(pid: int) -> list[str]:

@@ -21,6 +21,7 @@ Message = dict[str, Any]
 
 _LENGTH = struct.Struct("!I")
 _FDS_PER_READ = 16
+_READ = 256 * 1024
 
 # The board: a shared page in which the host marks what has news and a client marks what it wants to hear of.
 BOARD_PENDING = 0
@@ -34,34 +35,51 @@ class WireError(Exception):
     """The other side does not speak this protocol."""
 
 
-class Connection:
-    """One end of a control socket: whole messages in, whole messages out, never blocking."""
+class TooLarge(WireError):
+    """A message is larger than anybody would take; it was not sent."""
 
-    def __init__(self, sock: socket.socket) -> None:
+
+class Connection:
+    """One end of a control socket: whole messages in, whole messages out, never blocking.
+
+    Only one side, the client, takes descriptors: what nobody asked for must not fill the host's table.
+    """
+
+    def __init__(self, sock: socket.socket, *, takes_descriptors: bool = True) -> None:
         sock.setblocking(False)
         self.sock = sock
+        self._takes_descriptors = takes_descriptors
+        self._cut = False
         self._in = bytearray()
         self._in_fds: deque[int] = deque()
         self._out: deque[tuple[bytes, list[int]]] = deque()
         self._out_size = 0
+        self._owned: list[int] = []
 
     def fileno(self) -> int:
         """The socket's descriptor, for pollers."""
         return self.sock.fileno()
 
     def receive(self) -> list[tuple[Message, list[int]]] | None:
-        """Every whole message that has arrived, each with its descriptors; None when the other side is gone."""
-        while True:
-            try:
-                data, fds, _, _ = socket.recv_fds(self.sock, 256 * 1024, _FDS_PER_READ)
-            except (BlockingIOError, InterruptedError):
-                return self._whole()
-            except OSError:
-                return None
-            self._in_fds.extend(fds)
-            if not data:
-                return self._whole() or None
-            self._in += data
+        """The whole messages that have arrived, each with its descriptors; None when the other side is gone.
+
+        One read only, however much the other side sends: its poller calls again.
+        """
+        try:
+            if self._takes_descriptors:
+                data, fds, flags, _ = socket.recv_fds(self.sock, _READ, _FDS_PER_READ)
+                self._in_fds.extend(fds)
+                self._cut = self._cut or bool(flags & socket.MSG_CTRUNC)
+            else:
+                data = self.sock.recv(_READ)
+        except (BlockingIOError, InterruptedError):
+            return []
+        except OSError:
+            return None
+        if not data:
+            return None
+        self._in += data
+        return self._whole()
 
     def _whole(self) -> list[tuple[Message, list[int]]]:
         found = []
@@ -75,15 +93,24 @@ class Connection:
             del self._in[: _LENGTH.size + length]
             try:
                 message = json.loads(body)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise WireError(f"a message that is not JSON: {error}") from error
             if not isinstance(message, dict):
                 raise WireError("a message that is not an object")
-            count = message.get("fds", 0)
-            if not isinstance(count, int) or not 0 <= count <= len(self._in_fds):
-                raise WireError("a message announces descriptors that did not come with it")
-            found.append((message, [self._in_fds.popleft() for _ in range(count)]))
+            found.append((message, self._descriptors(message.get("fds", 0))))
         return found
+
+    def _descriptors(self, count: object) -> list[int]:
+        """Those that a message announces; none at all if our table was too full for some of them."""
+        if not isinstance(count, int) or count < 0:
+            raise WireError(f"a message announces {count!r} descriptors")
+        if count > len(self._in_fds):
+            if not self._cut:
+                raise WireError("a message announces descriptors that did not come with it")
+            self._cut = False
+            self._close_descriptors()
+            return []
+        return [self._in_fds.popleft() for _ in range(count)]
 
     def send(self, message: Message, fds: list[int] | None = None) -> bool:
         """Queue a message and send what the socket takes; True when something is left to send."""
@@ -91,10 +118,16 @@ class Connection:
             message = {**message, "fds": len(fds)}
         body = json.dumps(message, separators=(",", ":")).encode()
         if len(body) > LARGEST:
-            raise WireError(f"a message of {len(body)} bytes, at most {LARGEST} are allowed")
-        self._out.append((_LENGTH.pack(len(body)) + body, list(fds or ())))
-        self._out_size += len(body)
-        return self.flush()
+            raise TooLarge(f"a message of {len(body)} bytes, at most {LARGEST} are allowed")
+        data = _LENGTH.pack(len(body)) + body
+        self._out.append((data, fds or []))
+        self._out_size += len(data)
+        more = self.flush()
+        if more and fds and self._out[-1][1]:
+            # It has to wait, and by the time it is sent the number may stand for something else.
+            self._out[-1] = (data, [os.dup(fd) for fd in fds])
+            self._owned.extend(self._out[-1][1])
+        return more
 
     def flush(self) -> bool:
         """Send what the socket takes now; True when something is left to send."""
@@ -107,6 +140,8 @@ class Connection:
                     raise WireError("the other side does not read what it is sent") from None
                 return True
             self._out_size -= sent
+            for fd in fds:
+                self._disown(fd)
             if sent < len(data):
                 self._out[0] = (data[sent:], [])  # descriptors travel with the first byte
             else:
@@ -115,6 +150,18 @@ class Connection:
 
     def close(self) -> None:
         """Close the socket and whatever descriptors nobody took."""
+        self._close_descriptors()
+        self._out.clear()
+        for fd in self._owned.copy():
+            self._disown(fd)
+        self.sock.close()
+
+    def _disown(self, fd: int) -> None:
+        """Close a duplicate that was made for a message in the queue."""
+        if fd in self._owned:
+            self._owned.remove(fd)
+            os.close(fd)
+
+    def _close_descriptors(self) -> None:
         while self._in_fds:
             os.close(self._in_fds.popleft())
-        self.sock.close()

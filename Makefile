@@ -1,0 +1,51 @@
+# The one front door. Needs Python 3.11, pip, Node 20, npm and make; sets up the rest by itself.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check types docs bench soak wheel clean tools
+
+help: ## this list
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+$(VENV)/ready: pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) (once) …"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fourhands needs Python 3.11 or later")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mcp]'
+	@touch $@
+
+run: $(VENV)/ready ## the workbench, on the directory given by DIR (default: this one)
+	@$(BIN)/fourhands $(or $(DIR),.) $(ARGS)
+
+tools: ## Debian packages that the real tests need, where this may install them
+	@scripts/install-test-tools
+
+check: $(VENV)/ready ## format, lint, types, architecture, stale generated files
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/pytest -q tests/test_architecture.py tests/test_generated.py
+
+test: $(VENV)/ready tools check ## check, then every test
+	@$(BIN)/pytest -n 2 --dist loadgroup -m 'not soak' --cov --cov-report=term --cov-fail-under=85 $(ARGS)
+
+soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
+	@$(BIN)/pytest -m soak --timeout 7200 $(ARGS)
+
+bench: $(VENV)/ready ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
+	@$(BIN)/python -m bench $(ARGS)
+
+docs: $(VENV)/ready ## write the generated reference pages
+	@$(BIN)/python -m scripts.reference
+
+wheel: $(VENV)/ready ## build the wheel
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	@$(BIN)/python -m build --wheel
+
+clean: ## remove everything that is built
+	rm -rf $(VENV) dist build web/node_modules src/fourhands/static .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,136 @@
+"""How a terminal's processes are ended: asked politely, then killed, and looked for until nobody is left.
+
+Looking means reading all of `/proc`, so terminals that are ended at the same time share one look, and looking never
+takes more than half of the host's time.
+"""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from fourhands.host import tree
+from fourhands.host.terminal import Ending, Terminal
+
+if TYPE_CHECKING:
+    from fourhands.host.process import Host
+
+GRACE_S = 1.0
+"""From the polite signals to SIGKILL."""
+
+GIVE_UP_S = 5.0
+"""When a process that does not even die of SIGKILL is reported as left."""
+
+# An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT.
+_POLITE = [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
+
+
+class Endings:
+    """The terminals of a host that are on their way out."""
+
+    def __init__(self, host: "Host") -> None:
+        self._host = host
+        self._marks = tree.Marks()
+        self._table: tree.Table | None = None
+        self._looked = 0.0
+        self._cost_s = 0.0
+        self._waiting: set[str] = set()
+        self._due: float | None = None
+
+    def end(self, terminal: Terminal, done: Callable[[list[int]], None]) -> None:
+        """End all processes of a terminal and call `done` with those that could not be ended."""
+        if terminal.ending is not None:
+            terminal.ending.waiters.append(done)
+            return
+        terminal.ending = Ending(time.monotonic())
+        terminal.ending.waiters.append(done)
+        self.step(terminal)
+
+    def step(self, terminal: Terminal) -> None:
+        """Look at a terminal as soon as the next look is due: at once, unless looking takes too much time already."""
+        if terminal.ending is not None:
+            self._waiting.add(terminal.id)
+            self._look_in(0.0)
+
+    def members(self, terminal: Terminal) -> list[tree.Process]:
+        """The processes of a terminal, looked up anew."""
+        return self._members(self._look(), terminal)
+
+    def _look(self) -> tree.Table:
+        began = time.monotonic()
+        self._table = tree.Table(tree.scan(), os.getpid())
+        self._looked = time.monotonic()
+        self._cost_s = self._looked - began
+        return self._table
+
+    def _members(self, table: tree.Table, terminal: Terminal) -> list[tree.Process]:
+        if terminal.pid <= 0:
+            return []
+        return table.members(
+            main=terminal.pid,
+            tty=terminal.tty,
+            terminal=terminal.id,
+            alive=terminal.reaped is None,
+            marks=self._marks,
+        )
+
+    def _look_in(self, delay_s: float) -> None:
+        at = max(time.monotonic() + delay_s, self._looked + self._cost_s)
+        if self._due is None or at < self._due:
+            self._due = at
+            self._host.later(at - time.monotonic(), lambda: self._look_around(at))
+
+    def _look_around(self, planned: float) -> None:
+        """Take one look and bring every terminal that waits for it a step further."""
+        if self._due != planned:
+            return  # an earlier look has been here
+        self._due = None
+        waiting, self._waiting = self._waiting, set()
+        terminals = [t for t in map(self._host.terminals.get, waiting) if t is not None and t.ending is not None]
+        if not terminals:
+            return
+        table = self._look()
+        for terminal in terminals:
+            self._advance(terminal, self._members(table, terminal))
+        again = [t for t in self._host.terminals.values() if t.ending is not None]
+        if again:
+            self._waiting.update(t.id for t in again)
+            young = any(time.monotonic() - t.ending.started < 0.1 for t in again if t.ending is not None)
+            # The exit of a main process brings us here at once, so looking around need not be frequent.
+            self._look_in(0.01 if young else 0.05)
+
+    def _advance(self, terminal: Terminal, found: list[tree.Process]) -> None:
+        """Signal whoever was found, or declare a terminal ended."""
+        ending = terminal.ending
+        if ending is None:
+            return
+        waited = time.monotonic() - ending.started
+        if waited < GIVE_UP_S and (found or terminal.running):
+            ending.quiet = 0
+            ending.crowd = ending.crowd or any(p.pid != terminal.pid for p in found)
+            if waited >= GRACE_S:
+                self._signal(terminal, found, [signal.SIGKILL])  # each time anew: somebody may have forked meanwhile
+            elif not ending.asked:
+                ending.asked = True
+                self._signal(terminal, found, list(_POLITE))
+            if not found and terminal.reaped is not None:
+                self._host.finish(terminal, whole=False)
+            return
+        ending.quiet += 1
+        if ending.crowd and ending.quiet < 2 and waited < GIVE_UP_S:
+            return  # a look is not an instant: who forks and exits all the time may slip through one, so look again
+        terminal.ending = None
+        for done in ending.waiters:
+            done([p.pid for p in found])
+
+    def _signal(self, terminal: Terminal, found: list[tree.Process], numbers: list[signal.Signals]) -> None:
+        if not tree.HAVE_PROC:
+            for number in numbers:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(terminal.pid, number)
+            return
+        for process in found:
+            for number in numbers:
+                tree.send_signal(process, number)

@@ -1,0 +1,105 @@
+"""What this machine is, and which shell a new terminal gets."""
+
+import os
+import platform
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from fourhands.core.errors import Denied, NotFound
+
+SHELLS: dict[str, tuple[str, ...]] = {
+    "darwin": ("/bin/zsh", "/bin/bash", "/opt/homebrew/bin/bash", "/opt/homebrew/bin/fish", "/bin/sh"),
+    "linux": ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/usr/bin/fish", "/bin/dash", "/bin/sh"),
+}
+"""Shells that may be started unless a setting says otherwise, in the order in which they are tried."""
+
+LOGIN_ARGUMENTS: dict[str, tuple[str, ...]] = {"bash": ("--login",), "zsh": ("--login",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Shell:
+    """A shell that exists, with the arguments that make it a login shell."""
+
+    path: str
+    arguments: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """bash, zsh, sh …"""
+        return os.path.basename(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class PlatformInformation:
+    """What a caller may want to know of the machine."""
+
+    system: str
+    release: str
+    machine: str
+    wsl: bool
+    default_shell: str
+    shells: tuple[str, ...]
+
+
+def allowed_shells(configured: Iterable[str] = ()) -> tuple[str, ...]:
+    """The shells that may be started: the configured ones, else this platform's list."""
+    return tuple(configured) or SHELLS.get(sys.platform, SHELLS["linux"])
+
+
+def _usable(path: str) -> bool:
+    return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def _shell(path: str) -> Shell:
+    return Shell(path, LOGIN_ARGUMENTS.get(os.path.basename(path), ()))
+
+
+def detect_shell(env: Mapping[str, str], configured: Iterable[str] = ()) -> Shell:
+    """The user's `$SHELL` if allowed and present, else the first of the list that exists, else `/bin/sh`."""
+    allowed = allowed_shells(configured)
+    wanted = env.get("SHELL", "")
+    for path in allowed:
+        if wanted and wanted in (path, os.path.basename(path)) and _usable(path):
+            return _shell(path)
+    # The same shell in another directory of the list is still the user's choice.
+    for path in allowed:
+        if wanted and os.path.basename(path) == os.path.basename(wanted) and _usable(path):
+            return _shell(path)
+    for path in allowed:
+        if _usable(path):
+            return _shell(path)
+    return _shell("/bin/sh")
+
+
+def named_shell(wanted: str, configured: Iterable[str] = ()) -> Shell:
+    """The shell somebody asked for by path or name, if it is allowed and there."""
+    allowed = allowed_shells(configured)
+    matching = [path for path in allowed if wanted in (path, os.path.basename(path))]
+    if not matching:
+        raise Denied(f"the shell {wanted!r} is not allowed", hint=f"allowed are: {', '.join(allowed)}")
+    for path in matching:
+        if _usable(path):
+            return _shell(path)
+    raise NotFound.of("shell", wanted, [path for path in allowed if _usable(path)])
+
+
+def is_wsl() -> bool:
+    """Whether this Linux runs inside Windows."""
+    try:
+        with open("/proc/version") as file:
+            return "microsoft" in file.read().lower()
+    except OSError:
+        return False
+
+
+def platform_information(env: Mapping[str, str], configured: Iterable[str] = ()) -> PlatformInformation:
+    """Everything above in one value."""
+    return PlatformInformation(
+        system=platform.system(),
+        release=platform.release(),
+        machine=platform.machine(),
+        wsl=is_wsl(),
+        default_shell=detect_shell(env, configured).path,
+        shells=tuple(path for path in allowed_shells(configured) if _usable(path)),
+    )

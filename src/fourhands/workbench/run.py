@@ -1,0 +1,160 @@
+"""Running one line in a persistent shell and returning exactly its output and exit code.
+
+With marks the bounds are known: from the shell's own "begins" to its own "has ended", nothing before, between or
+behind. A shell without marks is watched from outside (it reads its terminal again, and is quiet); the answer then
+says so, has no exit code, and its output is what was printed, echo included.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from fourhands.core.errors import BadArgument, Conflict
+from fourhands.safety.text import sanitize
+from fourhands.workbench.marks import Command, encode_input
+from fourhands.workbench.view import READ_LIMIT, read_range, whole_end
+
+if TYPE_CHECKING:
+    from fourhands.workbench.terminal import Terminal
+
+Reason = Literal["finished", "deadline", "exit", "incomplete", "input", "quiet"]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of a line.
+
+    `reason`: finished; deadline (it goes on); exit (the shell ended); incomplete (the shell waits for the rest of the
+    line); input or quiet (a shell without marks: `sure` is False). `start` and `end` are the output's positions.
+    """
+
+    output: str
+    exit_code: int | None
+    reason: Reason
+    start: int
+    end: int
+    truncated: bool = False
+    statuses: tuple[int, ...] = ()
+    cwd: str | None = None
+    sure: bool = True
+
+
+async def run(terminal: "Terminal", line: str, timeout_s: float) -> Done:
+    """Type a line at the prompt and wait for its end, for at most `timeout_s`."""
+    if not isinstance(line, str) or "\0" in line:
+        raise BadArgument("a line to run must be text without NUL bytes")
+    if not 0 < timeout_s <= 24 * 3600:
+        raise BadArgument(f"timeout_s must be between 0 and 86400 seconds, not {timeout_s!r}")
+    if terminal.running.locked():
+        raise Conflict(f"terminal {terminal.title!r} runs another line already", hint="wait for it, or use another one")
+    async with terminal.running:
+        if not terminal.marked:
+            return await _run_unmarked(terminal, line, timeout_s)
+        return await _Run(terminal, line, timeout_s).go()
+
+
+class _Run:
+    def __init__(self, terminal: "Terminal", line: str, timeout_s: float) -> None:
+        self.terminal = terminal
+        self.line = line
+        self.loop = asyncio.get_running_loop()
+        self.deadline = self.loop.time() + timeout_s
+        self._woken = asyncio.Event()
+
+    async def go(self) -> Done:
+        terminal = self.terminal
+        with terminal.listening(self._woken.set):
+            if not await self._ready():
+                position = terminal.log.head
+                return Done("", None, "exit" if terminal.exited else "deadline", position, position)
+            prompt = terminal.commands.shown
+            typed = await terminal.type(encode_input(self.line, terminal.commands.bracketed))
+            reason = await self._ended(prompt)
+            return self._answer(reason, prompt, typed)
+
+    async def _news(self) -> bool:
+        """Wait for output; False when the deadline has passed."""
+        timer = self.loop.call_at(self.deadline, self._woken.set)
+        try:
+            await self._woken.wait()
+            self._woken.clear()
+        finally:
+            timer.cancel()
+        return self.loop.time() < self.deadline
+
+    async def _ready(self) -> bool:
+        """The first prompt may still be on its way; a command that runs already is somebody else's."""
+        terminal = self.terminal
+        while True:
+            terminal.catch_up()
+            if terminal.exited:
+                return False
+            if terminal.commands.ready:
+                return True
+            if terminal.commands.state in ("running", "incomplete"):
+                raise Conflict(
+                    f"terminal {terminal.title!r} is busy: its shell is {terminal.commands.state}",
+                    hint="wait for it, interrupt it, or use another terminal",
+                )
+            if not await self._news():
+                return False
+
+    async def _ended(self, prompt: int) -> Reason:
+        terminal = self.terminal
+        while True:
+            terminal.catch_up()
+            commands = terminal.commands
+            if commands.shown > prompt and commands.ready:
+                return "finished"
+            if commands.shown < prompt:  # the log's window has passed the beginning
+                prompt = commands.shown
+            if terminal.exited:
+                return "exit"
+            if commands.state == "incomplete" and not self.terminal.since(terminal.log.head).text:
+                return "incomplete"
+            if not await self._news():
+                return "deadline"
+
+    def _answer(self, reason: Reason, prompt: int, typed: int) -> Done:
+        terminal = self.terminal
+        records = terminal.commands.at(prompt)
+        first = next((record for record in records if record.start is not None), None)
+        last: Command | None = records[-1] if records else None
+        head = terminal.log.head
+        start = first.start if first is not None and first.start is not None else (head if reason != "exit" else typed)
+        end = last.end if last is not None and last.end is not None and reason == "finished" else head
+        end = max(start, end)
+        chunk = read_range(terminal.log, max(start, end - READ_LIMIT), end)
+        data = chunk.data if reason == "finished" else chunk.data[: whole_end(chunk.data)]
+        return Done(
+            output=sanitize(data),
+            exit_code=last.exit_code if last is not None and reason == "finished" else _exit_code(terminal, reason),
+            reason=reason,
+            start=start,
+            end=end,
+            truncated=chunk.start > start,
+            statuses=last.statuses if last is not None else (),
+            cwd=terminal.commands.cwd,
+            sure=all(record.bounded and record.sure for record in records) if records else reason != "finished",
+        )
+
+
+def _exit_code(terminal: "Terminal", reason: Reason) -> int | None:
+    return terminal.exit.code if reason == "exit" and terminal.exit is not None else None
+
+
+async def _run_unmarked(terminal: "Terminal", line: str, timeout_s: float) -> Done:
+    """No marks: type the line, then wait until the program reads its terminal again or stays quiet."""
+    typed = await terminal.type(line.rstrip("\n") + "\n")
+    seen = await terminal.wait(input_wanted=True, exit=True, deadline_s=timeout_s, position=typed)
+    chunk = read_range(terminal.log, max(typed, terminal.log.head - READ_LIMIT), terminal.log.head)
+    reason: Reason = "exit" if seen.reason == "exit" else "deadline" if seen.reason == "deadline" else "input"
+    return Done(
+        output=sanitize(chunk.data),
+        exit_code=_exit_code(terminal, reason),
+        reason=reason,
+        start=typed,
+        end=terminal.log.head,
+        truncated=chunk.start > typed,
+        sure=False,
+    )

@@ -1,0 +1,470 @@
+"""One terminal: typing, sizes, views, marks, waits, and its end.
+
+The program, its PTY and its log belong to the host; this object may vanish at any moment and another one, in another
+server, goes on where it was. Marks and screen are read from the log when somebody asks, never kept in step for nobody.
+"""
+
+import asyncio
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.host import pty
+from fourhands.host.link import Link
+from fourhands.host.log import GRAIN, Chunk, LogReader
+from fourhands.host.wire import Message
+from fourhands.workbench import view
+from fourhands.workbench.marks import Command, Commands, Scanner
+from fourhands.workbench.run import Done, run
+from fourhands.workbench.screen import LiveScreen, Screen
+from fourhands.workbench.view import Match, Slice
+from fourhands.workbench.wait import Seen, Wanted, wait
+
+SMALLEST, LARGEST = (2, 1), (2000, 1000)
+"""Columns and rows that a terminal may have."""
+
+RESIZE_EVERY_S = 0.05
+REDRAW_S = 0.15
+LARGEST_INPUT = 16 * 1024 * 1024
+
+
+class Exited(FourhandsError):
+    """The terminal's program has ended; its output can still be read."""
+
+    code = "exited"
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a program ended: a code, or the name of the signal; `lost` when its host went with it."""
+
+    code: int | None
+    signal: str | None
+    position: int
+    lost: bool = False
+
+    @classmethod
+    def of(cls, message: Message | None) -> "Exit | None":
+        """The host's words as a value."""
+        if message is None:
+            return None
+        return cls(message.get("code"), message.get("signal"), message["position"], bool(message.get("lost")))
+
+
+def check_size(cols: int, rows: int) -> None:
+    """Refuse sizes that no terminal can have."""
+    for value, name, low, high in ((cols, "cols", SMALLEST[0], LARGEST[0]), (rows, "rows", SMALLEST[1], LARGEST[1])):
+        if type(value) is not int or not low <= value <= high:
+            raise BadArgument(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+
+
+class Terminal:
+    """A terminal of the workspace's host. Made by `Terminals`, never directly."""
+
+    def __init__(self, link: Link, record: Message, master: int) -> None:
+        self.id: str = record["id"]
+        self.argv: tuple[str, ...] = tuple(record["argv"])
+        self.pid: int = record["pid"]
+        self.meta: dict[str, Any] = record["meta"]
+        self._spawned: float = record["created"]
+        self.exit = Exit.of(record["exit"])
+        self.paused: bool = record.get("paused", False)
+        self.log = LogReader(link.places.log(self.id), record["capacity"])
+        self._started_in: str = record["cwd"]
+        self._link = link
+        self._slot: int = record["slot"]
+        self._master = master
+        self._listeners: list[Callable[[], None]] = []
+        self._typing = asyncio.Lock()
+        self.running = asyncio.Lock()
+        self._nonce: str | None = self.meta.get("nonce")
+        self._scanner = Scanner(self._nonce or "no-marks-here")
+        self.commands = Commands()
+        self._finished = 0
+        self._screen: LiveScreen | None = None
+        self._screen_position = 0
+        self._size = pty.get_size(master) if master >= 0 else (0, 0)
+        self._next_size: tuple[int, int] | None = None
+        self._resized_at = 0.0
+        self._hidden: list[tuple[int, int]] = []
+        self._loop = asyncio.get_running_loop()
+        self._timers: set[asyncio.TimerHandle] = set()
+
+    def __repr__(self) -> str:
+        return f"<Terminal {self.id} {self.title!r} {'exited' if self.exit else 'running'}>"
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """The name people gave it."""
+        return str(self.meta.get("title") or os.path.basename(self.argv[0]))
+
+    @property
+    def cwd(self) -> str:
+        """Where its shell is, as far as its marks tell; else where it was started."""
+        self.catch_up()
+        return self.commands.cwd or self._started_in
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level in force."""
+        return str(self.meta.get("isolation", "none"))
+
+    @property
+    def owner(self) -> str:
+        """Who created it: an agent session's id, or empty for a person."""
+        return str(self.meta.get("owner", ""))
+
+    @property
+    def marked(self) -> bool:
+        """Whether its shell marks its commands, so that their bounds and exit codes are known."""
+        return self._nonce is not None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return self._size
+
+    @property
+    def created(self) -> float:
+        """When somebody asked for it; a spare shell was started before."""
+        return float(self.meta.get("created") or self._spawned)
+
+    @property
+    def uptime_s(self) -> float:
+        """Seconds since it was created."""
+        return time.time() - self.created
+
+    @property
+    def exited(self) -> bool:
+        """Whether its program has ended and all its output is in the log."""
+        return self.exit is not None
+
+    # -- typing and size -------------------------------------------------------------------------------------------
+
+    async def type(self, text: str | bytes) -> int:
+        """Type text as is and return the head from before; waits, alone, while the program does not read."""
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+        if len(data) > LARGEST_INPUT:
+            raise BadArgument(f"{len(data)} bytes are too many to type at once", hint=f"at most {LARGEST_INPUT}")
+        self._check_alive()
+        async with self._typing:
+            head = self.log.head
+            await self._deliver(memoryview(data))
+        return head
+
+    def type_now(self, data: bytes) -> bool:
+        """Type without waiting; False when the program does not read or others wait to type, and nothing was typed."""
+        if self.exit is not None or self._typing.locked():
+            return False
+        try:
+            return os.write(self._master, data) == len(data)
+        except OSError:
+            return False
+
+    async def _deliver(self, data: memoryview) -> None:
+        while data:
+            self._check_alive()
+            try:
+                data = data[os.write(self._master, data[:GRAIN]) :]
+            except BlockingIOError:
+                await self._writable()
+            except OSError as error:
+                raise self._dead() from error
+
+    async def _writable(self) -> None:
+        """Wait until the kernel takes more input, or the program ends."""
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        stop = self.listen(lambda: settle() if self.exit is not None else None)
+        self._loop.add_writer(self._master, settle)
+        try:
+            await future
+        finally:
+            stop()
+            if self._master >= 0:
+                self._loop.remove_writer(self._master)
+
+    def _dead(self) -> Exited:
+        end = self.exit
+        how = (
+            "its host is gone" if end is None or end.lost else f"it ended with {end.signal or f'exit code {end.code}'}"
+        )
+        return Exited(f"terminal {self.title!r} ({self.id}) takes no input: {how}", hint="create a new one")
+
+    def _check_alive(self) -> None:
+        if self.exit is not None or self._master < 0:
+            raise self._dead()
+
+    def resize(self, cols: int, rows: int, *, hide_redraw: bool = True) -> None:
+        """Change the size; of a storm of sizes the last one wins. The prompt's redraw is hidden from scrollback."""
+        check_size(cols, rows)
+        self._check_alive()
+        if (cols, rows) == (self._next_size or self._size):
+            return
+        waiting, self._next_size = self._next_size is not None, (cols, rows)
+        if waiting:
+            return
+        delay = self._resized_at + RESIZE_EVERY_S - self._loop.time()
+        if delay <= 0:
+            self._apply_size(hide_redraw)
+        else:
+            self._later(delay, lambda: self._apply_size(hide_redraw))
+
+    def _apply_size(self, hide_redraw: bool) -> None:
+        size, self._next_size = self._next_size, None
+        if size is None or self.exit is not None or self._master < 0:
+            return
+        self._catch_up_screen()
+        before, at_prompt = self.log.head, self.shell_state == "prompt"
+        self._resized_at = self._loop.time()
+        with contextlib.suppress(OSError):
+            pty.set_size(self._master, *size)
+            self._size = size
+        if self._screen is not None:
+            self._screen.resize(*size)
+        if hide_redraw and at_prompt:
+            self._later(REDRAW_S, lambda: self._hide(before))
+
+    def _hide(self, start: int) -> None:
+        """Remember a redrawn prompt; output of a command that began meanwhile is never hidden."""
+        if self.shell_state == "prompt" and self.log.head > start:
+            self._hidden.append((start, self.log.head))
+            del self._hidden[:-100]
+
+    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+        def run() -> None:
+            self._timers.discard(handle)
+            if self._master >= 0:
+                action()
+
+        handle = self._loop.call_later(delay_s, run)
+        self._timers.add(handle)
+
+    # -- views -----------------------------------------------------------------------------------------------------
+
+    def lines(self, count: int = 100) -> list[str]:
+        """The last lines of output, sanitized; at most 10,000 and as far as the log reaches."""
+        return view.lines(self.log, count)
+
+    def since(self, position: int, *, limit: int = view.READ_LIMIT) -> Slice:
+        """Everything from a position on; go on from its `end`. What is gone is named as a gap."""
+        return view.since(self.log, position, limit=limit, closed=self.exited)
+
+    def tail(self, limit_bytes: int = 1_048_576) -> Slice:
+        """The last bytes of the sanitized output, cut at a character."""
+        return view.tail(self.log, limit_bytes)
+
+    def search(self, pattern: str, limit: int = 100) -> list[Match]:
+        """The newest lines in which a regular expression is found, with their positions."""
+        return view.search(self.log, pattern, limit)
+
+    def scrollback(self, characters: int = view.SCROLLBACK) -> Chunk:
+        """The raw end of the output for replay, without prompts that a resize only redrew."""
+        chunk = view.scrollback(self.log, characters)
+        data, start = bytearray(chunk.data), chunk.start
+        for low, high in reversed(self._hidden):
+            if low >= start:
+                del data[low - start : high - start]
+        return Chunk(start, bytes(data))
+
+    def screen(self) -> Screen:
+        """What is on the screen now."""
+        return self._catch_up_screen().snapshot()
+
+    def restore(self) -> tuple[bytes, int]:
+        """Bytes that bring a fresh terminal to the present state, and the position from which the stream goes on."""
+        screen = self._catch_up_screen()
+        return screen.restore(), self._screen_position
+
+    def _catch_up_screen(self) -> LiveScreen:
+        if self._screen is None:
+            cols, rows = self._size if self._size[0] else (80, 24)
+            self._screen, self._screen_position = LiveScreen(cols, rows), self.log.floor
+        while (chunk := self.log.read(self._screen_position, 4 * GRAIN)).data:
+            self._screen.feed(chunk.data)
+            self._screen_position = chunk.end
+        return self._screen
+
+    # -- marks -----------------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> None:
+        """Read the marks in what was printed since the last look."""
+        if self._nonce is None:
+            return
+        scanner, commands = self._scanner, self.commands
+        while (chunk := self.log.read(scanner.position, 4 * GRAIN)).data:
+            if chunk.start != scanner.position:  # too much was printed for anybody to keep
+                self._scanner = scanner = Scanner(self._nonce, chunk.start)
+                self.commands = commands = Commands()
+            for mark in scanner.feed(chunk.data):
+                commands.apply(mark)
+                if mark.kind == "prompt":
+                    self._finished += 1
+
+    @property
+    def shell_state(self) -> str:
+        """What the shell does, as its marks tell: unknown, prompt, incomplete, running."""
+        self.catch_up()
+        return self.commands.state
+
+    @property
+    def finished_commands(self) -> int:
+        """How often the shell has come back to its prompt."""
+        self.catch_up()
+        return self._finished
+
+    @property
+    def last_command(self) -> Command | None:
+        """The newest command's record."""
+        self.catch_up()
+        return self.commands.last
+
+    # -- running and waiting ---------------------------------------------------------------------------------------
+
+    async def run(self, line: str, timeout_s: float = 60.0) -> Done:
+        """Run a line in the shell and return exactly its output and exit code; on a deadline the command goes on."""
+        return await run(self, line, timeout_s)
+
+    async def wait(
+        self,
+        *,
+        exit: bool = False,
+        finished: bool = False,
+        pattern: str | None = None,
+        quiet_s: float | None = None,
+        stable_s: float | None = None,
+        input_wanted: bool = False,
+        port: bool = False,
+        min_s: float = 0.0,
+        deadline_s: float = 30.0,
+        position: int | None = None,
+    ) -> Seen:
+        """Wait for any of the conditions; the answer says which one it was. The end of the program always counts."""
+        wanted = Wanted(exit, finished, pattern, quiet_s, stable_s, input_wanted, port, min_s, deadline_s)
+        return await wait(self, wanted, position)
+
+    async def probe(self) -> Message:
+        """What the foreground program does, as the kernel tells the host."""
+        if self.exit is not None:
+            return {"running": False}
+        return (await self._link.request("probe", terminal=self.id)).body
+
+    async def members(self) -> list[dict[str, Any]]:
+        """The processes of this terminal."""
+        listed: list[dict[str, Any]] = (await self._link.request("members", terminal=self.id)).body["members"]
+        return listed
+
+    async def ports(self) -> set[int]:
+        """The TCP ports on which its processes listen."""
+        return {int(port) for port in (await self._link.request("members", terminal=self.id)).body["ports"]}
+
+    # -- subscriptions ---------------------------------------------------------------------------------------------
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when there is output to read or the program has ended; returns what ends the subscription."""
+        self._listeners.append(callback)
+        if len(self._listeners) == 1 and self.exit is None:
+            self._link.watch(self._slot, self._news)
+        ended = False
+
+        def stop() -> None:
+            nonlocal ended
+            if not ended:
+                ended = True
+                self._listeners.remove(callback)
+                if not self._listeners:
+                    self._link.unwatch(self._slot)
+
+        return stop
+
+    def on_data(self, callback: Callable[[Chunk], None], position: int | None = None) -> Callable[[], None]:
+        """Hand over all output from a position (default: now) on, chunk by chunk; returns what ends it."""
+        at = self.log.head if position is None else position
+
+        def news() -> None:
+            nonlocal at
+            while (chunk := self.log.read(at)).data:
+                at = chunk.end
+                callback(chunk)
+
+        stop = self.listen(news)
+        news()
+        return stop
+
+    def on_exit(self, callback: Callable[[Exit], None]) -> Callable[[], None]:
+        """Call back once when the program has ended, at once if it has; returns what ends the subscription."""
+        stop: Callable[[], None]
+
+        def news() -> None:
+            if self.exit is not None:
+                stop()
+                callback(self.exit)
+
+        stop = self.listen(news)
+        news()
+        return stop
+
+    def _news(self) -> None:
+        for callback in list(self._listeners):
+            callback()
+
+    @contextlib.contextmanager
+    def listening(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Listen for the length of a block."""
+        stop = self.listen(callback)
+        try:
+            yield
+        finally:
+            stop()
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    async def interrupt(self) -> None:
+        """Send SIGINT to the foreground program, also when it does not read what is typed."""
+        await self.signal("SIGINT")
+
+    async def signal(self, name: str) -> None:
+        """Send a signal to the foreground program."""
+        self._check_alive()
+        await self._link.request("signal", terminal=self.id, signal=name, foreground=True)
+
+    async def kill(self) -> list[int]:
+        """End all its processes: politely, after a second firmly. The output stays; returns who could not be ended."""
+        left: list[int] = (await self._link.request("end", terminal=self.id)).body["left"]
+        return left
+
+    async def close(self) -> None:
+        """End all its processes and forget it; its log stays on disk for a while."""
+        await self._link.request("end", terminal=self.id, forget=True)
+
+    async def describe(self, **meta: object) -> None:
+        """Store facts about it with the host, where they outlive this server."""
+        self.meta.update(meta)
+        await self._link.request("meta", terminal=self.id, meta=meta)
+
+    def ended(self, end: Exit) -> None:
+        """The host says that the program has ended."""
+        self.exit = end
+        self._news()
+
+    def dispose(self) -> None:
+        """Let go of descriptors and timers; the terminal itself goes on."""
+        for timer in self._timers:
+            timer.cancel()
+        if self._listeners:
+            self._link.unwatch(self._slot)
+        if self._master >= 0:
+            self._loop.remove_writer(self._master)
+            os.close(self._master)
+            self._master = -1
+        self.log.close()

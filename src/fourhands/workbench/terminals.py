@@ -1,0 +1,405 @@
+"""All terminals of a workspace: creating, finding, one-shot commands, and the way back after a restart.
+
+`Terminals` is the embedding program's door and lies below the gate: whoever holds it decides what may run. It joins
+the workspace's host, or starts one; leaving the block ends what this object created, unless told to keep it.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, FourhandsError, LimitReached, NotFound
+from fourhands.core.ids import new_id
+from fourhands.host import tree
+from fourhands.host.link import HostLost, Link
+from fourhands.host.places import Places
+from fourhands.host.wire import Message
+from fourhands.providers.base import Launch, Provider
+from fourhands.providers.local import Local
+from fourhands.safety import environment
+from fourhands.settings import Settings
+from fourhands.workbench import oneshot
+from fourhands.workbench.marks import SCRIPTS, integrate
+from fourhands.workbench.platform import Shell, detect_shell, named_shell
+from fourhands.workbench.terminal import Exit, Terminal, check_size
+
+LONGEST_TITLE = 200
+
+
+class Terminals:
+    """The terminals of one workspace, on their host."""
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str] = ".",
+        settings: Settings | None = None,
+        *,
+        places: Places | None = None,
+        env: Mapping[str, str] | None = None,
+        keep: bool = False,
+    ) -> None:
+        self.settings = settings or Settings()
+        self.places = places or Places.of(workspace)
+        self.env: Mapping[str, str] = dict(os.environ if env is None else env)
+        self.providers: dict[str, Provider] = {"local": Local()}
+        self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
+        self.on_lost: Callable[[], None] = lambda: None
+        self._keep = keep
+        self._mine: set[str] = set()
+        self._known: dict[str, Terminal] = {}
+        self._spare: tuple[object, Terminal] | None = None
+        self._max = self.settings.terminal.max_terminals
+        self._link: Link | None = None
+        self._tasks: asyncio.TaskGroup | None = None
+        self._stack = contextlib.AsyncExitStack()
+        self._prepared: set[str] = set()
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> "Terminals":
+        if not os.path.isdir(self.places.workspace):
+            raise BadCwd(f"the workspace {self.places.workspace!r} is not a directory")
+        options = self.settings.terminal
+        async with contextlib.AsyncExitStack() as stack:
+            self._link = await Link.open(
+                self.places,
+                on_event=self._event,
+                on_lost=self._lost,
+                linger_s=options.linger_s,
+                budget=options.log_budget,
+            )
+            stack.callback(self.leave)
+            for record in self._link.found:
+                await self._adopt(record)
+            stack.push_async_callback(self._clean_up)
+            self._tasks = await stack.enter_async_context(asyncio.TaskGroup())
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def _clean_up(self) -> None:
+        doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
+        if self._spare is not None:
+            doomed.append(self._spare[1])
+        await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
+        for provider in self.providers.values():
+            if provider.name in self._prepared:
+                await provider.clean_up()
+
+    def leave(self) -> None:
+        """Let go of the host and leave everything running, as a crash would."""
+        for terminal in [*self._known.values(), *([self._spare[1]] if self._spare else [])]:
+            terminal.dispose()
+        self._known.clear()
+        self._spare = None
+        if self._link is not None:
+            self._link.close()
+
+    async def stop(self) -> None:
+        """End all terminals and the host itself."""
+        with contextlib.suppress(HostLost):
+            await self._host.request("stop")
+
+    @property
+    def _host(self) -> Link:
+        if self._link is None:
+            raise FourhandsError("Terminals is used outside its `async with` block")
+        return self._link
+
+    async def _adopt(self, record: Message) -> None:
+        """A terminal from before our time."""
+        if record["meta"].get("spare"):
+            await self._host.request("end", terminal=record["id"], forget=True)
+            return
+        fds = (await self._host.request("attach", terminal=record["id"])).fds
+        self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1)
+
+    def _event(self, message: Message) -> None:
+        terminal = self._known.get(message.get("terminal", ""))
+        if terminal is None and self._spare is not None and self._spare[1].id == message.get("terminal"):
+            terminal = self._spare[1]
+        if terminal is None:
+            return
+        match message["event"]:
+            case "exited":
+                end = Exit.of(message["exit"])
+                assert end is not None
+                terminal.ended(end)
+                self.on_change("exited", terminal)
+            case "closed":
+                if terminal.exit is None:
+                    terminal.ended(Exit(None, None, terminal.log.head))
+                if self._known.pop(terminal.id, None) is not None:
+                    self.on_change("closed", terminal)
+                terminal.dispose()
+            case "changed":
+                terminal.meta.update(message["meta"])
+                self.on_change("changed", terminal)
+            case "paused" | "resumed" as kind:
+                terminal.paused = kind == "paused"
+                self.on_change(kind, terminal)
+
+    def _lost(self) -> None:
+        for terminal in self._known.values():
+            if terminal.exit is None:
+                terminal.ended(Exit(None, None, terminal.log.head, lost=True))
+        self.on_lost()
+
+    # -- which there are -------------------------------------------------------------------------------------------
+
+    def list(self) -> list[Terminal]:
+        """All terminals, oldest first; exited ones stay until they are closed."""
+        return sorted(self._known.values(), key=lambda terminal: terminal.created)
+
+    def get(self, name: str) -> Terminal:
+        """A terminal by its id or, as long as it is unambiguous, its title."""
+        if name in self._known:
+            return self._known[name]
+        titled = [terminal for terminal in self._known.values() if terminal.title == name]
+        if len(titled) == 1:
+            return titled[0]
+        if titled:
+            ids = ", ".join(terminal.id for terminal in titled)
+            raise Ambiguous(f"{len(titled)} terminals are called {name!r}", hint=f"use an id: {ids}")
+        raise NotFound.of("terminal", name, [f"{t.title} ({t.id})" for t in self._known.values()])
+
+    @property
+    def max_terminals(self) -> int:
+        """How many terminals there may be."""
+        return self._max
+
+    @max_terminals.setter
+    def max_terminals(self, limit: int) -> None:
+        if type(limit) is not int or not 1 <= limit <= 10_000:
+            raise BadArgument(f"the limit must be a whole number from 1 to 10000, not {limit!r}")
+        self._max = limit
+
+    # -- creating --------------------------------------------------------------------------------------------------
+
+    async def create(
+        self,
+        *,
+        title: str | None = None,
+        cwd: str | None = None,
+        shell: str | None = None,
+        argv: Sequence[str] | None = None,
+        env: Mapping[str, str | None] | None = None,
+        cols: int | None = None,
+        rows: int | None = None,
+        provider: str = "local",
+        owner: str = "",
+        agent: bool = False,
+        meta: Mapping[str, Any] | None = None,
+    ) -> Terminal:
+        """Start a shell, or the program given by `argv`, in a new terminal."""
+        cols = self.settings.terminal.cols if cols is None else cols
+        rows = self.settings.terminal.rows if rows is None else rows
+        check_size(cols, rows)
+        if title is not None and (not title.strip() or len(title) > LONGEST_TITLE or not title.isprintable()):
+            raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title[:50]!r}")
+        if len(self._known) >= self._max:
+            raise LimitReached(
+                f"there are {len(self._known)} terminals, the limit is {self._max}",
+                hint="close one, or raise terminal.maxTerminals",
+            )
+        place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
+        facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
+        launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent)
+        terminal = await self._take_spare(key, cols, rows)
+        if terminal is None:
+            terminal = await self._start(launch, provider, cols, rows, {**fixed, **facts})
+        else:
+            self._known[terminal.id] = terminal
+            await terminal.describe(spare=False, **facts)
+        self._mine.add(terminal.id)
+        self._refill(key, launch, provider, fixed)
+        self.on_change("created", terminal)
+        return terminal
+
+    async def _launch(
+        self,
+        argv: Sequence[str] | None,
+        shell: str | None,
+        cwd: str,
+        changes: Mapping[str, str | None] | None,
+        provider: str,
+        agent: bool,
+    ) -> tuple[Launch, object, dict[str, Any]]:
+        """How to start it, a key under which an equal spare may wait, and the facts that belong to the start."""
+        variables = self.variables(changes, agent=agent)
+        if argv is not None:
+            if not argv or not all(isinstance(word, str) and "\0" not in word for word in argv):
+                raise BadArgument("argv must be at least one word, each a text without NUL bytes")
+            program = oneshot.find_program(argv[0], variables.get("PATH", os.defpath), cwd)
+            return Launch(program, tuple(argv), cwd, variables), None, {}
+        chosen: Shell = (
+            named_shell(shell, self.settings.terminal.shells)
+            if shell is not None
+            else detect_shell(self.env, self.settings.terminal.shells)
+        )
+        key = (chosen.path, cwd, tuple(sorted(variables.items())), provider)
+        return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, {"shell": chosen.path}
+
+    def variables(self, changes: Mapping[str, str | None] | None, *, agent: bool) -> dict[str, str]:
+        """The environment of a program that a person or an agent starts."""
+        environment.check_variables(changes or {})
+        if agent:
+            chosen = environment.for_agent(self.env, self.settings.agent_defaults.variables)
+            chosen |= environment.AGENT_PAGERS
+        else:
+            chosen = environment.for_person(self.env)
+        chosen |= environment.terminal_variables(self.env)
+        return oneshot.script_environment(chosen, changes)
+
+    async def _start(self, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
+        name = new_id("term")
+        variables = {**launch.env, tree.MARK: name, "PWD": launch.cwd}
+        if "shell" in facts:
+            nonce = secrets.token_urlsafe(18)
+            integration = integrate(launch.program, nonce, directory=Path(SCRIPTS), env=variables)
+            if integration is not None:
+                facts = {**facts, "nonce": nonce}
+                variables |= integration.env
+                launch = launch.replace(argv=integration.argv)
+        provider = await self.provider(provider_name)
+        facts = {**facts, "provider": provider.name, "isolation": str(provider.isolation)}
+        wrapped = provider.wrap(launch.replace(env=variables), terminal=True)
+        reply = await self._host.request(
+            "create",
+            terminal=name,
+            program=wrapped.program,
+            argv=list(wrapped.argv),
+            env=dict(wrapped.env),
+            cwd=wrapped.cwd,
+            cols=cols,
+            rows=rows,
+            capacity=self.settings.terminal.capacity,
+            meta=facts,
+        )
+        terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0])
+        if not facts.get("spare"):
+            self._known[name] = terminal
+        return terminal
+
+    async def provider(self, name: str) -> Provider:
+        """A provider that is ready to run programs."""
+        provider = self.providers.get(name)
+        if provider is None:
+            raise NotFound.of("provider", name, self.providers)
+        if name not in self._prepared:
+            await provider.prepare(self.places.workspace, (str(SCRIPTS),))
+            self._prepared.add(name)
+        return provider
+
+    # -- the spare shell -------------------------------------------------------------------------------------------
+
+    async def _take_spare(self, key: object, cols: int, rows: int) -> Terminal | None:
+        """A shell that was started before anybody asked, if it is the very one that is wanted now."""
+        if self._spare is None or key is None or self._spare[0] != key or self._spare[1].exited:
+            return None
+        terminal, self._spare = self._spare[1], None
+        terminal.resize(cols, rows)
+        return terminal
+
+    def _refill(self, key: object, launch: Launch, provider: str, facts: dict[str, Any]) -> None:
+        if not self.settings.terminal.spare_shell or key is None or self._tasks is None:
+            return
+        options = self.settings.terminal
+
+        async def fill() -> None:
+            old = self._spare
+            if old is not None and old[0] == key:
+                return
+            self._spare = None
+            with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
+                if old is not None:
+                    await old[1].close()
+                self._spare = (
+                    key,
+                    await self._start(launch, provider, options.cols, options.rows, {**facts, "spare": True}),
+                )
+
+        self._tasks.create_task(fill())
+
+    # -- one-shot --------------------------------------------------------------------------------------------------
+
+    async def execute(
+        self,
+        command: str,
+        args: Sequence[str] = (),
+        *,
+        input: str | bytes | None = None,
+        timeout_s: float = 120.0,
+        env: Mapping[str, str | None] | None = None,
+        cwd: str | None = None,
+        provider: str = "local",
+        agent: bool = False,
+    ) -> oneshot.Done:
+        """Run a program to its end on pipes; what went wrong is in the result, with a code of its own."""
+        if not 0 < timeout_s <= 24 * 3600:
+            raise BadArgument(f"timeout_s must be between 0 and 86400 seconds, not {timeout_s!r}")
+        chosen = await self.provider(provider)
+        variables = self.variables(env, agent=agent)
+        try:
+            place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
+            program = oneshot.find_program(command, variables.get("PATH", os.defpath), place)
+        except (BadCwd, oneshot.CommandNotFound, oneshot.ExecDenied) as error:
+            return oneshot.failed(error, str(chosen.isolation))
+        mark = new_id("run")
+        launch = Launch(program, (command, *args), place, {**variables, tree.MARK: mark, "PWD": place})
+        return await oneshot.execute(
+            chosen.wrap(launch, terminal=False),
+            input_data=input.encode() if isinstance(input, str) else input,
+            timeout_s=timeout_s,
+            isolation=str(chosen.isolation),
+            mark=mark,
+        )
+
+    async def run_script(
+        self,
+        script: str,
+        *,
+        input: str | bytes | None = None,
+        timeout_s: float = 120.0,
+        env: Mapping[str, str | None] | None = None,
+        cwd: str | None = None,
+        provider: str = "local",
+        agent: bool = False,
+    ) -> oneshot.Done:
+        """Run a shell script to its end on pipes, by bash where there is one."""
+        if not isinstance(script, str) or "\0" in script:
+            raise BadArgument("a script must be text without NUL bytes")
+        shell = "bash" if os.path.exists("/bin/bash") else "sh"
+        return await self.execute(
+            shell, ["-c", script], input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=provider, agent=agent
+        )
+
+
+def resolve_cwd(cwd: str | None, workspace: str, allowed_root: str = "") -> str:
+    """A working directory that exists and lies inside the allowed root; never silently another one."""
+    if cwd is None:
+        return workspace
+    if not isinstance(cwd, str) or not cwd.strip():
+        raise BadCwd(f"a working directory must be a path, not {cwd!r}")
+    if "\0" in cwd:
+        raise BadCwd(f"the working directory {cwd!r} has a NUL byte")
+    root = os.path.realpath(allowed_root or workspace)
+    path = os.path.normpath(os.path.join(workspace, "/" + cwd.lstrip("/") if cwd.startswith("//") else cwd))
+    resolved = os.path.realpath(path)
+    if resolved != root and not resolved.startswith(root.rstrip("/") + "/"):
+        raise BadCwd(f"the working directory {cwd!r} lies outside {root}", hint="give one inside it")
+    if not os.path.exists(resolved):
+        raise BadCwd(f"the working directory {cwd!r} does not exist")
+    if not os.path.isdir(resolved):
+        raise BadCwd(f"{cwd!r} is not a directory")
+    return resolved

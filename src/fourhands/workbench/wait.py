@@ -1,0 +1,287 @@
+"""Waiting for a terminal: any of several conditions, a deadline, and an answer that says which one it was.
+
+Nothing here polls the output: a wake-up tells of it. What the kernel does not tell of (who reads the terminal, who
+listens on a port) is asked for at intervals that lengthen while nothing changes.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from fourhands.core.errors import BadArgument
+from fourhands.host.log import LogReader
+from fourhands.host.wire import Message
+from fourhands.safety.pattern import Pattern, compile_pattern
+from fourhands.safety.text import sanitize
+from fourhands.workbench.screen import Screen
+from fourhands.workbench.view import read_range, whole_end
+
+Reason = Literal["exit", "finished", "pattern", "quiet", "stable", "input", "port", "deadline"]
+InputKind = Literal["prompt", "incomplete", "line", "secret", "keys"]
+
+PROBE_FIRST_S = 0.01
+PROBE_LAST_S = 0.2
+LONGEST_S = 24 * 3600.0
+_OVERLAP = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What ended a wait: the reason, the head of the log at that moment, and the limits that were in force."""
+
+    reason: Reason
+    position: int
+    elapsed_s: float
+    deadline_s: float
+    match: str | None = None
+    input: InputKind | None = None
+    sure: bool = True
+    port: int | None = None
+    limits: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What somebody waits for; at least one condition or the deadline."""
+
+    exit: bool = False
+    finished: bool = False
+    pattern: str | None = None
+    quiet_s: float | None = None
+    stable_s: float | None = None
+    input_wanted: bool = False
+    port: bool = False
+    min_s: float = 0.0
+    deadline_s: float = 30.0
+
+    def check(self) -> None:
+        """Refuse numbers that make no sense."""
+        for name in ("quiet_s", "stable_s", "min_s", "deadline_s"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= LONGEST_S:
+                raise BadArgument(f"{name} must be between 0 and {LONGEST_S:g} seconds, not {value!r}")
+
+
+class Waitable(Protocol):
+    """What a wait needs of a terminal."""
+
+    @property
+    def log(self) -> LogReader:
+        """Its output."""
+        ...
+
+    @property
+    def exited(self) -> bool:
+        """Whether its program has ended and all its output is in the log."""
+        ...
+
+    @property
+    def shell_state(self) -> str:
+        """What the shell's marks say: unknown, prompt, incomplete, running."""
+        ...
+
+    @property
+    def finished_commands(self) -> int:
+        """How many commands have ended, as far as marks tell."""
+        ...
+
+    def screen(self) -> Screen:
+        """What is on the screen."""
+        ...
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back on news; returns what ends it."""
+        ...
+
+    async def probe(self) -> Message:
+        """What the foreground program does."""
+        ...
+
+    async def ports(self) -> set[int]:
+        """On which TCP ports its processes listen."""
+        ...
+
+
+class _PatternScan:
+    """Looks for a pattern in what was printed since a position, each byte once but for the open line."""
+
+    def __init__(self, log: LogReader, position: int, pattern: Pattern) -> None:
+        self._log = log
+        self._from = position
+        self._pattern = pattern
+
+    def look(self) -> str | None:
+        head = self._log.head
+        while self._from < head:
+            chunk = read_range(self._log, self._from, min(head, self._from + 4 * 1024 * 1024))
+            data = chunk.data[: whole_end(chunk.data)]
+            if not data:
+                return None
+            text = sanitize(data)
+            found = self._pattern.search(text)
+            if found is not None:
+                return text[found.start() : found.end()]
+            # A later byte can complete a match only on the line that is still open.
+            newline = data.rfind(b"\n")
+            keep = newline + 1 if newline >= 0 else max(0, len(data) - _OVERLAP)
+            if keep == 0 or chunk.start + len(data) >= head:
+                self._from = chunk.start + keep
+                return None
+            self._from = chunk.start + keep
+        return None
+
+
+class _Timer:
+    """One timed question to the kernel that lengthens its interval while nothing changes."""
+
+    def __init__(self) -> None:
+        self.interval = PROBE_FIRST_S
+        self.due = 0.0
+
+    def reset(self, now: float) -> None:
+        self.interval = PROBE_FIRST_S
+        self.due = now + self.interval
+
+    def next(self, now: float) -> None:
+        self.interval = min(PROBE_LAST_S, self.interval * 1.6)
+        self.due = now + self.interval
+
+
+async def wait(terminal: Waitable, wanted: Wanted, position: int | None = None) -> Seen:
+    """Wait until one of the conditions holds; `position` is where the search for a pattern begins."""
+    wanted.check()
+    return await _Wait(terminal, wanted, position).run()
+
+
+class _Wait:
+    def __init__(self, terminal: Waitable, wanted: Wanted, position: int | None) -> None:
+        self.terminal = terminal
+        self.wanted = wanted
+        self.loop = asyncio.get_running_loop()
+        self.started = self.last_output = self.loop.time()
+        self.head = terminal.log.head
+        start = self.head if position is None else position
+        self.scan = None
+        if wanted.pattern is not None:
+            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern))
+        self.finished_before = terminal.finished_commands
+        self.probe_timer, self.port_timer = _Timer(), _Timer()
+        self.wanting: InputKind | None = None
+        self.ports_before: set[int] = set()
+        self.revision, self.revision_since = -1, self.started
+
+    async def run(self) -> Seen:
+        news = asyncio.Event()
+        stop = self.terminal.listen(news.set)
+        try:
+            if self.wanted.port:
+                self.ports_before = await self.terminal.ports()
+            while True:
+                news.clear()
+                seen = self._look() or await self._ask()
+                if seen is not None:
+                    return seen
+                try:
+                    async with asyncio.timeout(self._pause()):
+                        await news.wait()
+                except TimeoutError:
+                    pass
+        finally:
+            stop()
+
+    def _answer(self, reason: Reason, **more: object) -> Seen:
+        wanted = self.wanted
+        named = {"minSeconds": wanted.min_s, "quietSeconds": wanted.quiet_s, "stableSeconds": wanted.stable_s}
+        return Seen(
+            reason,
+            self.terminal.log.head,
+            self.loop.time() - self.started,
+            wanted.deadline_s,
+            limits={name: value for name, value in named.items() if value is not None},
+            **more,  # type: ignore[arg-type]  # named fields of Seen
+        )
+
+    def _look(self) -> Seen | None:
+        """The conditions that cost nothing to see, the surest first."""
+        terminal, wanted, now = self.terminal, self.wanted, self.loop.time()
+        head = terminal.log.head
+        if head != self.head:
+            self.head, self.last_output, self.wanting = head, now, None
+            self.probe_timer.reset(now)
+        if self.scan is not None:
+            match = self.scan.look()
+            if match is not None:
+                return self._answer("pattern", match=match)
+        if terminal.exited:
+            return self._answer("exit")
+        if wanted.finished and terminal.finished_commands > self.finished_before:
+            return self._answer("finished")
+        waited = now - self.started
+        if waited >= wanted.min_s:
+            if wanted.quiet_s is not None and now - max(self.last_output, self.started) >= wanted.quiet_s:
+                return self._answer("quiet")
+            if wanted.stable_s is not None and self._stable(now) >= wanted.stable_s:
+                return self._answer("stable")
+        if waited >= wanted.deadline_s:
+            return self._answer("deadline")
+        return None
+
+    def _stable(self, now: float) -> float:
+        revision = self.terminal.screen().revision
+        if revision != self.revision:
+            self.revision, self.revision_since = revision, now
+        return now - self.revision_since
+
+    async def _ask(self) -> Seen | None:
+        """The conditions that only the kernel knows."""
+        now = self.loop.time()
+        if self.wanted.input_wanted and now >= self.probe_timer.due:
+            kind, sure = input_kind(await self.terminal.probe(), self.terminal.shell_state)
+            self.probe_timer.next(now)
+            # Twice in a row: what was typed a moment ago may not have reached its reader yet.
+            if kind is not None and kind == self.wanting:
+                return self._answer("input", input=kind, sure=sure)
+            if kind != self.wanting:
+                self.wanting = kind
+                self.probe_timer.reset(now)
+        if self.wanted.port and now >= self.port_timer.due:
+            fresh = await self.terminal.ports() - self.ports_before
+            self.port_timer.next(now)
+            if fresh:
+                return self._answer("port", port=min(fresh))
+        return None
+
+    def _pause(self) -> float:
+        """How long nothing can happen unless there is news."""
+        wanted, now = self.wanted, self.loop.time()
+        moments = [self.started + wanted.deadline_s]
+        if wanted.quiet_s is not None:
+            moments.append(max(self.last_output + wanted.quiet_s, self.started + wanted.min_s))
+        if wanted.stable_s is not None:
+            moments.append(max(self.revision_since + wanted.stable_s, self.started + wanted.min_s))
+        if wanted.input_wanted:
+            moments.append(self.probe_timer.due)
+        if wanted.port:
+            moments.append(self.port_timer.due)
+        return max(0.0, min(moments) - now)
+
+
+def input_kind(probe: Message, shell_state: str) -> tuple[InputKind | None, bool]:
+    """What a program waits for, as its kernel state tells, and whether that is certain."""
+    if not probe.get("running") or probe.get("unread"):
+        return None, True
+    canonical, waits = bool(probe["canonical"]), probe["waits"]
+    hidden = canonical and not probe["echo"]
+    if "read" in waits or ("poll" in waits and not canonical):
+        if hidden:
+            return "secret", True
+        if probe["shell"] and shell_state == "incomplete":
+            return "incomplete", True
+        if probe["shell"] and shell_state in ("prompt", "unknown") and not (shell_state == "unknown" and canonical):
+            return "prompt", shell_state == "prompt"
+        return ("line" if canonical else "keys"), True
+    # A set-uid program cannot be looked into: no echo, whole lines and a sleeping group must do.
+    if hidden and "unreadable" in waits and probe["asleep"]:
+        return "secret", False
+    return None, True
