@@ -93,6 +93,16 @@ def test_empty_splits_collapse_and_the_same_direction_is_flattened():
     assert state.layout == Layout()
 
 
+def test_flattening_keeps_every_pane_where_it_was():
+    state = made(("a", None), ("b", "vertical"), ("c", "horizontal"), ("d", "vertical"))
+    state.resize("a", width=70)
+    state.resize("c", width=12)
+    before = [(info.content, info.geometry.x) for info in state.panes() if info.content in "acd"]
+    state.close("b")
+    assert drawn(state) == ("v", [70, 12, 18], ["a", "c", "d"])
+    assert [(info.content, info.geometry.x) for info in state.panes()] == before
+
+
 def test_closing_the_pane_in_use_goes_to_its_neighbour():
     state = made(("a", None), ("b", "vertical"), ("c", "vertical"))
     state.close("c")

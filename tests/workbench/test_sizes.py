@@ -41,6 +41,11 @@ def test_parts_touch_and_fill_the_stretch(start, length, weights):
     assert all(a[1] == b[0] for a, b in pairwise(parts))
 
 
+def test_edges_are_rounded_to_the_nearest():
+    assert cut(0, 19, (50.0, 50.0)) == [(0, 10), (10, 19)]
+    assert cut(0, 9, (33.3, 33.3, 33.4)) == [(0, 3), (3, 6), (6, 9)]
+
+
 def test_percentages_have_one_decimal_and_come_back():
     assert percentages([333, 667]) == (33.3, 66.7)
     assert tenths((33.3, 66.7)) == [333, 667]
