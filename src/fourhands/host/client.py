@@ -41,7 +41,9 @@ class Poll:
         self._selector.close()
 
 
-IN, OUT = (select.EPOLLIN, select.EPOLLOUT) if hasattr(select, "epoll") else (selectors.EVENT_READ, selectors.EVENT_WRITE)
+IN, OUT = (
+    (select.EPOLLIN, select.EPOLLOUT) if hasattr(select, "epoll") else (selectors.EVENT_READ, selectors.EVENT_WRITE)
+)
 
 
 def new_poll() -> Any:

@@ -9,13 +9,24 @@ import contextlib
 import itertools
 import mmap
 import os
+import select
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fourhands.core.errors import BadCwd, CommandNotFound, ExecDenied, FourhandsError, NotFound, Unavailable
+from fourhands.core.errors import (
+    BadArgument,
+    BadCwd,
+    CommandNotFound,
+    ExecDenied,
+    FourhandsError,
+    NotFound,
+    Unavailable,
+)
+from fourhands.host.client import same_user
 from fourhands.host.places import PlaceError, Places
 from fourhands.host.process import BUDGET
 from fourhands.host.wire import (
@@ -27,6 +38,7 @@ from fourhands.host.wire import (
     PROTOCOL,
     Connection,
     Message,
+    TooLarge,
     WireError,
 )
 
@@ -83,10 +95,12 @@ class Link:
         """Join the host of a workspace; start one if there is none and `start` says so."""
         link = cls(places, on_event, on_lost)
         try:
+            places.check()
             # Twice: the host found may be just about to leave.
             for attempt in range(3):
                 try:
-                    await link._join()
+                    async with asyncio.timeout(START_S):
+                        await link._join()
                     return link
                 except (FileNotFoundError, ConnectionError, HostLost):
                     link.close()
@@ -98,6 +112,14 @@ class Link:
             raise Unavailable(
                 f"no host for {places.workspace}", hint="start one with: fourhands, or fourhands terminal run"
             ) from error
+        except TimeoutError as error:
+            link.close()
+            raise Unavailable(
+                f"the host of {places.workspace} does not answer", hint=f"see {places.state}/host.log"
+            ) from error
+        except (PlaceError, PermissionError) as error:
+            link.close()
+            raise Unavailable(f"cannot reach the host of {places.workspace}: {error}") from error
         except BaseException:
             link.close()
             raise
@@ -105,7 +127,10 @@ class Link:
     async def _join(self) -> None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            sock.connect(self.places.socket)
+            sock.setblocking(False)
+            await self._loop.sock_connect(sock, self.places.socket)
+            if not same_user(sock):
+                raise PlaceError(f"{self.places.socket} is held by another user")
         except BaseException:
             sock.close()
             raise
@@ -128,11 +153,13 @@ class Link:
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[number] = future
         try:
-            if self._connection.send({"id": number, "do": do, **body}):
-                self._loop.add_writer(self._connection.fileno(), self._writable)
-            return await future
-        except OSError:
-            self._lose()
+            try:
+                if self._connection.send({"id": number, "do": do, **body}):
+                    self._loop.add_writer(self._connection.fileno(), self._writable)
+            except TooLarge as error:
+                raise BadArgument(f"cannot ask the host to {do}: {error}") from error
+            except (WireError, OSError):
+                self._lose()  # this gives the future its answer
             return await future
         finally:
             self._waiting.pop(number, None)
@@ -166,7 +193,7 @@ class Link:
         if self._board is not None:
             self._board.close()
             self._board = None
-        for future in self._waiting.values():
+        for future in list(self._waiting.values()):
             if not future.done():
                 future.set_exception(HostLost("the host of this workspace has gone"))
 
@@ -196,7 +223,8 @@ class Link:
             at = board.find(b"\1", at + 1, self._reach)
 
     def _readable(self) -> None:
-        assert self._connection is not None
+        if self._connection is None:
+            return
         try:
             messages = self._connection.receive()
         except WireError:
@@ -210,6 +238,8 @@ class Link:
     def _take(self, reply: Reply) -> None:
         number = reply.body.get("id")
         if number is None:
+            for fd in reply.fds:
+                os.close(fd)
             self._on_event(reply.body)
             return
         future = self._waiting.get(number)
@@ -218,11 +248,16 @@ class Link:
                 os.close(fd)
         elif "error" in reply.body:
             future.set_exception(_translate(reply.body["error"]))
+        elif reply.body.get("fds", 0) > len(reply.fds):
+            future.set_exception(
+                Unavailable("no descriptor is left in this process", hint="raise its limit: ulimit -n", errno="EMFILE")
+            )
         else:
             future.set_result(reply)
 
     def _writable(self) -> None:
-        assert self._connection is not None
+        if self._connection is None:
+            return
         try:
             if not self._connection.flush():
                 self._loop.remove_writer(self._connection.fileno())
@@ -259,37 +294,50 @@ def _start_host(places: Places, linger_s: float, budget: int) -> None:
         places.prepare()
     except (PlaceError, OSError) as error:
         raise Unavailable(f"cannot start the host: {error}") from error
-    ready, theirs = os.pipe()
     environment = {k: v for k, v in os.environ.items() if k in _HOST_VARIABLES or k.startswith("COVERAGE_")}
-    command = [sys.executable, "-m", "fourhands.host.process", "--workspace", places.workspace]
+    # -P: not from the directory that it is started in.
+    command = [sys.executable, "-P", "-m", "fourhands.host.process", "--workspace", places.workspace]
     command += ["--runtime", places.runtime, "--state", places.state, "--linger", str(linger_s)]
-    command += ["--budget", str(budget), "--ready", str(theirs), "--detach"]
-    noise = os.open(f"{places.state}/host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    hint = f"see {places.state}/host.log"
+    ready, theirs = os.pipe()
     try:
-        started = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=noise,
-            stderr=noise,
-            env=environment,
-            cwd="/",
-            pass_fds=[theirs],
-            start_new_session=True,
-        )
+        noise = os.open(f"{places.state}/host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        try:
+            command += ["--budget", str(budget), "--ready", str(theirs), "--detach"]
+            started = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=noise,
+                stderr=noise,
+                env=environment,
+                cwd="/",
+                pass_fds=[theirs],
+                start_new_session=True,
+            )
+        finally:
+            os.close(noise)
+            os.close(theirs)
+        try:
+            started.wait(START_S)  # it detaches at once: what runs on is its child
+            answer = _answer(ready, START_S)
+        except (subprocess.TimeoutExpired, TimeoutError) as error:
+            started.kill()
+            started.wait()
+            raise Unavailable(f"the host did not start within {START_S:.0f} s", hint=hint) from error
+    except OSError as error:
+        raise Unavailable(f"cannot start the host: {error}", hint=hint) from error
     finally:
-        os.close(theirs)
-        os.close(noise)
-    try:
-        started.wait(START_S)  # it detaches at once: what runs on is its child
-        with open(ready) as file:
-            answer = file.read()
-    except subprocess.TimeoutExpired as error:
-        started.kill()
-        started.wait()
-        raise Unavailable(
-            f"the host did not start within {START_S:.0f} s", hint=f"see {places.state}/host.log"
-        ) from error
+        os.close(ready)
     if answer != "ready":
-        raise Unavailable(
-            f"the host could not start: {answer or 'it ended at once'}", hint=f"see {places.state}/host.log"
-        )
+        raise Unavailable(f"the host could not start: {answer or 'it ended at once'}", hint=hint)
+
+
+def _answer(fd: int, timeout_s: float) -> str:
+    """What is written to a pipe until its other side is closed."""
+    deadline, text = time.monotonic() + timeout_s, b""
+    while select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+        piece = os.read(fd, 4096)
+        if not piece:
+            return text.decode("utf-8", "replace")
+        text += piece
+    raise TimeoutError

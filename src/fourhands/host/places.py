@@ -4,15 +4,19 @@ The runtime directory holds the socket and the lock, the state directory the log
 terminal. Both are named by a hash of the resolved workspace path: a socket's path ends at 107 bytes.
 """
 
+import contextlib
 import hashlib
 import os
 import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+SOCKET_PATH_LONGEST = 107 if sys.platform.startswith("linux") else 103
+
 
 class PlaceError(Exception):
-    """A directory belongs to somebody else or is open to others."""
+    """A directory belongs to somebody else, or cannot be used for a socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +33,11 @@ class Places:
         env = os.environ if env is None else env
         root = os.path.realpath(workspace)
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
-        runtime = env.get("XDG_RUNTIME_DIR")
-        base = f"{runtime}/fourhands" if runtime else f"/tmp/fourhands-{os.getuid()}"
-        state = env.get("XDG_STATE_HOME") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".local/state")
+        # Relative values are to be ignored, says the XDG specification.
+        runtime, state = (env.get(n, "") for n in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"))
+        base = f"{runtime}/fourhands" if os.path.isabs(runtime) else f"/tmp/fourhands-{os.getuid()}"
+        if not os.path.isabs(state):
+            state = os.path.join(env.get("HOME") or os.path.expanduser("~"), ".local/state")
         return cls(root, f"{base}/{name}", f"{state}/fourhands/{name}")
 
     @property
@@ -52,16 +58,36 @@ class Places:
         """What is known of a terminal, for the day when its host is gone."""
         return f"{self.state}/{terminal}.json"
 
-    def prepare(self) -> None:
-        """Create the directories and refuse those that are not ours alone."""
-        for directory in (os.path.dirname(self.runtime), self.runtime, os.path.dirname(self.state), self.state):
-            os.makedirs(directory, mode=0o700, exist_ok=True)
-            found = os.lstat(directory)
+    def check(self) -> None:
+        """Refuse directories that are somebody else's, as far as they exist, and a socket's path that is too long."""
+        size = len(os.fsencode(self.socket))
+        if size > SOCKET_PATH_LONGEST:
+            raise PlaceError(
+                f"the socket {self.socket} would have a path of {size} bytes, the system allows {SOCKET_PATH_LONGEST}; "
+                "set XDG_RUNTIME_DIR to a shorter directory"
+            )
+        for directory in self._directories():
+            try:
+                found = os.lstat(directory)
+            except FileNotFoundError:
+                continue
             if not stat.S_ISDIR(found.st_mode):
                 raise PlaceError(f"{directory} is not a directory")
             if found.st_uid != os.getuid():
                 raise PlaceError(
-                    f"{directory} belongs to user {found.st_uid}, not to you; remove it or set XDG_RUNTIME_DIR"
+                    f"{directory} belongs to user {found.st_uid}, not to you; "
+                    "remove it or set XDG_RUNTIME_DIR and XDG_STATE_HOME"
                 )
-            if found.st_mode & 0o077:
+
+    def prepare(self) -> None:
+        """Create the directories, refuse those that are somebody else's and close to others those that are ours."""
+        for directory in self._directories():
+            with contextlib.suppress(FileExistsError):
+                os.makedirs(directory, mode=0o700, exist_ok=True)
+        self.check()
+        for directory in self._directories():
+            if os.lstat(directory).st_mode & 0o077:
                 os.chmod(directory, 0o700)
+
+    def _directories(self) -> tuple[str, ...]:
+        return os.path.dirname(self.runtime), self.runtime, os.path.dirname(self.state), self.state

@@ -12,6 +12,7 @@ keystroke must not wait for 64 KiB of somebody's build log.
 import argparse
 import contextlib
 import ctypes
+import errno
 import fcntl
 import heapq
 import itertools
@@ -20,14 +21,17 @@ import signal
 import socket
 import sys
 import time
+import traceback
+from collections import deque
 from collections.abc import Callable
 
-from fourhands.host import pty, shelf, tree
+from fourhands.host import pty, shelf
 from fourhands.host.client import IN, new_poll
-from fourhands.host.log import GRAIN, LEAST
+from fourhands.host.ending import Endings
+from fourhands.host.log import GRAIN, LEAST, PUNCH_EVERY
 from fourhands.host.places import PlaceError, Places
 from fourhands.host.requests import Requests
-from fourhands.host.terminal import Ending, Terminal, note
+from fourhands.host.terminal import Terminal, note
 from fourhands.host.wire import BOARD_SLOTS
 
 HOT = 2048
@@ -36,11 +40,14 @@ HOT = 2048
 READS_BETWEEN = 3
 """After so many reads of a hot terminal the quiet ones get their turn."""
 
-GRACE_S = 1.0
-"""From the polite signals to SIGKILL."""
-
 DRAIN_S = 0.05
 """How long output is awaited after the exit of a main process whose children still hold the terminal."""
+
+RESTING = 256
+"""How many freed places on the boards wait before the oldest is used again."""
+
+LEAVING_S = 8.0
+"""How long a host that is on its way out may take, before a new one gives up waiting for its lock."""
 
 BUDGET = 512 * 1024 * 1024
 """Bytes of all logs together, before each of them gets less than its capacity."""
@@ -56,26 +63,29 @@ class Host:
         self.terminals: dict[str, Terminal] = {}
         self._by_fd: dict[int, Terminal] = {}
         self.by_pid: dict[int, Terminal] = {}
-        self._free: list[int] = []
-        self._slots = itertools.count()
+        self._free: deque[int] = deque()
+        self._slots = 0
         self.poll = new_poll()
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
         self._buffer = memoryview(bytearray(GRAIN))
         self._small = memoryview(bytearray(4 * HOT))
-        self._stopping = False
+        self.stopping = False
+        self._faults = 0
         self._alone_since = time.monotonic()
         self.descriptor_limit = pty.raise_descriptor_limit()
         self.requests: Requests
+        self.endings = Endings(self)
+        self.shelf = shelf.Shelf(places)
         self._signals, self._signal_in = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
 
     # -- life ----------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Take the workspace's lock and listen; raises BlockingIOError when another host has it."""
+        """Take the workspace's lock and listen; raises BlockingIOError when another host has it and answers."""
         self.places.prepare()
-        lock = os.open(self.places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # held until this process ends
+        lock = os.open(self.places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._take(lock)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.places.socket)
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -84,7 +94,7 @@ class Host:
             listener.bind(self.places.socket)
         finally:
             os.umask(old)
-        listener.listen(64)
+        listener.listen(1024)
         listener.setblocking(False)
         self.poll.register(listener.fileno(), IN)
         self.requests = Requests(self, listener)
@@ -92,17 +102,35 @@ class Host:
         os.set_blocking(self._signal_in, False)
         signal.set_wakeup_fd(self._signal_in, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self.stop())
+        signal.signal(signal.SIGTERM, lambda *_: None)  # `_attend` hears of it, between two events
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.poll.register(self._signals, IN)
         self._recover()
-        shelf.prune(self.places)
+        self.shelf.open()
+
+    def _take(self, lock: int) -> None:
+        """Hold the lock until this process ends. A host that leaves has it still while it no longer answers."""
+        deadline = time.monotonic() + LEAVING_S
+        while True:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if _answers(self.places.socket) or time.monotonic() > deadline:
+                    os.close(lock)
+                    raise
+                time.sleep(0.005)
 
     def _recover(self) -> None:
         """Terminals of a host before this one: exited, or lost with it. Their logs can still be read."""
         for record in shelf.read(self.places):
             if record.get("closed"):
+                continue
+            record.setdefault("meta", {})
+            if record.get("exit") and shelf.is_old(self.places, record):
+                record["closed"] = time.time()  # lost or exited long ago, and nobody came for it
+                self._write(record)
                 continue
             if not record.get("exit"):
                 record["exit"] = {
@@ -111,40 +139,57 @@ class Host:
                     "lost": True,
                     "position": _size(self.places.log(record["id"])),
                 }
-                shelf.write(self.places, record)
-            self.terminals[record["id"]] = Terminal(record, self.slot())
+                self._write(record)
+            try:
+                self.terminals[record["id"]] = Terminal(record, self.slot())
+            except ValueError as error:
+                note(f"{record['id']}: {error}")
+                return
 
     def serve(self) -> None:
         """Run until stopped, or until nobody has used the host for a while."""
         while True:
-            timeout = self._due()
-            if self._stopping and not any(t.running or t.ending for t in self.terminals.values()):
-                return
-            if not self.requests.clients and not any(t.running for t in self.terminals.values()):
-                left = self._alone_since + self.linger_s - time.monotonic()
-                if left <= 0:
+            try:
+                if not self._turn():
                     return
-                timeout = left if timeout is None else min(left, timeout)
+            except Exception:  # noqa: BLE001 - a mistake of ours must not take everybody's terminals with it
+                self._faults += 1
+                if self._faults <= 100:  # the log of a host that limps for weeks stays small
+                    note(traceback.format_exc())
+                time.sleep(0.01)  # what fails again and again must not take the whole processor
+
+    def _turn(self) -> bool:
+        """Do what is due, wait for what comes, serve it; False when it is time to leave."""
+        timeout = self._due()
+        if self.stopping and not any(t.ending for t in self.terminals.values()):
+            return False
+        if not self.requests.clients and not any(t.running or t.ending for t in self.terminals.values()):
+            left = self._alone_since + self.linger_s - time.monotonic()
+            if left <= 0:
+                return False
+            timeout = left if timeout is None else min(left, timeout)
+        else:
+            self._alone_since = time.monotonic()
+        hot = []
+        for fd, mask in self.poll.poll(timeout):
+            terminal = self._by_fd.get(fd)
+            if terminal is None:
+                self._attend(fd, mask)
+            elif terminal.hot:
+                hot.append(terminal)
             else:
-                self._alone_since = time.monotonic()
-            hot = []
-            for fd, mask in self.poll.poll(timeout):
-                terminal = self._by_fd.get(fd)
-                if terminal is None:
-                    self._attend(fd, mask)
-                elif terminal.hot:
-                    hot.append(terminal)
-                else:
-                    self._read_quiet(terminal)
-            for terminal in hot:
-                if terminal.polled:
-                    self._read_burst(terminal)
+                self._read_quiet(terminal)
+        for terminal in hot:
+            if terminal.polled:
+                self._read_burst(terminal)
+        return True
 
     def close(self) -> None:
         """Leave nothing behind but the logs."""
         self.requests.close()
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.places.socket)
+        self.poll.close()
+        for fd in (self._signals, self._signal_in):
+            os.close(fd)
 
     def seen(self) -> None:
         """Somebody was here just now: the time to linger begins anew."""
@@ -157,14 +202,18 @@ class Host:
             heapq.heappop(self._timers)[2]()
         return max(0.0, self._timers[0][0] - now) if self._timers else None
 
-    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Do something after a while."""
         heapq.heappush(self._timers, (time.monotonic() + delay_s, next(self._order), action))
 
     def _attend(self, fd: int, mask: int) -> None:
         if fd == self._signals:
+            numbers = b""
             with contextlib.suppress(BlockingIOError):
-                os.read(self._signals, 4096)
+                numbers = os.read(self._signals, 4096)
             self._reap()
+            if signal.SIGTERM in numbers:
+                self.stop()
         else:
             self.requests.attend(fd, mask)
 
@@ -223,7 +272,8 @@ class Host:
             took += self._make_room(terminal, data[took:])
             if took < len(data):
                 self._pause(terminal, bytes(data[took:]))
-        elif log.kept > log.capacity // 2:
+        elif log.head >= terminal.look_at:
+            terminal.look_at = log.head + PUNCH_EVERY // 4
             self._keep_budget()
         self._wake(terminal)
 
@@ -253,10 +303,13 @@ class Host:
     def _pause(self, terminal: Terminal, rest: bytes) -> None:
         """Nothing helped: stop reading this terminal, so that its program waits, until there is room."""
         if not terminal.pending:
-            self.requests.tell({"event": "paused", "terminal": terminal.id, "reason": "the disk is full"})
+            fault = terminal.log.fault if terminal.log is not None else None
+            full = fault is None or fault.errno in (errno.ENOSPC, errno.EDQUOT)
+            reason = "the disk is full" if full else f"its log cannot be written: {fault}"
+            self.requests.tell({"event": "paused", "terminal": terminal.id, "reason": reason})
             self._unpoll(terminal)
         terminal.pending = rest
-        self._later(0.2, lambda: self._resume(terminal))
+        self.later(0.2, lambda: self._resume(terminal))
 
     def _resume(self, terminal: Terminal) -> None:
         if terminal.log is None or not terminal.pending:
@@ -274,6 +327,8 @@ class Host:
         self.requests.tell({"event": "resumed", "terminal": terminal.id})
         if not terminal.eof:
             self.repoll(terminal)
+        if terminal.reaped is not None:
+            self._drain(terminal)
 
     def repoll(self, terminal: Terminal) -> None:
         """Begin or go on to read a terminal."""
@@ -294,10 +349,10 @@ class Host:
             note(f"{terminal.id}: reading failed: {error}")
         self._unpoll(terminal)
         if terminal.reaped is None:
-            self._later(0.1, lambda: self._look_again(terminal))
+            self.later(0.1, lambda: self._look_again(terminal))
             return
         terminal.eof = True
-        self._finish(terminal)
+        self.finish(terminal)
 
     def _look_again(self, terminal: Terminal) -> None:
         if terminal.exit is None and terminal.master >= 0 and not terminal.pending:
@@ -322,77 +377,46 @@ class Host:
             if terminal.polled:
                 self._read_burst(terminal)
             if terminal.exit is None:
-                self._later(DRAIN_S, lambda t=terminal: self._finish(t))  # type: ignore[misc]
+                self.later(DRAIN_S, lambda t=terminal: self._drain(t))  # type: ignore[misc]
 
-    def _finish(self, terminal: Terminal) -> None:
-        """Report the exit, once, when its output is in the log or its children keep the terminal open."""
+    def _drain(self, terminal: Terminal) -> None:
+        """Store what a main process has left in the terminal, then report its exit: children may keep it open."""
+        for _ in range(4):  # the kernel holds less than this; what flows on comes from somebody else
+            if not terminal.polled or terminal.log is None:
+                break
+            before = terminal.log.head
+            self._read_burst(terminal)
+            if terminal.log is None or terminal.log.head == before:
+                break
+        self.finish(terminal)
+
+    def finish(self, terminal: Terminal, *, whole: bool = True) -> None:
+        """Report the exit, once; `whole` means not before all output is in the log."""
         if terminal.exit is not None or terminal.reaped is None or terminal.log is None:
             return
+        if whole and terminal.pending:
+            return  # the disk is full: the exit comes after the output
         code = os.waitstatus_to_exitcode(terminal.reaped)
         terminal.exit = {
             "code": code if code >= 0 else None,
-            "signal": signal.Signals(-code).name if code < 0 else None,
+            "signal": _signal_name(-code) if code < 0 else None,
             "position": terminal.log.head,
             "time": time.time(),
         }
         terminal.record["exit"] = terminal.exit
         self.record(terminal)
         self.requests.tell({"event": "exited", "terminal": terminal.id, "exit": terminal.exit})
-        if terminal.ending is not None:
-            self._end_step(terminal)
+        self.endings.step(terminal)
 
     def record(self, terminal: Terminal) -> None:
         """Store what is known of a terminal."""
+        self._write(terminal.record)
+
+    def _write(self, record: shelf.Record) -> None:
         try:
-            shelf.write(self.places, terminal.record)
+            shelf.write(self.places, record)
         except OSError as error:
-            note(f"{terminal.id}: its record could not be written: {error}")
-
-    def end(self, terminal: Terminal, done: Callable[[list[int]], None]) -> None:
-        """End all processes of a terminal and call `done` with those that could not be ended."""
-        if terminal.ending is None:
-            terminal.ending = Ending(time.monotonic())
-            terminal.ending.waiters.append(done)
-            # An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT.
-            self._signal_all(terminal, [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM])
-            self._end_step(terminal)
-        else:
-            terminal.ending.waiters.append(done)
-
-    def members(self, terminal: Terminal) -> list[tree.Process]:
-        """The processes of a terminal."""
-        return tree.members(
-            tree.scan(), main=terminal.pid, tty=terminal.tty, terminal=terminal.id, ancestor=os.getpid()
-        )
-
-    def _signal_all(self, terminal: Terminal, numbers: list[int]) -> None:
-        if terminal.pid <= 0:
-            return
-        if not tree.HAVE_PROC:
-            for number in numbers:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(terminal.pid, number)
-            return
-        for process in self.members(terminal):
-            for number in numbers:
-                tree.send_signal(process, number)
-
-    def _end_step(self, terminal: Terminal) -> None:
-        """One look at a terminal that is being ended; looks again until nobody is left or all was tried."""
-        ending = terminal.ending
-        if ending is None:
-            return
-        waited = time.monotonic() - ending.started
-        left = [p.pid for p in self.members(terminal)] if terminal.pid > 0 else []
-        if (left or terminal.running) and waited < GRACE_S + 4:
-            if waited >= GRACE_S:
-                self._signal_all(terminal, [signal.SIGKILL])  # each time anew: somebody may have forked meanwhile
-            # The exit of the main process brings us here at once, so looking around need not be frequent.
-            self._later(0.01 if waited < 0.1 else 0.05, lambda: self._end_step(terminal))
-            return
-        terminal.ending = None
-        for done in ending.waiters:
-            done(left)
+            note(f"{record['id']}: its record could not be written: {error}")
 
     def forget(self, terminal: Terminal) -> None:
         """Drop a terminal that has ended: its log stays on disk for a while, its slot is free again."""
@@ -408,25 +432,53 @@ class Host:
             terminal.log = None
         for client in self.requests.clients.values():
             client.clear(terminal.slot)
-        self._free.append(terminal.slot)
+        self.free(terminal.slot)
         terminal.record["closed"] = time.time()
         self.record(terminal)
         self.requests.tell({"event": "closed", "terminal": terminal.id})
-        shelf.prune(self.places)
+        self.shelf.put(terminal.id, terminal.record["closed"])
 
     def stop(self) -> None:
-        """End all terminals, then leave."""
-        self._stopping = True
+        """End all terminals, also what exited ones have left behind, then leave."""
+        self.stopping = True
+        self.requests.refuse()  # who comes now is for the host after us
         for terminal in list(self.terminals.values()):
-            if terminal.running:
-                self.end(terminal, lambda _: None)
+            self.endings.end(terminal, lambda _: None)
+
+    def free(self, slot: int) -> None:
+        """Give a place on the boards back."""
+        self._free.append(slot)
 
     def slot(self) -> int:
         """A free place on the boards."""
-        slot = self._free.pop() if self._free else next(self._slots)
-        if slot >= BOARD_SLOTS:
-            raise ValueError(f"at most {BOARD_SLOTS} terminals")
-        return slot
+        # A number rests for a while, or a client that is slow to forget one terminal would unwatch the next.
+        if len(self._free) > RESTING or (self._free and self._slots == BOARD_SLOTS):
+            return self._free.popleft()
+        if self._slots == BOARD_SLOTS:
+            raise ValueError(f"a host has at most {BOARD_SLOTS} terminals")
+        self._slots += 1
+        return self._slots - 1
+
+
+def _signal_name(number: int) -> str:
+    """SIGKILL and the like; real-time signals have no names of their own."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIGRTMIN+{number - signal.SIGRTMIN}"
+
+
+def _answers(path: str) -> bool:
+    """Whether somebody listens at a socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(path)
+        except (FileNotFoundError, ConnectionError):
+            return False
+        except OSError:
+            return True  # too busy to take us in is alive
+        return True
 
 
 def _size(path: str) -> int:
@@ -455,15 +507,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.detach and os.fork():
         os._exit(0)  # whoever started us waits for this one only
-    host = Host(
-        Places(options.workspace, options.runtime, options.state), linger_s=options.linger, budget=options.budget
-    )
+    places = Places(options.workspace, options.runtime, options.state)
+    host = Host(places, linger_s=options.linger, budget=options.budget)
     answer, code = "ready", 0
     try:
         host.open()
     except BlockingIOError:
-        answer = "ready"  # another host was faster: use that one
-        code = 3
+        code = 3  # another host was faster: use that one
     except (OSError, PlaceError) as error:
         answer, code = str(error), 1
     if options.ready is not None:

@@ -5,7 +5,9 @@ Each request is a method `_do_NAME`; whatever is wrong with one concerns its sen
 
 import contextlib
 import errno
+import json
 import os
+import re
 import signal
 import socket
 import time
@@ -22,6 +24,12 @@ if TYPE_CHECKING:
     from fourhands.host.process import Host
 
 
+META_LARGEST = 32 * 1024
+"""Bytes of JSON that may be kept with each terminal: a newcomer is told of all of them in one message."""
+
+_ID = re.compile(r"term_[0-9A-Za-z_-]{1,64}", re.ASCII)
+
+
 class UnknownTerminal(Exception):
     """A request names a terminal that is not here."""
 
@@ -32,6 +40,7 @@ class Requests:
     def __init__(self, host: "Host", listener: socket.socket) -> None:
         self.host = host
         self.listener = listener
+        self._open = True
         self.clients: dict[int, Client] = {}
 
     def attend(self, fd: int, mask: int) -> None:
@@ -41,24 +50,55 @@ class Requests:
         elif fd in self.clients:
             self._hear(fd, mask)
 
+    def refuse(self) -> None:
+        """Let nobody in any more."""
+        if self.listener.fileno() >= 0:
+            if self._open:
+                self.host.poll.unregister(self.listener.fileno())
+            self.listener.close()
+            with contextlib.suppress(OSError):
+                os.unlink(self.host.places.socket)
+
     def close(self) -> None:
         """Send everybody away."""
+        self.refuse()
         for client in self.clients.values():
             client.close()
-        self.listener.close()
+        self.clients.clear()
 
     def _accept(self) -> None:
         """Let a new client in, if it is the same user."""
         try:
             sock, _ = self.listener.accept()
-        except OSError:
+        except (BlockingIOError, ConnectionError):
+            return
+        except OSError as error:
+            self._rest(error)
             return
         if not same_user(sock):
+            note("a stranger was turned away")
             sock.close()
             return
-        client = Client(sock)
+        try:
+            client = Client(sock)
+        except OSError as error:
+            sock.close()
+            self._rest(error)
+            return
         self.clients[sock.fileno()] = client
         self.host.poll.register(sock.fileno(), IN)
+
+    def _rest(self, error: OSError) -> None:
+        """No descriptor or no memory is left for newcomers: let them wait a while instead of asking all the time."""
+        note(f"nobody can be let in for now: {error}")
+        self.host.poll.unregister(self.listener.fileno())
+        self._open = False
+        self.host.later(0.2, self._reopen)
+
+    def _reopen(self) -> None:
+        if self.listener.fileno() >= 0:
+            self.host.poll.register(self.listener.fileno(), IN)
+            self._open = True
 
     def _drop(self, fd: int) -> None:
         client = self.clients.pop(fd)
@@ -79,10 +119,8 @@ class Requests:
         if messages is None:
             self._drop(fd)
             return
-        for message, fds in messages:
-            for extra in fds:
-                os.close(extra)
-            if fd in self.clients:
+        for message, _ in messages:
+            if self.clients.get(fd) is client:
                 self._serve(fd, client, message)
 
     def _send(self, fd: int, client: Client, message: Message, fds: list[int] | None = None) -> None:
@@ -109,7 +147,8 @@ class Requests:
         def reply(body: Message, fds: list[int] | None = None) -> None:
             self._send(fd, client, {"id": number, **body}, fds)
 
-        if action is None or not (client.greeted or message.get("do") == "hello"):
+        # "stop" is for everybody: it is how a host of another version is got rid of.
+        if action is None or not (client.greeted or message.get("do") in ("hello", "stop")):
             reply({"error": {"kind": "request", "message": f"no such request: {message.get('do')!r}"}})
             return
         try:
@@ -126,7 +165,10 @@ class Requests:
             )
         except UnknownTerminal as error:
             reply({"error": {"kind": "terminal", "message": str(error)}})
-        except (KeyError, TypeError, ValueError, OSError) as error:
+        except OSError as error:
+            name = errno.errorcode.get(error.errno or 0, "")
+            reply({"error": {"kind": "system", "errno": name, "message": str(error)}})
+        except Exception as error:  # noqa: BLE001 - requests are input: whatever is wrong with one stays with its sender
             reply({"error": {"kind": "request", "message": f"{type(error).__name__}: {error}"}})
 
     def _named(self, message: Message) -> Terminal:
@@ -139,6 +181,7 @@ class Requests:
         """A terminal as clients see it."""
         return {
             **terminal.record,
+            "argv": _clipped(terminal.record.get("argv")),
             "slot": terminal.slot,
             "pid": terminal.pid,
             "tty": terminal.tty_path,
@@ -163,30 +206,41 @@ class Requests:
 
     def _do_create(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         name = str(message["terminal"])
-        if name in self.host.terminals or not name.startswith("term_") or "/" in name:
-            raise ValueError(f"cannot create a terminal {name!r}")
+        if not _ID.fullmatch(name):
+            raise ValueError(f"cannot create a terminal {name!r}: ids are term_ and up to 64 letters, digits, - or _")
+        if name in self.host.terminals or os.path.lexists(self.host.places.log(name)):
+            raise ValueError(f"cannot create a terminal {name!r}: the id has been used before")
+        if self.host.stopping:
+            raise ValueError("this host is being stopped")
         record: shelf.Record = {
             "id": name,
             "argv": [str(a) for a in message["argv"]],
             "cwd": str(message["cwd"]),
             "capacity": int(message.get("capacity", CAPACITY)),
             "created": time.time(),
-            "meta": dict(message.get("meta") or {}),
+            "meta": _checked(dict(message.get("meta") or {})),
         }
-        spawned = pty.spawn(
-            str(message["program"]),
-            record["argv"],
-            {str(k): str(v) for k, v in message["env"].items()},
-            record["cwd"],
-            cols=int(message["cols"]),
-            rows=int(message["rows"]),
-            descriptor_limit=self.host.descriptor_limit,
-        )
-        terminal = Terminal(record, self.host.slot())
+        env = {str(k): str(v) for k, v in message["env"].items()} | {tree.MARK: name}
+        with contextlib.ExitStack() as undo:  # the program comes last: nothing may fail once it runs
+            terminal = Terminal(record, self.host.slot())
+            undo.callback(self.host.free, terminal.slot)
+            path = self.host.places.log(name)
+            terminal.log = LogWriter(path, record["capacity"])
+            undo.callback(os.unlink, path)
+            undo.callback(terminal.log.close)
+            spawned = pty.spawn(
+                str(message["program"]),
+                record["argv"],
+                env,
+                record["cwd"],
+                cols=int(message["cols"]),
+                rows=int(message["rows"]),
+                descriptor_limit=self.host.descriptor_limit,
+            )
+            undo.pop_all()
         terminal.pid, terminal.master = spawned.pid, spawned.master
         terminal.tty, terminal.tty_path = spawned.tty, spawned.tty_path
         terminal.eof = False
-        terminal.log = LogWriter(self.host.places.log(name), record["capacity"])
         self.host.terminals[name] = terminal
         self.host.by_pid[terminal.pid] = terminal
         self.host.repoll(terminal)
@@ -202,7 +256,7 @@ class Requests:
 
     def _do_meta(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         terminal = self._named(message)
-        terminal.record["meta"].update(message["meta"])
+        terminal.record["meta"] = _checked({**terminal.record["meta"], **dict(message["meta"])})
         self.host.record(terminal)
         reply({})
         self.tell({"event": "changed", "terminal": terminal.id, "meta": terminal.record["meta"]})
@@ -223,7 +277,7 @@ class Requests:
                 self.host.forget(terminal)
             reply({"left": left, "exit": terminal.exit})
 
-        self.host.end(terminal, done)
+        self.host.endings.end(terminal, done)
 
     def _do_probe(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         """What the foreground program of a terminal is doing, as far as the kernel tells."""
@@ -252,10 +306,28 @@ class Requests:
     def _do_members(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         """Who belongs to a terminal, and on which ports they listen."""
         terminal = self._named(message)
-        found = self.host.members(terminal) if terminal.pid > 0 else []
+        found = self.host.endings.members(terminal)
         listed = [{"pid": p.pid, "name": p.name, "state": p.state} for p in found]
         reply({"members": listed, "ports": {str(port): pid for port, pid in tree.listening(found).items()}})
 
     def _do_stop(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         reply({"pid": os.getpid()})
         self.host.stop()
+
+
+def _checked(meta: Message) -> Message:
+    size = len(json.dumps(meta))
+    if size > META_LARGEST:
+        raise ValueError(f"meta takes {size} bytes, at most {META_LARGEST} are kept")
+    return meta
+
+
+def _clipped(argv: object) -> list[str]:
+    """Arguments as far as a list of terminals needs them; the record on disk has them whole."""
+    left, shown = 4096, []
+    for word in argv if isinstance(argv, list) else []:
+        if left <= 0:
+            break
+        shown.append(str(word)[:left])
+        left -= len(str(word)) + 1
+    return shown

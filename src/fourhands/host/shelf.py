@@ -8,6 +8,7 @@ import contextlib
 import json
 import os
 import time
+from collections import deque
 from typing import Any
 
 from fourhands.host.places import Places
@@ -22,7 +23,7 @@ def write(places: Places, record: Record) -> None:
     """Store a record in place of the one before it."""
     path = places.record(record["id"])
     fresh = path + ".new"
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "w") as file:
         json.dump(record, file)
     os.rename(fresh, path)
 
@@ -31,35 +32,85 @@ def read(places: Places) -> list[Record]:
     """Every record that can be read, oldest first."""
     found = []
     for name in sorted(os.listdir(places.state)):
-        if not (name.startswith("term_") and name.endswith(".json")):
+        terminal = name.removesuffix(".json")
+        if not name.startswith("term_") or terminal == name:
             continue
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, RecursionError):
             with open(f"{places.state}/{name}") as file:
                 record = json.load(file)
-            if isinstance(record, dict) and isinstance(record.get("id"), str):
+            if isinstance(record, dict) and record.get("id") == terminal:
                 found.append(record)
     return found
 
 
-def prune(places: Places, keep_days: float = KEEP_DAYS, keep_bytes: int = KEEP_BYTES) -> list[str]:
-    """Delete closed terminals' logs that are too old or, the oldest first, too much; returns their ids."""
-    closed = sorted(
-        (float(record["closed"]), record["id"])
-        for record in read(places)
-        if isinstance(record.get("closed"), int | float)
-    )
-    sizes = {terminal: _size(places.log(terminal)) for _, terminal in closed}
-    total = sum(sizes.values())
-    gone = []
-    for when, terminal in closed:
-        if when >= time.time() - keep_days * 86400 and total <= keep_bytes:
-            break
-        total -= sizes[terminal]
-        for path in (places.log(terminal), places.record(terminal)):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
-        gone.append(terminal)
-    return gone
+def is_old(places: Places, record: Record, keep_days: float = KEEP_DAYS) -> bool:
+    """Whether a record was last written before the time that things are kept."""
+    try:
+        return os.stat(places.record(record["id"])).st_mtime < time.time() - keep_days * 86400
+    except OSError:
+        return False
+
+
+class Shelf:
+    """The closed terminals whose logs are still kept, oldest first. Records are read once, when it opens."""
+
+    def __init__(self, places: Places, keep_days: float = KEEP_DAYS, keep_bytes: int = KEEP_BYTES) -> None:
+        self._places = places
+        self._keep_s = keep_days * 86400
+        self._keep_bytes = keep_bytes
+        self._closed: deque[tuple[float, str, int]] = deque()
+        self._total = 0
+
+    def open(self) -> list[str]:
+        """Find what is there and drop what is too old or too much; returns the ids that went."""
+        records = read(self._places)
+        closed = [(_when(record["closed"]), record["id"]) for record in records if record.get("closed")]
+        self._sweep({record["id"] for record in records})
+        for when, terminal in sorted(closed):
+            self._put(terminal, when)
+        return self.prune()
+
+    def put(self, terminal: str, closed: float) -> list[str]:
+        """Take in a terminal that was closed just now; returns the ids that had to go."""
+        self._put(terminal, closed)
+        return self.prune()
+
+    def prune(self) -> list[str]:
+        """Delete logs that are too old or, the oldest first, too much; returns their ids."""
+        gone = []
+        oldest = time.time() - self._keep_s
+        while self._closed and (self._closed[0][0] < oldest or self._total > self._keep_bytes):
+            _, terminal, size = self._closed.popleft()
+            self._total -= size
+            for path in (self._places.log(terminal), self._places.record(terminal)):
+                _remove(path)
+            gone.append(terminal)
+        return gone
+
+    def _put(self, terminal: str, closed: float) -> None:
+        size = _size(self._places.log(terminal))
+        self._closed.append((closed, terminal, size))
+        self._total += size
+
+    def _sweep(self, known: set[str]) -> None:
+        """Delete what a crash has left half done: half-written files, and old logs that no record speaks of."""
+        for name in os.listdir(self._places.state):
+            path = f"{self._places.state}/{name}"
+            if name.startswith("term_") and name.endswith(".new"):
+                _remove(path)
+            elif name.startswith("term_") and name.endswith(".log") and name.removesuffix(".log") not in known:
+                with contextlib.suppress(OSError):
+                    if os.stat(path).st_mtime < time.time() - self._keep_s:
+                        _remove(path)
+
+
+def _when(closed: object) -> float:
+    return float(closed) if isinstance(closed, int | float) and closed == closed else 0.0
+
+
+def _remove(path: str) -> None:
+    with contextlib.suppress(OSError):  # it costs room, never the host
+        os.unlink(path)
 
 
 def _size(path: str) -> int:
