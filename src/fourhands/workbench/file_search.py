@@ -107,12 +107,11 @@ class Search:
         """List the files that may be searched, in a stable order."""
         prefix = "".join(f"{name}/" for name in below)
         packages = any(is_packages_name(name) for name in below)
-        listed: Iterable[str] = list_files(self._root.path, ".", exclude, packages, deadline)
+        # From the root, because .gitignore files above `below` count too; but packages are themselves ignored.
+        start = prefix if packages else "."
+        listed: Iterable[str] = list_files(self._root.path, start, exclude, packages, deadline)
         if prefix:
-            # Listed from the root, because .gitignore files above `below` count too.
             listed = [path for path in listed if path.startswith(prefix)]
-            if not listed:
-                listed = list_files(self._root.path, prefix, exclude, packages, deadline)
         if include:
             # Asked for separately: to ripgrep an include pattern is stronger than .gitignore.
             wanted = set(list_files(self._root.path, prefix or ".", exclude, packages, deadline, include))
