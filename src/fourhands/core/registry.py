@@ -111,6 +111,7 @@ class Contribution:
             if not description:
                 raise ValueError(f"{id}: the handler needs a docstring, it is the command's description")
             args_type, result_type, extras = _signature(id, handler)
+            schema.schema(args_type)  # a type that has none should fail here, not when somebody asks for the manifest
             if example is not None:
                 schema.decode(example, args_type) if args_type else _no_arguments(id, example)
             command = Command(

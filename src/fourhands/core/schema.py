@@ -4,6 +4,7 @@
 names the bad value, what is accepted, and the nearest accepted name.
 """
 
+import builtins
 import difflib
 import functools
 import re
@@ -39,7 +40,7 @@ def schema(type_: type[Struct] | None) -> JsonSchema:
     """Return the JSON Schema of a struct with its root inlined (None: an object without members). Do not change it."""
     if type_ is None:
         return {"type": "object", "properties": {}, "additionalProperties": False}
-    whole = msgspec.json.schema(type_)
+    whole = msgspec.json.schema(type_, schema_hook=_anything)
     rest: dict[str, JsonSchema] = dict(whole.get("$defs", {}))
     name = str(whole["$ref"]).removeprefix("#/$defs/")
     root = dict(rest[name])
@@ -133,9 +134,15 @@ def words(type_: inspect.Type, depth: int = 4) -> str:
             return "object {" + ", ".join(tag + members) + "}"
         case inspect.UnionType():
             return " or ".join(words(member, depth) for member in type_.types)
-        case inspect.AnyType():
+        case inspect.AnyType() | inspect.CustomType(cls=builtins.object):
             return "anything"
     return type(type_).__name__.removesuffix("Type").lower()
+
+
+def _anything(type_: type) -> JsonSchema:
+    if type_ is object:
+        return {"description": "Any JSON value."}
+    raise NotImplementedError
 
 
 def _plural(type_: inspect.Type, depth: int) -> str:

@@ -1,0 +1,114 @@
+import asyncio
+
+import pytest
+from tests.core.kit import World
+
+from fourhands.core.call import Actor, Result
+from fourhands.core.consent import Remembered, Rules
+
+
+async def test_the_first_command_asks_and_the_next_ones_do_not():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call()))
+        question = await world.question()
+        assert (question.kind, question.options) == ("consent", ("session", "always", "deny"))
+        assert question.limit_s is None
+        assert "Ada" in question.text
+        await world.reply("session")
+    assert task.result().success
+    assert (await world.gate.run(world.call())).success
+    assert world.kinds().count("question.asked") == 1
+    assert world.gate.consent.state("s1") == "granted"
+
+
+async def test_many_calls_at_once_make_one_question():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(world.gate.run(world.call())) for _ in range(5)]
+        await world.reply("session")
+    assert all(task.result().success for task in tasks)
+    assert world.kinds().count("question.asked") == 1
+
+
+async def test_a_refusal_is_a_result_and_holds():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(world.gate.run(world.call())) for _ in range(3)]
+        await world.reply("deny", reason="not now")
+    assert [task.result().code for task in tasks] == ["denied"] * 3
+    assert "not now" in tasks[0].result().error
+    assert (await world.gate.run(world.call())).code == "denied"
+    assert world.kinds().count("question.asked") == 1
+    assert world.bench.started == []
+    world.gate.consent.grant("s1")
+    assert (await world.gate.run(world.call())).success
+
+
+async def test_remembered_consent_covers_later_sessions_until_it_is_revoked():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.gate.run(world.call()))
+        await world.reply("always")
+    later = world.call(actor=Actor.agent("s2", "Ada"))
+    assert (await world.gate.run(later)).success
+    world.gate.consent.revoke("s2", "Ada")
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call(actor=Actor.agent("s3", "Ada"))))
+        await world.reply("deny")
+    assert task.result().code == "denied"
+
+
+async def test_revoked_consent_is_asked_for_again():
+    world = World(consent=True)
+    leave = world.questions.attend()
+    world.gate.consent.grant("s1")
+    assert (await world.gate.run(world.call())).success
+    world.gate.consent.revoke("s1")
+    leave()
+    result: Result = await world.gate.run(world.call())
+    assert result.code == "no-answer"
+    assert world.gate.consent.state("s1") == "unasked"
+
+
+async def test_an_asker_that_goes_away_leaves_the_question_to_the_next():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(world.gate.run(world.call()))
+        asked = await world.question()
+        second = group.create_task(world.gate.run(world.call()))
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert (await world.question()).id != asked.id
+        await world.reply("session")
+    assert second.result().success
+
+
+def test_rules_are_narrow_and_end_with_their_session():
+    rules = Rules()
+    rules.add("s1", "npm install", "exactly npm install")
+    assert rules.allows("s1", "npm install")
+    assert not rules.allows("s1", "npm install x")
+    assert not rules.allows("s2", "npm install")
+    assert not rules.allows("s1", None)
+    assert rules.list("s1") == {"npm install": "exactly npm install"}
+    rules.remove("s1", "npm install")
+    rules.remove("s2", "npm install")
+    assert rules.list("s1") == {}
+    rules.add("s1", "a", "a")
+    rules.end("s1")
+    assert not rules.allows("s1", "a")
+
+
+def test_a_store_forgets():
+    store = Remembered()
+    store.remember("Ada")
+    assert store.remembered("Ada")
+    store.forget("Ada")
+    assert not store.remembered("Ada")

@@ -1,0 +1,108 @@
+import asyncio
+
+import pytest
+
+from fourhands.core.call import Actor
+from fourhands.core.event import MISSED, Event, Events, Signal
+
+
+async def test_every_subscriber_sees_every_event_in_order():
+    events = Events()
+    one, two = events.subscribe(), events.subscribe()
+    for number in range(3):
+        events.emit("pane.opened", {"n": number}, revision=number, actor=Actor.person())
+    for subscription in (one, two):
+        seen = [await anext(subscription) for _ in range(3)]
+        assert [event.data["n"] for event in seen] == [0, 1, 2]
+        assert [event.revision for event in seen] == [0, 1, 2]
+
+
+async def test_a_subscriber_gets_only_the_kinds_it_asked_for():
+    events = Events()
+    with events.subscribe(kinds=["pane.closed"]) as subscription:
+        events.emit("pane.opened", {})
+        events.emit("pane.closed", {})
+        assert (await anext(subscription)).kind == "pane.closed"
+
+
+async def test_a_slow_subscriber_gets_one_marker_and_what_came_later():
+    events = Events()
+    slow, quick = events.subscribe(limit_bytes=2000), events.subscribe()
+    for number in range(1000):
+        events.emit("pane.resized", {"n": number})
+    first = await anext(slow)
+    assert first.kind == MISSED
+    rest = [(await anext(slow)).data["n"] for _ in range(1000 - int(str(first.data["count"])))]
+    assert rest == list(range(1000 - len(rest), 1000))
+    assert MISSED not in [(await anext(quick)).kind for _ in range(1000)]
+
+
+async def test_an_event_larger_than_the_limit_is_missed_too():
+    events = Events()
+    subscription = events.subscribe(limit_bytes=100)
+    events.emit("file.changed", {"text": "x" * 1000})
+    events.emit("file.changed", {"text": "x" * 1000})
+    assert (await anext(subscription)).data == {"count": 2}
+
+
+async def test_a_waiting_reader_is_woken_and_closing_ends_it():
+    events = Events()
+    subscription = events.subscribe()
+    seen: list[str] = []
+    woken = asyncio.Event()
+
+    async def read() -> None:
+        async for event in subscription:
+            seen.append(event.kind)
+            woken.set()
+
+    async with asyncio.timeout(5), asyncio.TaskGroup() as group:
+        group.create_task(read())
+        await asyncio.sleep(0)
+        events.emit("pane.opened", {})
+        await woken.wait()
+        subscription.close()
+        subscription.close()
+    assert seen == ["pane.opened"]
+    events.emit("pane.opened", {})  # nobody is there: nothing is kept
+
+
+async def test_what_has_no_json_form_does_not_break_the_bus():
+    events = Events()
+    subscription = events.subscribe()
+    events.emit("odd.happened", {"text": "\ud800", "big": 10**40, "thing": object()})
+    assert (await anext(subscription)).kind == "odd.happened"
+
+
+def test_a_failing_listener_harms_nobody(caplog: pytest.LogCaptureFixture):
+    signal: Signal[int] = Signal()
+    seen: list[int] = []
+
+    def broken(value: int) -> None:
+        raise RuntimeError("oops")
+
+    dispose = signal.subscribe(broken)
+    signal.subscribe(seen.append)
+    signal.fire(1)
+    assert seen == [1]
+    assert "a listener failed" in caplog.text
+    dispose()
+    dispose()
+    caplog.clear()
+    signal.fire(2)
+    assert seen == [1, 2]
+    assert not caplog.text
+
+
+async def test_a_listener_may_leave_while_it_is_told():
+    events = Events()
+    seen: list[Event] = []
+
+    def once(event: Event) -> None:
+        seen.append(event)
+        dispose()
+
+    dispose = events.published.subscribe(once)
+    events.emit("a.happened", {})
+    events.emit("b.happened", {})
+    assert [event.kind for event in seen] == ["a.happened"]

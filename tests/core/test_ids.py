@@ -1,0 +1,42 @@
+import threading
+import time
+
+import pytest
+
+from fourhands.core.ids import new_id, ulid
+
+
+def test_ids_rise_strictly_even_within_a_millisecond():
+    made = [ulid() for _ in range(5000)]
+    assert made == sorted(set(made))
+    assert {len(one) for one in made} == {26}
+    assert set("".join(made)) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+
+def test_the_time_can_be_read_back():
+    before = time.time_ns() // 1_000_000
+    text = ulid()[:10]
+    value = 0
+    for sign in text:
+        value = value * 32 + "0123456789ABCDEFGHJKMNPQRSTVWXYZ".index(sign)
+    assert before <= value <= before + 60_000
+
+
+def test_a_clock_that_is_set_back_makes_no_smaller_id(monkeypatch: pytest.MonkeyPatch):
+    last = ulid()
+    monkeypatch.setattr("fourhands.core.ids.time.time_ns", lambda: 1)
+    assert ulid() > last
+
+
+def test_threads_never_share_an_id():
+    made: list[str] = []
+    threads = [threading.Thread(target=lambda: made.extend([ulid() for _ in range(500)])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(made)) == 4000
+
+
+def test_an_id_carries_its_prefix():
+    assert new_id("term").startswith("term_0")
