@@ -265,6 +265,7 @@ def _salvage(path: Path, table: str) -> Iterator[Row]:
     for order in ("", " DESC"):
         try:
             with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                connection.execute("PRAGMA writable_schema = ON")  # else a file that was cut is refused as a whole
                 for rowid, *row in connection.execute(
                     f"SELECT rowid, * FROM {table} NOT INDEXED ORDER BY rowid{order}"
                 ):

@@ -1,0 +1,229 @@
+import os
+import sqlite3
+import stat
+from pathlib import Path
+
+import pytest
+
+from fourhands.core.call import Actor, Call, Entry, Result, Verdict
+from fourhands.workbench import ledger
+from fourhands.workbench.ledger import TEXT_LIMIT, Before, Filter, Ledger
+
+AGENT = Actor.agent("s1", "Ada")
+
+
+def entry(number: int = 1, *, asked: float = 100.0, command: str = "openspace.file.read", **args: object) -> Entry:
+    call = Call(command=command, args=args, actor=AGENT, origin="block", answer_id="r1")
+    result = Result(success=True, data={"n": number}, duration_ms=1.5, call_id=call.id, number=number, isolation="none")
+    verdict = Verdict(level="unknown", reason="why", choice="once", by="person")
+    return Entry(call=call, verdict=verdict, number=number, result=result, asked=asked, finished=asked + 1)
+
+
+def test_an_entry_comes_back_as_it_was(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    made = entry(path="ä.py", deep={"list": [1, 2.5, None, True]})
+    store.write([made])
+    assert ledger.read(store.path) == [made]
+    store.close()
+    assert ledger.read(store.path) == [made]
+
+
+def test_only_the_owner_can_read_it(tmp_path: Path):
+    before = os.umask(0)
+    try:
+        store = Ledger(tmp_path / "state" / "journal.db")
+        store.write([entry()])
+    finally:
+        os.umask(before)
+    for name in os.listdir(tmp_path / "state"):
+        assert stat.S_IMODE((tmp_path / "state" / name).stat().st_mode) == 0o600, name
+    store.close()
+
+
+def test_what_began_is_there_until_its_end_replaces_it(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    made = entry()
+    begun = Entry(call=made.call, number=1, asked=made.asked)
+    store.write([begun])
+    [found] = ledger.read(store.path)
+    assert found.result is None
+    assert found.finished is None
+    store.write([made])
+    assert ledger.read(store.path) == [made]
+    store.close()
+
+
+def test_an_id_used_twice_rewrites_nothing(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    made = entry(1)
+    forged = Entry(call=made.call, number=2, result=Result(success=False, code="x"), asked=200.0, finished=200.0)
+    again = Entry(call=made.call, number=1, result=Result(success=False, code="x"), asked=made.asked, finished=1.0)
+    store.write([made, again, forged])
+    assert [found.result and found.result.code for found in ledger.read(store.path)] == ["", "x"]
+    store.close()
+
+
+def test_entries_are_found_by_session_time_command_and_id(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    entries = [entry(n, asked=100.0 + n, command=f"openspace.{'file' if n % 2 else 'pane'}.list") for n in range(10)]
+    mine = Entry(call=Call(command="openspace.pane.list", actor=Actor.person()), number=1, asked=500.0)
+    store.write([*entries, mine])
+    assert ledger.read(store.path, Filter(session="s1"), None) == entries
+    assert ledger.read(store.path, Filter(since=105.0, session="s1")) == entries[5:]
+    assert ledger.read(store.path, Filter(command="openspace.file.", session="s1")) == entries[1::2]
+    assert ledger.read(store.path, Filter(command="openspace.file.list")) == entries[1::2]
+    assert ledger.read(store.path, Filter(command="openspace.fil")) == []
+    assert ledger.read(store.path, Filter(call_id=mine.call.id)) == [mine]
+    assert ledger.read(store.path, limit=3) == [*entries[-2:], mine]
+    assert list(ledger.walk(store.path)) == [*entries, mine]
+    assert (ledger.last_number(store.path, "s1"), ledger.last_number(store.path, "s9")) == (9, 0)
+    store.close()
+
+
+def test_before_contents_are_kept_whole_and_the_first_counts(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db", lambda text: "[redacted]")
+    content = os.urandom(100_000)
+    store.write([Before("c1", "a.bin", content), Before("c1", "new.txt", None), Before("c1", "a.bin", b"later")])
+    assert ledger.read_before(store.path, "c1") == {"a.bin": content, "new.txt": None}
+    assert ledger.read_before(store.path, "c2") == {}
+    store.close()
+
+
+def redact(text: str) -> str:
+    return text.replace("hunter2", "[redacted:password]").replace("TOKEN=abc", "TOKEN=[redacted:value]")
+
+
+def test_no_secret_is_stored_wherever_it_stands(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db", redact)
+    made = entry(
+        text="login hunter2",
+        env={"TOKEN": "abc", "PORT": "80", "GONE": None},
+        pairs=[{"name": "TOKEN", "value": "abc"}],
+        deep=[{"a": ["hunter2"]}],
+    )
+    failed = Result(success=False, error="no hunter2 here", hint="try hunter2", data={"x": "hunter2"})
+    store.write([Entry(call=made.call, result=failed, asked=1.0, finished=2.0, verdict=Verdict(reason="hunter2"))])
+    [found] = ledger.read(store.path)
+    assert found.call.args["text"] == "login [redacted:password]"
+    assert found.call.args["env"] == {"TOKEN": "[redacted:value]", "PORT": "80", "GONE": None}
+    assert found.call.args["pairs"] == [{"name": "TOKEN", "value": "[redacted:value]"}]
+    store.close()
+    for file in tmp_path.iterdir():
+        assert b"hunter2" not in file.read_bytes()
+        assert b"abc" not in file.read_bytes()
+
+
+def test_a_long_text_is_cut_and_a_secret_at_the_cut_is_still_removed(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db", redact)
+    store.write([entry(text="x" * (TEXT_LIMIT - 3) + "hunter2" + "y" * 1_000_000)])
+    text = str(ledger.read(store.path)[0].call.args["text"])
+    assert len(text) < TEXT_LIMIT + 100
+    assert "hun" not in text
+    assert text.endswith(f"…[{TEXT_LIMIT + 1_000_004} characters]")
+    store.close()
+
+
+def test_values_without_a_json_form_are_stored_all_the_same(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    store.write([entry(odd="\ud800", big=10**40, nan=float("nan"), thing=object, keys={3: {1, 2}})])
+    [found] = ledger.read(store.path)
+    assert found.call.args["odd"] == "\\ud800"
+    assert found.call.args["big"] == 10**40
+    assert found.call.args["nan"] == "nan"
+    assert found.call.args["keys"] == {"3": [1, 2]}
+    store.close()
+
+
+def test_old_entries_and_too_many_contents_are_dropped(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    store.write([entry(n, asked=float(n)) for n in range(10)])
+    store.write([Before(f"c{n}", "a", os.urandom(1000)) for n in range(10)])
+    store.prune(5.0, 3500)
+    assert [found.number for found in ledger.read(store.path)] == [5, 6, 7, 8, 9]
+    kept = [n for n in range(10) if ledger.read_before(store.path, f"c{n}")]
+    assert kept == [7, 8, 9]
+    store.prune(1e12, 3500)
+    assert ledger.read(store.path) == []
+    assert ledger.read_before(store.path, "c9") == {}
+    store.close()
+
+
+def test_a_group_is_stored_whole_or_not_at_all(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    bad = entry(2)
+    with pytest.raises(OverflowError):
+        store.write([entry(1), Entry(call=bad.call, number=2**70, asked=1.0)])
+    assert ledger.read(store.path) == []
+    store.write([entry(3)])
+    assert len(ledger.read(store.path)) == 1
+    store.close()
+
+
+@pytest.mark.parametrize("damage", ["text", "head", "middle", "cut"])
+def test_a_damaged_file_is_put_aside_and_what_can_be_read_is_saved(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+):
+    path = tmp_path / "journal.db"
+    store = Ledger(path)
+    store.write([entry(n, asked=float(n), text="x" * 500) for n in range(400)])
+    store.write([Before("c1", "a", b"old")])
+    store.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        if damage == "text":
+            file.write(b"this is not a database" * 100)
+        elif damage == "head":
+            file.seek(100)
+            file.write(b"\xff" * 200)
+        elif damage == "middle":
+            file.seek(size // 2 // 4096 * 4096)
+            file.write(b"\xff" * 8192)
+        else:
+            file.truncate(size // 2)
+    store = Ledger(path)
+    assert "was damaged" in caplog.text
+    assert any("damaged-" in name for name in os.listdir(tmp_path))
+    store.write([entry(1000, asked=1e6)])
+    found = [saved.number for saved in ledger.read(path, limit=None)]
+    assert found[-1] == 1000
+    assert found == sorted(set(found))
+    if damage in ("middle", "cut"):
+        assert len(found) > 100
+    if damage == "middle":
+        assert 399 in found
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    store.close()
+
+
+def test_a_torn_tail_of_the_wal_is_dropped_and_the_rest_stays(tmp_path: Path):
+    path, copy = tmp_path / "journal.db", tmp_path / "copy.db"
+    store = Ledger(path)
+    for number in range(20):
+        store.write([entry(number, asked=float(number))])
+    wal = Path(f"{path}-wal").read_bytes()
+    copy.write_bytes(path.read_bytes())
+    Path(f"{copy}-wal").write_bytes(wal[:-1000] + b"\0" * 500)  # as a power failure leaves it
+    store.close()
+    store = Ledger(copy)
+    found = [saved.number for saved in ledger.read(copy)]
+    assert found == list(range(len(found)))
+    assert len(found) in (18, 19)
+    store.close()
+
+
+def test_an_empty_file_is_a_new_journal(tmp_path: Path):
+    path = tmp_path / "journal.db"
+    path.touch()
+    store = Ledger(path)
+    store.write([entry()])
+    store.close()
+    assert os.listdir(tmp_path) == ["journal.db"]
+    assert len(ledger.read(path)) == 1
+
+
+def test_a_file_that_is_not_at_fault_is_left_where_it_is(tmp_path: Path):
+    path = tmp_path / "journal.db"
+    path.mkdir()
+    with pytest.raises((sqlite3.Error, OSError)):
+        Ledger(path)
+    assert path.is_dir()
