@@ -1,0 +1,215 @@
+"""Which environment variables a program gets: a person's shell, and what an agent starts (safety-policy.md E).
+
+A person's terminal gets the environment that Fourhands was started with, minus secrets and the server's own variables.
+What an agent starts gets an allow-list. Nothing here reads `os.environ`: the caller hands over the base.
+"""
+
+import functools
+import re
+from collections.abc import Iterable, Mapping
+
+import fourhands
+from fourhands.core.errors import BadEnv
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# A pager waits for a key that nobody presses.
+AGENT_PAGERS: dict[str, str] = dict.fromkeys(
+    (
+        *("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "GH_PAGER", "GLAB_PAGER", "AWS_PAGER", "BAT_PAGER"),
+        *("DELTA_PAGER", "PSQL_PAGER", "PERLDOC_PAGER", "RI_PAGER"),
+    ),
+    "cat",
+)
+
+_SERVER = "FOURHANDS_"
+_TERMINAL = "FOURHANDS_TERMINAL"  # the one that children are meant to see: it says which terminal they belong to
+
+_ALLOWED = _words(
+    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM TZ TMPDIR PWD CI NO_COLOR FORCE_COLOR CLICOLOR "
+    "CLICOLOR_FORCE XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME "
+    # Homes of tools.
+    "CARGO_HOME RUSTUP_HOME GOPATH GOROOT GOBIN GOCACHE GOMODCACHE JAVA_HOME JDK_HOME GRADLE_HOME GRADLE_USER_HOME "
+    "MAVEN_HOME M2_HOME KOTLIN_HOME SDKMAN_DIR ANDROID_HOME ANDROID_SDK_ROOT DOTNET_ROOT FLUTTER_ROOT NVM_DIR "
+    "VOLTA_HOME FNM_DIR PNPM_HOME BUN_INSTALL DENO_DIR DENO_INSTALL VIRTUAL_ENV CONDA_PREFIX CONDA_DEFAULT_ENV "
+    "PYENV_ROOT PIPX_HOME POETRY_HOME UV_CACHE_DIR RBENV_ROOT GEM_HOME BUNDLE_PATH ASDF_DIR ASDF_DATA_DIR "
+    "MISE_DATA_DIR HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY STACK_ROOT GHCUP_INSTALL_BASE_PREFIX "
+    "OPAMROOT JULIA_DEPOT_PATH ZIG_GLOBAL_CACHE_DIR CCACHE_DIR FOURHANDS_TERMINAL"
+)
+# The names say AUTH and SESSION, but their values are addresses, and a person's ssh and desktop need them.
+_ADDRESSES = frozenset({"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS"})
+
+_secret_part = re.compile(
+    # Whole parts, and words that are glued to another one: PGPASSWORD, APIKEY, ACCESSTOKEN.
+    r"KEYS?|PASS|AUTH|SESSIONS?|PRIVATE"
+    r"|[A-Z0-9]*(?:PASSWORDS?|PASSWDS?|PASSPHRASES?|SECRETS?|TOKENS?|CREDENTIALS?|COOKIES?|APIKEYS?|SSHPASS)"
+)
+_secret_name = re.compile(r"(?:.+_)?(?:DSN|DATABASE_URL|CONNECTION_STRING)|.+_PWD")
+_secret_value = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
+# Parts of names of a desktop session, which are secret by rule though their values are ordinary words.
+_desktop = re.compile(r"XDG_SESSION_\w+|DESKTOP_SESSION|SESSION_MANAGER")
+
+_CHANGING = _words(
+    "PATH BASH_ENV ENV IFS PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS PAGER MANPAGER MANOPT LESSOPEN LESSCLOSE EDITOR "
+    "VISUAL BROWSER SSH_ASKPASS GIT_SSH GIT_SSH_COMMAND GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF "
+    "GIT_PROXY_COMMAND GIT_ASKPASS GIT_EXEC_PATH GIT_TEMPLATE_DIR NODE_OPTIONS PYTHONSTARTUP PYTHONPATH PYTHONHOME "
+    "PYTHONINSPECT PERL5OPT PERL5LIB PERLLIB PERL5DB RUBYOPT RUBYLIB TAR_OPTIONS GREP_OPTIONS RIPGREP_CONFIG_PATH"
+)
+_CHANGING_STARTS = ("LD_", "DYLD_", "GIT_CONFIG", "BASH_FUNC_")
+
+_name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The kernel refuses a longer NAME=value.
+_LONGEST_BYTES = 128 * 1024 - 1
+
+
+def for_person(base: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables for a person's own terminal."""
+    return {
+        name: value
+        for name, value in base.items()
+        if not _is_server(name) and (name in _ADDRESSES or not _is_secret(name, value))
+    }
+
+
+def for_agent(base: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str, str]:
+    """Give the variables for what an agent starts; `extra` are names that the user allows besides.
+
+    Not even `extra` lets through a secret or a variable that changes which programs run; it does SSH_AUTH_SOCK.
+    """
+    added = _checked_names(extra)
+    return {
+        name: value
+        for name, value in base.items()
+        if (name in _ALLOWED or name.startswith("LC_") or name in added)
+        and not _is_server(name)
+        and (name == "PATH" or not changes_execution(name))
+        and (name == "SSH_AUTH_SOCK" or not _is_secret(name, value))
+    }
+
+
+def withheld(base: Mapping[str, str]) -> list[str]:
+    """Give the secret values that no program gets, so that they can be redacted wherever they turn up."""
+    values: dict[str, None] = {}
+    for name, value in base.items():
+        if name in _ADDRESSES or _desktop.fullmatch(name) or not value or not _is_secret(name, value):
+            continue
+        values[value] = None
+        for password in _secret_value.findall(value):
+            values[password] = None
+    return list(values)
+
+
+def check_variables(env: Mapping[str, str | None]) -> None:
+    """Refuse names and values that cannot be handed to a program; None stands for "without this variable"."""
+    if not isinstance(env, Mapping):
+        raise BadEnv(f"env must be an object of names and values, not {type(env).__name__}", hint='such as {"CI": "1"}')
+    for name, value in env.items():
+        _check_name(name)
+        if value is None:
+            continue
+        if not isinstance(value, str):
+            raise BadEnv(
+                f"the value of environment variable {name} is {_shown(value)}, not text",
+                hint="give a text, or null to leave the variable out",
+                name=name,
+            )
+        if "\0" in value:
+            raise BadEnv(
+                f"the value of environment variable {name} has a NUL at position {value.index(chr(0))}",
+                hint="a value cannot contain NUL",
+                name=name,
+            )
+        _check_bytes(name, value)
+
+
+def changes_execution(name: str) -> bool:
+    """Tell whether a variable changes which programs run, or what they run (safety-policy.md C3.4)."""
+    return name in _CHANGING or name.startswith(_CHANGING_STARTS)
+
+
+def terminal_variables(base: Mapping[str, str]) -> dict[str, str]:
+    """Give the variables that describe our terminal, in the user's language."""
+    language = base.get("LC_ALL") or base.get("LANG") or _default_locale()
+    return {
+        "TERM": "xterm-256color",
+        "COLORTERM": "truecolor",
+        "TERM_PROGRAM": "fourhands",
+        "TERM_PROGRAM_VERSION": fourhands.__version__,
+        "LANG": base.get("LANG") or language,
+        "LC_ALL": language,
+    }
+
+
+def _is_server(name: str) -> bool:
+    return name.startswith(_SERVER) and name != _TERMINAL
+
+
+def _is_secret(name: str, value: str) -> bool:
+    upper = name.upper()
+    if _secret_name.fullmatch(upper) or _secret_value.search(value):
+        return True
+    return any(_secret_part.fullmatch(part.rstrip("0123456789")) for part in upper.split("_"))
+
+
+def _checked_names(names: Iterable[str]) -> frozenset[str]:
+    if isinstance(names, str) or not isinstance(names, Iterable):
+        raise BadEnv(f"names of environment variables must be a list, not {_shown(names)}", hint='such as ["GOPROXY"]')
+    checked = list(names)
+    for name in checked:
+        _check_name(name)
+    return frozenset(checked)
+
+
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not _name.fullmatch(name):
+        raise BadEnv(
+            f"{_shown(name)} is not a name of an environment variable",
+            hint="a name has letters A-Z a-z, digits and _, and does not start with a digit",
+            name=str(name),
+        )
+
+
+def _check_bytes(name: str, value: str) -> None:
+    try:
+        size = len(value.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError as error:
+        raise BadEnv(
+            f"the value of environment variable {name} has half a character at position {error.start}",
+            hint="a value must be text that can be written as UTF-8",
+            name=name,
+        ) from None
+    if len(name) + 1 + size >= _LONGEST_BYTES:
+        raise BadEnv(
+            f"the value of environment variable {name} has {size} bytes",
+            hint=f"name and value together have at most {_LONGEST_BYTES - 2} bytes; write it to a file",
+            name=name,
+        )
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 100 else f"{text[:80]}...{text[-10:]}"
+
+
+@functools.cache
+def _default_locale() -> str:
+    return "en_US.UTF-8" if _has_locale("en_US.UTF-8") else "C.UTF-8"
+
+
+def _has_locale(name: str) -> bool:
+    # The C library is asked for a locale object: no process, and nothing changes for this one.
+    try:
+        import ctypes  # only here: most people have LANG set, and then it is not needed
+
+        library = ctypes.CDLL(None)
+        library.newlocale.restype = ctypes.c_void_p
+        library.freelocale.argtypes = [ctypes.c_void_p]
+        found = library.newlocale(1, name.encode(), None)
+    except (ImportError, OSError, AttributeError):
+        return False
+    if found:
+        library.freelocale(found)
+    return bool(found)
