@@ -9,6 +9,7 @@ import codecs
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -101,18 +102,46 @@ def find_program(name: str, path: str, cwd: str) -> str:
     raise CommandNotFound(f"command not found: {name!r}", hint="check the spelling and PATH, or install it")
 
 
+class _Watch(asyncio.SubprocessProtocol):
+    """Collects a program's output and knows when it has ended and when its pipes have.
+
+    asyncio's own `Process.wait` may wait for the pipes too; a background child would then hold up the call.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self.streams = {1: _Stream(), 2: _Stream()}
+        self.merged = _Merged()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self.drained: asyncio.Future[None] = loop.create_future()
+        self._open = {1, 2}
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        self.streams[fd].add(data)
+        self.merged.add(fd, data)
+
+    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
+        self._open.discard(fd)
+        if not self._open and not self.drained.done():
+            self.drained.set_result(None)
+
+    def process_exited(self) -> None:
+        if not self.ended.done():
+            self.ended.set_result(None)
+
+
 async def execute(launch: Launch, *, input_data: bytes | None, timeout_s: float, isolation: str, mark: str) -> Done:
     """Run a launch to its end. `mark` is the value of the environment variable by which its tree is found."""
-    environment = {**launch.env, tree.MARK: mark}
     try:
-        process = await asyncio.create_subprocess_exec(
+        transport, watch = await asyncio.get_running_loop().subprocess_exec(
+            _Watch,
             *launch.argv,
             executable=launch.program,
             cwd=launch.cwd,
-            env=environment,
-            stdin=asyncio.subprocess.DEVNULL if input_data is None else asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            env={**launch.env, tree.MARK: mark},
+            stdin=subprocess.DEVNULL if input_data is None else subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             start_new_session=True,
         )
     except FileNotFoundError:
@@ -121,65 +150,53 @@ async def execute(launch: Launch, *, input_data: bytes | None, timeout_s: float,
         return failed(ExecDenied(f"permission denied: {launch.argv[0]!r}"), isolation)
     except OSError as error:
         return failed(ExecDenied(f"cannot run {launch.argv[0]!r}: {error.strerror}"), isolation)
-    return await _attend(process, input_data, timeout_s, isolation, mark)
+    try:
+        return await _attend(transport, watch, input_data, timeout_s, isolation, mark)
+    finally:
+        transport.close()  # pipes that others hold would stay open
 
 
 async def _attend(
-    process: asyncio.subprocess.Process, input_data: bytes | None, timeout_s: float, isolation: str, mark: str
+    transport: asyncio.SubprocessTransport,
+    watch: _Watch,
+    input_data: bytes | None,
+    timeout_s: float,
+    isolation: str,
+    mark: str,
 ) -> Done:
-    streams = {1: _Stream(), 2: _Stream()}
-    merged = _Merged()
-
-    async def pump(number: int, reader: asyncio.StreamReader | None) -> None:
-        while reader is not None and (data := await reader.read(65536)):
-            streams[number].add(data)
-            merged.add(number, data)
-
-    async def feed() -> None:
-        if input_data is None or process.stdin is None:
-            return
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read all of it
-            process.stdin.write(input_data)
-            await process.stdin.drain()
-            process.stdin.close()
-
     timed_out = False
     holders: tuple[int, ...] = ()
+    stdin = transport.get_pipe_transport(0)
+    if input_data is not None and isinstance(stdin, asyncio.WriteTransport):
+        stdin.write(input_data)  # it need not read all of it
+        stdin.write_eof()
     try:
-        async with asyncio.TaskGroup() as group:
-            pumps = [group.create_task(pump(1, process.stdout)), group.create_task(pump(2, process.stderr))]
-            feeder = group.create_task(feed())
-            try:
-                async with asyncio.timeout(timeout_s):
-                    await process.wait()
-            except TimeoutError:
-                timed_out = True
-                await end_tree(process, mark)
-            _, late = await asyncio.wait(pumps, timeout=DRAIN_S)
-            if late:
-                holders = tuple(sorted(p.pid for p in _members(process.pid, mark)))
-            for task in (*late, feeder):
-                task.cancel()
+        async with asyncio.timeout(timeout_s):
+            await asyncio.shield(watch.ended)
+    except TimeoutError:
+        timed_out = True
+        await end_tree(transport, watch, mark)
     except asyncio.CancelledError:
-        await asyncio.shield(end_tree(process, mark))
+        await asyncio.shield(end_tree(transport, watch, mark))
         raise
-    finally:
-        process._transport.close()  # type: ignore[attr-defined]  # pipes that others hold would stay open
+    if not watch.drained.done():
+        await asyncio.wait([watch.drained], timeout=DRAIN_S)
+    if not watch.drained.done():
+        holders = tuple(sorted(member.pid for member in _members(transport, mark)))
     for number in (1, 2):
-        merged.add(number, b"", final=True)
-    status = process.returncode
+        watch.merged.add(number, b"", final=True)
+    status = transport.get_returncode()
     code = status if status is not None and status >= 0 else None
-    name = signal.Signals(-status).name if status is not None and status < 0 else None
     return Done(
         ok=code == 0 and not timed_out,
-        output="".join(merged.parts),
-        stdout=streams[1].text(),
-        stderr=streams[2].text(),
+        output="".join(watch.merged.parts),
+        stdout=watch.streams[1].text(),
+        stderr=watch.streams[2].text(),
         exit_code=None if timed_out else code,
-        signal=name,
+        signal=signal.Signals(-status).name if status is not None and status < 0 else None,
         error=f"the command did not finish within {timeout_s:g} s and was ended" if timed_out else None,
         code="timeout" if timed_out else None,
-        truncated=any(stream.lost for stream in streams.values()),
+        truncated=any(stream.lost for stream in watch.streams.values()),
         isolation=isolation,
         held_open_by=holders,
     )
@@ -190,31 +207,35 @@ def failed(error: CommandNotFound | ExecDenied | BadArgument, isolation: str) ->
     return Done(False, "", "", "", None, error=str(error), code=error.code, isolation=isolation)
 
 
-def _members(pid: int, mark: str) -> list[tree.Process]:
-    return tree.members(tree.scan(), main=pid, tty=0, terminal=mark, ancestor=1)
+def _members(transport: asyncio.SubprocessTransport, mark: str) -> list[tree.Process]:
+    """A program's tree: what stems from us, and orphans, which have gone to init."""
+    processes, alive = tree.scan(), transport.get_returncode() is None
+    found: dict[int, tree.Process] = {}
+    for ancestor in (1, os.getpid()):
+        table = tree.Table(processes, ancestor)
+        members = table.members(main=transport.get_pid(), tty=0, terminal=mark, alive=alive, marks=tree.Marks())
+        found |= {member.pid: member for member in members}
+    return list(found.values())
 
 
-async def end_tree(process: asyncio.subprocess.Process, mark: str) -> None:
+async def end_tree(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
     """End a program with everything that stems from it: politely, then firmly."""
-    deadline = asyncio.get_running_loop().time() + GRACE_S
-    number = signal.SIGTERM
+    loop = asyncio.get_running_loop()
+    deadline, number = loop.time() + GRACE_S, signal.SIGTERM
     while True:
-        found = _members(process.pid, mark)
-        if not tree.HAVE_PROC:
+        found = _members(transport, mark)
+        if not tree.HAVE_PROC and not watch.ended.done():
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
+                os.killpg(transport.get_pid(), number)
+        if not found and watch.ended.done():
+            return
         for member in found:
             tree.send_signal(member, number)
-        if number == signal.SIGKILL and not found:
-            break
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await process.wait()
-            if not _members(process.pid, mark):
-                break
-        if asyncio.get_running_loop().time() >= deadline:
+        await asyncio.wait([watch.ended], timeout=0.02)
+        if watch.ended.done() and found:
+            await asyncio.sleep(0.02)  # the children take as long to end as they take
+        if loop.time() >= deadline:
             number = signal.SIGKILL
-    await process.wait()
 
 
 def script_environment(env: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:

@@ -140,6 +140,11 @@ class Terminal:
         """Seconds since it was created."""
         return time.time() - self.created
 
+    def modes(self) -> tuple[bool, bool]:
+        """Whether the terminal echoes, and whether it reads whole lines."""
+        self._check_alive()
+        return pty.modes(self._master)
+
     @property
     def exited(self) -> bool:
         """Whether its program has ended and all its output is in the log."""

@@ -16,6 +16,7 @@ from typing import Any
 
 from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, FourhandsError, LimitReached, NotFound
 from fourhands.core.ids import new_id
+from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, Link
 from fourhands.host.places import Places
@@ -56,7 +57,7 @@ class Terminals:
         self._spare: tuple[object, Terminal] | None = None
         self._max = self.settings.terminal.max_terminals
         self._link: Link | None = None
-        self._tasks: asyncio.TaskGroup | None = None
+        self._tasks: Tasks | None = None
         self._stack = contextlib.AsyncExitStack()
         self._prepared: set[str] = set()
 
@@ -78,7 +79,7 @@ class Terminals:
             for record in self._link.found:
                 await self._adopt(record)
             stack.push_async_callback(self._clean_up)
-            self._tasks = await stack.enter_async_context(asyncio.TaskGroup())
+            self._tasks = await stack.enter_async_context(Tasks())
             self._stack = stack.pop_all()
         return self
 
@@ -329,7 +330,7 @@ class Terminals:
                     await self._start(launch, provider, options.cols, options.rows, {**facts, "spare": True}),
                 )
 
-        self._tasks.create_task(fill())
+        self._tasks.start(fill(), "the spare shell")
 
     # -- one-shot --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,166 @@
+"""The one place that knows everyone and wires them together.
+
+`async with App(workspace) as app` starts or joins the workspace's host, opens the journal, restores the layout and
+builds registry and gate. Surfaces take calls to `app.call` and listen to `app.events`; nothing here decides anything.
+"""
+
+import contextlib
+import importlib.metadata
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+
+from fourhands.commands import agent, editor, file, pane, terminal, workbench
+from fourhands.commands.judge import LineJudge
+from fourhands.core.call import Actor, Call, Result
+from fourhands.core.effects import Undo
+from fourhands.core.errors import BadArgument
+from fourhands.core.event import Events
+from fourhands.core.gate import Gate, GateSettings
+from fourhands.core.question import Questions
+from fourhands.core.registry import Contribution, Registry
+from fourhands.core.tasks import Tasks
+from fourhands.host.places import Places
+from fourhands.providers.base import Provider
+from fourhands.safety.environment import withheld
+from fourhands.safety.secrets import redact
+from fourhands.settings import Settings, load
+from fourhands.workbench.consent import StoredConsent
+from fourhands.workbench.journal import Journal
+from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+CONTRIBUTIONS: tuple[Contribution, ...] = (
+    agent.commands,
+    editor.commands,
+    file.commands,
+    pane.commands,
+    terminal.commands,
+    workbench.commands,
+)
+
+
+class App:
+    """A whole Fourhands without its doors."""
+
+    def __init__(
+        self,
+        workspace: str | os.PathLike[str] = ".",
+        settings: Settings | None = None,
+        *,
+        places: Places | None = None,
+        contributions: Sequence[Contribution] = CONTRIBUTIONS,
+    ) -> None:
+        self.settings = settings or load(os.path.realpath(workspace))
+        self.places = places or Places.of(workspace)
+        self.events = Events()
+        self.registry = Registry()
+        self.questions = Questions(self.events, wait_for_audience=self.settings.safety.wait_for_somebody)
+        self.tasks = Tasks()
+        self.terminals: Terminals
+        self.journal: Journal
+        self.bench: Workbench
+        self.gate: Gate
+        self._contributions = contributions
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> "App":
+        async with contextlib.AsyncExitStack() as stack:
+            self.places.prepare()
+            self.terminals = await stack.enter_async_context(
+                Terminals(self.places.workspace, self.settings, places=self.places, keep=True)
+            )
+            secret_values = withheld(self.terminals.env)
+            self.journal = await stack.enter_async_context(
+                Journal(
+                    Path(self.places.state) / "journal.sqlite",
+                    redact=(lambda text: redact(text, secret_values)) if self.settings.safety.redact else None,
+                )
+            )
+            for contribution in self._contributions:
+                self.registry.include(contribution)
+            self._load_plugins()
+            self.bench = Workbench(
+                settings=self.settings,
+                terminals=self.terminals,
+                events=self.events,
+                questions=self.questions,
+                journal=self.journal,
+                registry=self.registry,
+            )
+            self.gate = self.bench.gate = Gate(
+                self.registry,
+                self.bench,
+                self.questions,
+                self.journal,
+                LineJudge(self.bench),
+                GateSettings(unknown_s=self.settings.safety.unknown_answer_s),
+                self.events,
+                results=self.bench.sessions.record,
+                undo_sink=self._done,
+                store=StoredConsent(Path(self.places.state) / "consent.json"),
+            )
+            self.bench.forget_lost_terminals()
+            stack.callback(self.bench.save)
+            stack.push_async_callback(self._end_sessions)
+            await stack.enter_async_context(self.tasks)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.__aexit__(kind, error, trace)
+
+    async def call(
+        self, command: str, args: dict[str, object] | None = None, *, actor: Actor | None = None
+    ) -> Result:
+        """Make a call from Python; as the person unless somebody else is named."""
+        return await self.gate.run(
+            Call(command=command, args=args or {}, actor=actor or Actor.person(), origin="python")
+        )
+
+    def _done(self, call: Call, undos: Sequence[Undo]) -> None:
+        """What an agent did goes onto the list of what can be undone. Inverses toggle: called again they redo."""
+
+        async def back() -> None:
+            for undo in reversed(undos):
+                await undo.inverse()
+
+        async def forth() -> None:
+            for undo in undos:
+                await undo.inverse()
+
+        if call.actor.kind == "agent":
+            description = "; ".join(undo.description for undo in undos)
+            action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
+            self.events.emit("action.done", {"callId": action.call_id, "description": action.description})
+
+    async def _end_sessions(self) -> None:
+        """Agents' sessions end with the server, with all that is theirs; a person's terminals stay in the host."""
+        for session in self.bench.sessions:
+            await self.bench.end_session(session.id)
+
+    def _load_plugins(self) -> None:
+        """Contributions and providers by entry point, as far as a setting names them."""
+        wanted = set(self.settings.plugins)
+        for point in importlib.metadata.entry_points(group="fourhands"):
+            if point.name not in wanted:
+                continue
+            wanted.discard(point.name)
+            plugin = point.load()
+            if isinstance(plugin, Contribution):
+                self.registry.include(plugin)
+            else:
+                self._add_provider(plugin())
+        if wanted:
+            raise BadArgument(f"no plugin {', '.join(sorted(wanted))} is installed", hint="see the setting plugins")
+
+    def _add_provider(self, provider: Provider) -> None:
+        if provider.name in self.terminals.providers:
+            raise BadArgument(f"two providers are called {provider.name!r}")
+        self.terminals.providers[provider.name] = provider

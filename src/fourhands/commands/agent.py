@@ -1,0 +1,213 @@
+"""Commands about agents: who is here, pausing, stopping, consent and rules. Most of them are a person's only."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, Nothing
+from fourhands.core.call import Call
+from fourhands.core.errors import BadArgument
+from fourhands.core.registry import Contribution
+from fourhands.workbench.session import AgentState, SessionInfo
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.agent")
+
+SessionId = Annotated[str, Meta(description="Id or name of an agent's session.")]
+
+
+class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The agents that are here."""
+
+    agents: tuple[SessionInfo, ...]
+
+
+@commands.add("list", label="List agents", read_only=True, example={})
+async def list_agents(bench: Workbench) -> Listed:
+    """List the agents at work here: name, status, settings, how many commands wait."""
+    return Listed(agents=tuple(bench.describe_session(session) for session in bench.sessions))
+
+
+class One(Args, frozen=True, kw_only=True):
+    """A session."""
+
+    session_id: SessionId
+
+
+@commands.add("pause", label="Pause an agent", actors=("person",))
+async def pause(bench: Workbench, args: One) -> Nothing:
+    """Hold an agent's next commands and its next turn; what runs goes on and nothing is lost."""
+    bench.gate.pause(bench.sessions.get(args.session_id).id)
+    return Nothing()
+
+
+@commands.add("resume", label="Let an agent go on", actors=("person",))
+async def resume(bench: Workbench, args: One) -> Nothing:
+    """Go on where an agent was paused."""
+    bench.gate.resume(bench.sessions.get(args.session_id).id)
+    return Nothing()
+
+
+class Stop(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.stop`."""
+
+    session_id: SessionId
+    kill: Annotated[bool, Meta(description="Also end its terminals' programs and take back consent.")] = False
+
+
+class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
+    """How many commands were dropped or cancelled."""
+
+    count: int
+
+
+@commands.add("stop", label="Stop an agent", actors=("person",), key="Ctrl Shift .")
+async def stop(bench: Workbench, args: Stop) -> Stopped:
+    """Stop an agent at once: drop what waits, interrupt what runs in its terminals, give the keyboard back.
+
+    With kill, its terminals' programs are ended and it must ask for consent again.
+    """
+    session = bench.sessions.get(args.session_id)
+    count = bench.gate.stop(session.id)
+    for terminal in bench.terminals.list():
+        if terminal.exited:
+            continue
+        lease = bench.lease(terminal)
+        if lease.info().holder == session.id:
+            await terminal.interrupt()
+            lease.release(session.id)
+        if args.kill and terminal.owner == session.id:
+            await terminal.kill()
+    if args.kill:
+        bench.gate.consent.revoke(session.id, session.name)
+    bench.events.emit("agent.stopping", {"session": session.id, "kill": args.kill})
+    return Stopped(count=count)
+
+
+@commands.add("end", label="End an agent's session", actors=("person",))
+async def end(bench: Workbench, args: One) -> Nothing:
+    """End an agent's session and clean up what it made: terminals, highlights, panes that nobody pinned."""
+    await bench.end_session(args.session_id)
+    return Nothing()
+
+
+@commands.add("reset", label="Begin a new chat", actors=("person",))
+async def reset(bench: Workbench, args: One) -> Nothing:
+    """Forget the chat and clean up what the agent made; its settings stay."""
+    await bench.reset_session(args.session_id)
+    return Nothing()
+
+
+class Consent(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.consent`."""
+
+    session_id: SessionId
+    allow: Annotated[bool, Meta(description="False takes the consent back, also one that was remembered.")]
+
+
+@commands.add("consent", label="Give or take back consent", actors=("person",))
+async def consent(bench: Workbench, args: Consent) -> Nothing:
+    """Let an agent act here without being asked first, or take that back."""
+    session = bench.sessions.get(args.session_id)
+    if args.allow:
+        bench.gate.consent.grant(session.id)
+    else:
+        bench.gate.consent.revoke(session.id, session.name)
+    return Nothing()
+
+
+class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a person allowed for the rest of a session."""
+
+    key: str
+    text: str
+
+
+class Rules(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All of a session's rules."""
+
+    rules: tuple[Rule, ...]
+
+
+@commands.add("rules", label="Show what an agent may do unasked", actors=("person",), read_only=True)
+async def rules(bench: Workbench, args: One) -> Rules:
+    """List the narrow rules that you allowed for this session."""
+    found = bench.gate.rules.list(bench.sessions.get(args.session_id).id)
+    return Rules(rules=tuple(Rule(key=key, text=text) for key, text in found.items()))
+
+
+class DropRule(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.drop_rule`."""
+
+    session_id: SessionId
+    key: str
+
+
+@commands.add("drop_rule", label="Take a rule back", actors=("person",))
+async def drop_rule(bench: Workbench, args: DropRule) -> Nothing:
+    """Ask again before a command that you had allowed for the session."""
+    bench.gate.rules.remove(bench.sessions.get(args.session_id).id, args.key)
+    return Nothing()
+
+
+class Configure(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.configure`: what is left out stays as it is."""
+
+    session_id: Annotated[str | None, Meta(description="Default: the calling agent's own session.")] = None
+    provider: str | None = None
+    crop_output: int | None = None
+    timeout_s: float | None = msgspec.field(default=None, name="timeoutSeconds")
+    min_interval: float | None = None
+    settle_interval: float | None = None
+    max_interval: float | None = None
+
+
+class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The settings now, and what they come to over the defaults."""
+
+    state: AgentState
+    effective: dict[str, object]
+
+
+@commands.add("configure", label="Change an agent's settings", example={"timeoutSeconds": 120})
+async def configure(bench: Workbench, args: Configure, call: Call) -> Configured:
+    """Show or change the settings of a session: timeout, crop limit, wait intervals; the provider is the person's choice."""
+    name = args.session_id or call.session
+    if name is None:
+        raise BadArgument("no session is named", hint="give sessionId")
+    if call.actor.kind == "agent" and bench.sessions.get(name).id != call.session:
+        raise BadArgument("an agent can only change its own settings", hint="leave sessionId out")
+    session = bench.sessions.get(name)
+    if args.provider is not None:
+        if call.actor.kind == "agent" and args.provider != session.state.over(bench.settings.agent_defaults).provider:
+            raise BadArgument("the provider decides about isolation: only the person may change it")
+        await bench.terminals.provider(args.provider)
+    names = ("provider", "crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval")
+    changes = {field: getattr(args, field) for field in names if getattr(args, field) is not None}
+    state = msgspec.structs.replace(session.state, **changes)
+    state.check()
+    session.state = state
+    return Configured(state=state, effective=msgspec.to_builtins(state.over(bench.settings.agent_defaults)))
+
+
+class Ask(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.prompt`."""
+
+    session_id: SessionId
+    text: Annotated[str, Meta(min_length=1, description="What you say to the agent.")]
+
+
+@commands.add("prompt", label="Say something to an agent", actors=("person",))
+async def prompt(bench: Workbench, args: Ask) -> Nothing:
+    """Send a message to an agent; its answer arrives as it is written."""
+    await bench.prompt(bench.sessions.get(args.session_id), args.text)
+    return Nothing()
+
+
+class Message(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A piece of the conversation."""
+
+    role: Literal["person", "agent"]
+    text: str
+    time: float

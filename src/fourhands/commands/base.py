@@ -1,0 +1,28 @@
+"""What all commands share: the form of their arguments, and how a change of the layout becomes undoable."""
+
+from msgspec import Struct
+
+from fourhands.core.call import Call
+from fourhands.core.effects import Effects
+from fourhands.workbench.snapshot import Step
+from fourhands.workbench.undo import turn
+from fourhands.workbench.workbench import Workbench
+
+
+class Args(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """Arguments of a command: unknown names are refused, names on the wire are camelCase."""
+
+
+class Nothing(Struct, frozen=True):
+    """No more than that it worked."""
+
+
+def owner_of(call: Call) -> str:
+    """Who owns what a call makes: the agent's session, or the person."""
+    return call.actor.id
+
+
+def record_step(bench: Workbench, call: Call, effects: Effects, description: str, step: Step) -> None:
+    """Make a change of the layout undoable; what changed nothing is not listed."""
+    if step.change is not None and call.actor.kind == "agent":
+        effects.undo(description, turn(bench.state, step))

@@ -1,0 +1,251 @@
+"""Commands on editors: opening, revealing, highlighting, and the person's unsaved text."""
+
+import asyncio
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, Nothing, owner_of, record_step
+from fourhands.commands.file import Content, ReadFile, read_content
+from fourhands.core.call import Call
+from fourhands.core.effects import Effects
+from fourhands.core.errors import BadArgument, Conflict
+from fourhands.core.registry import Contribution
+from fourhands.workbench.editor import Editor, Highlight, Range
+from fourhands.workbench.pane import panes
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.editor")
+
+Path = Annotated[str, Meta(description="Path of a file in the workspace.")]
+Line = Annotated[int, Meta(ge=1, description="Line, from 1.")]
+
+
+class Open(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.open`."""
+
+    path: Path
+    line: Annotated[int | None, Meta(ge=1, description="Line to scroll to, from 1.")] = None
+    column: Annotated[int | None, Meta(ge=1, description="Column, from 1.")] = None
+    highlight: Annotated[bool, Meta(description="Mark the line too, until it is cleared.")] = False
+
+
+class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The editor and the pane that shows it."""
+
+    editor_id: str
+    pane_id: str
+    highlight_id: str | None = None
+
+
+@commands.add("open", label="Open a file", undoable=True, example={"path": "src/index.ts", "line": 42})
+async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects) -> Opened:
+    """Open a file in an editor that both of you see, and scroll to a line."""
+    files = bench.files(call.actor)
+    path = await asyncio.to_thread(lambda: files.stat(args.path).path)
+    version = await asyncio.to_thread(files.version, path)
+    step = bench.state.open_editor(
+        path, owner=owner_of(call), line=args.line, column=args.column, version=version, **_placement(bench)
+    )
+    record_step(bench, call, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
+    highlight_id = None
+    if args.highlight:
+        line = args.line or 1
+        mark = bench.state.highlight(path, [Range(start_line=line, end_line=line)], owner=owner_of(call))
+        record_step(bench, call, effects, f"highlighted {path}:{line}", mark)
+        highlight_id = mark.id
+    return Opened(editor_id=bench.state.editor(path).id, pane_id=step.pane_id or "", highlight_id=highlight_id)
+
+
+def _placement(bench: Workbench) -> dict[str, str]:
+    """Beside other editors: a file that covers a running terminal is not what anybody wants."""
+    all_panes = list(panes(bench.state.layout.root))
+    active = bench.state.layout.active_pane
+    with_editors = [pane for pane in all_panes if any(tab.type == "editor" for tab in pane.tabs)]
+    if any(pane.id == active for pane in with_editors):
+        return {}
+    if with_editors:
+        return {"beside": with_editors[0].id}
+    return {"split_direction": "vertical"} if all_panes else {}
+
+
+class ScrollTo(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.scroll_to`."""
+
+    path: Path
+    line: Line
+
+
+@commands.add("scroll_to", label="Scroll to a line", undoable=True, example={"path": "src/index.ts", "line": 42})
+async def scroll_to(bench: Workbench, args: ScrollTo, call: Call, effects: Effects) -> Nothing:
+    """Scroll an open editor so that a line is in the middle."""
+    record_step(bench, call, effects, f"scrolled {args.path} to {args.line}", bench.state.reveal(args.path, args.line))
+    return Nothing()
+
+
+class SetHighlight(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.highlight`."""
+
+    path: Path
+    ranges: Annotated[tuple[Range, ...], Meta(description="Lines to mark, both ends included.")]
+    highlight_id: Annotated[str | None, Meta(description="A name of your own; the same name replaces.")] = None
+    color: Annotated[str | None, Meta(description="A CSS colour name or a hex value like #ffcc00.")] = None
+    label: Annotated[str | None, Meta(description="A few words shown behind the first line.")] = None
+
+
+class Highlighted(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The name under which it can be cleared."""
+
+    highlight_id: str
+
+
+@commands.add(
+    "highlight",
+    label="Highlight lines",
+    undoable=True,
+    example={"path": "src/index.ts", "ranges": [{"startLine": 42, "endLine": 50}], "highlightId": "fix-1"},
+)
+async def highlight(bench: Workbench, args: SetHighlight, call: Call, effects: Effects) -> Highlighted:
+    """Mark lines of a file with a coloured band until it is cleared or the person presses Escape."""
+    path = await asyncio.to_thread(lambda: bench.files(call.actor).stat(args.path).path)
+    step = bench.state.highlight(
+        path,
+        args.ranges,
+        owner=owner_of(call),
+        highlight_id=args.highlight_id,
+        color=args.color,
+        label=args.label,
+    )
+    first = args.ranges[0]
+    record_step(bench, call, effects, f"highlighted {path}:{first.start_line}–{first.end_line}", step)
+    return Highlighted(highlight_id=step.id)
+
+
+class ClearHighlight(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.clear_highlight`."""
+
+    highlight_id: Annotated[str, Meta(description="The name of a highlight.")]
+
+
+@commands.add("clear_highlight", label="Clear a highlight", undoable=True, example={"highlightId": "fix-1"})
+async def clear_highlight(bench: Workbench, args: ClearHighlight, call: Call, effects: Effects) -> Nothing:
+    """Remove a highlight."""
+    step = bench.state.clear_highlight(args.highlight_id)
+    record_step(bench, call, effects, f"cleared highlight {args.highlight_id}", step)
+    return Nothing()
+
+
+class ClearHighlights(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.clear_highlights`."""
+
+    mine: Annotated[bool, Meta(description="Only your own; what the Escape key does first.")] = False
+
+
+@commands.add("clear_highlights", label="Clear all highlights", undoable=True, key="Escape", example={"mine": True})
+async def clear_highlights(bench: Workbench, args: ClearHighlights, call: Call, effects: Effects) -> Nothing:
+    """Remove all highlights, or your own only."""
+    owner = owner_of(call) if args.mine or call.actor.kind == "agent" else None
+    record_step(bench, call, effects, "cleared highlights", bench.state.clear_highlights(owner))
+    return Nothing()
+
+
+@commands.add("escape", label="Escape", actors=("person",))
+async def escape(bench: Workbench, call: Call) -> Nothing:
+    """Clear your own highlights or, if there are none, everybody's."""
+    bench.state.escape(owner_of(call))
+    return Nothing()
+
+
+class Highlights(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is open and marked."""
+
+    editors: tuple[Editor, ...]
+    highlights: tuple[Highlight, ...]
+
+
+@commands.add("list", label="List editors and highlights", read_only=True, example={})
+async def list_editors(bench: Workbench) -> Highlights:
+    """List the open editors with line and column, and all highlights."""
+    return Highlights(editors=bench.state.editors(), highlights=bench.state.highlights())
+
+
+@commands.add("read_file", label="Read a file", read_only=True, example={"path": "src/index.ts"})
+async def read_file(bench: Workbench, args: ReadFile, call: Call) -> Content:
+    """Return the text of a file as it is on disk."""
+    return await read_content(bench, args, call)
+
+
+class OnePath(Args, frozen=True, kw_only=True):
+    """An editor."""
+
+    path: Annotated[str, Meta(description="Path or id of an open editor.")]
+
+
+@commands.add("close", label="Close an editor", undoable=True, example={"path": "src/index.ts"})
+async def close_editor(bench: Workbench, args: OnePath, call: Call, effects: Effects) -> Nothing:
+    """Close an editor. Unsaved text of the person is never discarded."""
+    record_step(bench, call, effects, f"closed {args.path}", bench.state.close_editor(args.path))
+    return Nothing()
+
+
+class SetDraft(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.set_draft`."""
+
+    path: Path
+    text: str
+    base_version: str | None = None
+
+
+@commands.add("set_draft", label="Hold unsaved text", actors=("person",))
+async def set_draft(bench: Workbench, args: SetDraft) -> Nothing:
+    """Keep what you typed and have not saved, so that another browser or a restart finds it."""
+    bench.state.set_draft(args.path, args.text, args.base_version)
+    return Nothing()
+
+
+@commands.add("discard", label="Discard unsaved text", actors=("person",))
+async def discard(bench: Workbench, args: OnePath, call: Call) -> Nothing:
+    """Give up what was typed and not saved."""
+    editor = bench.state.editor(args.path)
+    version = await asyncio.to_thread(bench.files(call.actor).version, editor.path)
+    bench.state.saved(editor.path, version)
+    return Nothing()
+
+
+class Save(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.editor.save`."""
+
+    path: Path
+    text: Annotated[str | None, Meta(description="The text; default: what is held as unsaved.")] = None
+    expected_version: Annotated[str | None, Meta(description="The version it started from; 'any' overwrites.")] = None
+    encoding: str = "utf-8"
+
+
+class Saved(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The version of the file now."""
+
+    version: str
+
+
+@commands.add("save", label="Save a file", actors=("person",), key="Ctrl S")
+async def save(bench: Workbench, args: Save, call: Call) -> Saved:
+    """Write an editor's text to its file; refused, with the version there, if somebody changed the file meanwhile."""
+    editor = bench.state.editor(args.path)
+    draft = bench.state.draft(editor.path)
+    if args.text is None and draft is None:
+        raise BadArgument(f"{editor.path} has no unsaved text", hint="nothing to save")
+    text = args.text if args.text is not None else draft.text if draft else ""
+    expected = args.expected_version or (draft.base_version if draft else editor.version)
+    files = bench.files(call.actor)
+    try:
+        written = await asyncio.to_thread(
+            lambda: files.write_text(
+                editor.path, text, encoding=args.encoding, expected_version=None if expected == "any" else expected
+            )
+        )
+    except Conflict:
+        if args.text is not None:
+            bench.state.set_draft(editor.path, args.text, expected if expected != "any" else None)
+        raise
+    bench.state.saved(editor.path, written.version)
+    return Saved(version=written.version)

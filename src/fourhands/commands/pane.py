@@ -1,0 +1,171 @@
+"""Commands on panes: the arrangement of editors and terminals that every open browser shows."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, Nothing, owner_of, record_step
+from fourhands.core.call import Call
+from fourhands.core.effects import Effects
+from fourhands.core.registry import Contribution
+from fourhands.workbench.pane import PaneInfo, openable
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.pane")
+
+PaneId = Annotated[str, Meta(description="Id of a pane, or what it shows: a path, a terminal's id or title.")]
+BaseRev = Annotated[int | None, Meta(description="The revision you saw; refused if panes changed since.")]
+
+
+class Open(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.pane.open`."""
+
+    type: Annotated[
+        Literal["editor", "terminal", "presentation", "whiteboard"], Meta(description="What kind of content.")
+    ]
+    content_id: Annotated[str, Meta(description="A path in the workspace, or the id or title of an open terminal.")]
+    split_direction: Annotated[
+        Literal["vertical", "horizontal"] | None,
+        Meta(description="vertical: a new pane to the right; horizontal: below; none: a tab beside the active one."),
+    ] = None
+
+
+class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which pane shows it."""
+
+    pane_id: str
+
+
+@commands.add(
+    "open",
+    label="Open in a pane",
+    undoable=True,
+    example={"type": "editor", "contentId": "src/auth.ts", "splitDirection": "vertical"},
+)
+async def open_pane(bench: Workbench, args: Open, call: Call, effects: Effects) -> Opened:
+    """Show a file or a terminal in a pane, as a tab beside the active one or in a new pane.
+
+    What is already open is only brought forward.
+    """
+    openable(args.type)
+    version = title = None
+    content = args.content_id
+    if args.type == "terminal":
+        terminal = bench.terminal(content)
+        content, title = terminal.id, terminal.title
+    else:
+        content = bench.files(call.actor).stat(content).path
+        version = bench.files(call.actor).version(content)
+    step = (
+        bench.state.open("terminal", content, owner=owner_of(call), split_direction=args.split_direction, title=title)
+        if args.type == "terminal"
+        else bench.state.open_editor(
+            content, owner=owner_of(call), version=version, split_direction=args.split_direction
+        )
+    )
+    record_step(bench, call, effects, f"opened {args.content_id}", step)
+    return Opened(pane_id=step.pane_id or "")
+
+
+class One(Args, frozen=True, kw_only=True):
+    """A pane."""
+
+    pane_id: PaneId
+
+
+@commands.add("close", label="Close a pane", undoable=True, example={"paneId": "src/auth.ts"})
+async def close_pane(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
+    """Close a pane with its tabs, or one tab if you name what it shows. Unsaved text of the person is never discarded.
+
+    Terminals go on running; close them with openspace.terminal.close.
+    """
+    record_step(bench, call, effects, f"closed {args.pane_id}", bench.state.close(args.pane_id))
+    return Nothing()
+
+
+@commands.add("focus", label="Focus a pane", undoable=True, example={"paneId": "src/auth.ts"})
+async def focus_pane(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
+    """Make a pane the active one. The keyboard follows only if the person has not typed for 5 seconds."""
+    record_step(bench, call, effects, f"focused {args.pane_id}", bench.state.focus(args.pane_id))
+    return Nothing()
+
+
+class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All panes."""
+
+    panes: tuple[PaneInfo, ...]
+    active_pane: str | None
+    revision: int
+
+
+@commands.add("list", label="List panes", read_only=True, example={})
+async def list_panes(bench: Workbench) -> Listed:
+    """List the panes: id, type, content, tabs, active tab, and where each one is, in percent of the workbench."""
+    return Listed(panes=bench.state.panes(), active_pane=bench.state.layout.active_pane, revision=bench.state.rev)
+
+
+class Resize(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.pane.resize`."""
+
+    pane_id: PaneId
+    width: Annotated[float | None, Meta(description="Percent of the workbench's width.")] = None
+    height: Annotated[float | None, Meta(description="Percent of the workbench's height.")] = None
+
+
+@commands.add("resize", label="Resize a pane", undoable=True, example={"paneId": "src/auth.ts", "width": 60})
+async def resize_pane(bench: Workbench, args: Resize, call: Call, effects: Effects) -> Nothing:
+    """Give a pane this part of the workbench, in percent; its neighbours give way."""
+    record_step(
+        bench, call, effects, f"resized {args.pane_id}", bench.state.resize(args.pane_id, args.width, args.height)
+    )
+    return Nothing()
+
+
+class Move(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.pane.move`."""
+
+    pane_id: PaneId
+    target: Annotated[str, Meta(description="The pane to move it to.")]
+    side: Annotated[
+        Literal["left", "right", "top", "bottom", "center"],
+        Meta(description="On which side of the target; center: among its tabs."),
+    ] = "center"
+    index: Annotated[int | None, Meta(description="Place among the tabs, from 0.")] = None
+    base_rev: BaseRev = None
+
+
+@commands.add("move", label="Move a pane", undoable=True, example={"paneId": "README.md", "target": "src/auth.ts"})
+async def move_pane(bench: Workbench, args: Move, call: Call, effects: Effects) -> Nothing:
+    """Move a pane or a tab to a side of another pane, or among its tabs."""
+    step = bench.state.move(args.pane_id, args.target, args.side, args.base_rev, index=args.index)
+    record_step(bench, call, effects, f"moved {args.pane_id}", step)
+    return Nothing()
+
+
+class SetSizes(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.pane.set_sizes`."""
+
+    split: Annotated[str, Meta(description="Id of a split.")]
+    sizes: Annotated[tuple[float, ...], Meta(description="Percent of the split for each of its parts.")]
+    base_rev: BaseRev = None
+
+
+@commands.add("set_sizes", label="Set the sizes of a split", undoable=True, actors=("person",))
+async def set_sizes(bench: Workbench, args: SetSizes, call: Call, effects: Effects) -> Nothing:
+    """Give all parts of a split new sizes, as the drag of a sash does."""
+    record_step(bench, call, effects, "resized panes", bench.state.set_sizes(args.split, args.sizes, args.base_rev))
+    return Nothing()
+
+
+class Pin(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.pane.pin`."""
+
+    pane_id: PaneId
+    pinned: Annotated[bool, Meta(description="False lets it go again.")] = True
+
+
+@commands.add("pin", label="Pin a pane", actors=("person",))
+async def pin_pane(bench: Workbench, args: Pin) -> Nothing:
+    """Keep a pane, and a terminal in it, when the agent session that opened it ends."""
+    bench.state.pin(args.pane_id, args.pinned)
+    return Nothing()

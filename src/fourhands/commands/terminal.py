@@ -1,0 +1,406 @@
+"""Commands on terminals: the same ones for a person and for agents, who see and type in the same terminals."""
+
+import asyncio
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, Nothing, owner_of, record_step
+from fourhands.core.call import Call
+from fourhands.core.effects import Effects
+from fourhands.core.errors import Denied
+from fourhands.core.registry import Contribution
+from fourhands.workbench.lease import Ink
+from fourhands.workbench.pane import panes
+from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.view import MOST_LINES
+from fourhands.workbench.workbench import TerminalInfo, Workbench
+
+commands = Contribution("openspace.terminal")
+
+TerminalId = Annotated[str, Meta(description="Id or unique title of an open terminal.")]
+
+
+class Create(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.create`."""
+
+    title: Annotated[str | None, Meta(description="A short name; accepted wherever the id is.")] = None
+    cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: its root.")] = None
+    shell_path: Annotated[str | None, Meta(description="An allowed shell; default: the user's.")] = None
+    cols: Annotated[int | None, Meta(description="Columns; default 120.")] = None
+    rows: Annotated[int | None, Meta(description="Rows; default 40.")] = None
+
+
+class Created(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The new terminal and the pane that shows it."""
+
+    terminal_id: str
+    title: str
+    pane_id: str
+
+
+@commands.add("create", label="New terminal", key="Ctrl Shift `", example={"title": "test-runner"})
+async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -> Created:
+    """Start a shell in a new terminal that both of you see. Titles are unique names for later commands."""
+    session = bench.session(call)
+    provider = session.state.over(bench.settings.agent_defaults).provider if session else "local"
+    terminal = await bench.terminals.create(
+        title=args.title or _free_title(bench),
+        cwd=args.cwd,
+        shell=args.shell_path,
+        cols=args.cols,
+        rows=args.rows,
+        provider=provider,
+        owner=owner_of(call) if call.actor.kind == "agent" else "",
+        agent=call.actor.kind == "agent",
+    )
+    effects.isolation = terminal.isolation
+    step = show(bench, terminal, owner_of(call))
+    if call.actor.kind == "agent":
+        bench.undo.push(
+            call.id, f"started terminal {terminal.title}", actor=call.actor.id, reason="close the terminal instead"
+        )
+    return Created(terminal_id=terminal.id, title=terminal.title, pane_id=step)
+
+
+def _free_title(bench: Workbench) -> str:
+    taken = {terminal.title for terminal in bench.terminals.list()}
+    return next(title for number in range(1, len(taken) + 2) if (title := f"shell {number}") not in taken)
+
+
+def show(bench: Workbench, terminal: Terminal, owner: str) -> str:
+    """Show a terminal beside other terminals, else below what is there; returns the pane's id."""
+    all_panes = list(panes(bench.state.layout.root))
+    with_terminals = [pane for pane in all_panes if any(tab.type == "terminal" for tab in pane.tabs)]
+    step = bench.state.open(
+        "terminal",
+        terminal.id,
+        owner=owner,
+        title=terminal.title,
+        beside=with_terminals[0].id if with_terminals else None,
+        split_direction="horizontal" if all_panes and not with_terminals else None,
+    )
+    return step.pane_id or ""
+
+
+class Send(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.send`."""
+
+    terminal_id: TerminalId
+    text: Annotated[str, Meta(description="Typed as is; only a newline presses Enter.")]
+
+
+class Sent(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Read from this position to see only what the text caused."""
+
+    position: int
+
+
+@commands.add(
+    "send", label="Type into a terminal", safety="typing", example={"terminalId": "test-runner", "text": "npm test\n"}
+)
+async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Sent:
+    """Type text into a terminal that both of you see. End it with a newline to press Enter."""
+    terminal = bench.terminal(args.terminal_id)
+    effects.isolation = terminal.isolation
+    lease = bench.lease(terminal)
+    data = args.text.encode()
+    if call.actor.kind == "agent":
+        await lease.agent_types(call.actor.id)
+        position = await terminal.type(data)
+        bench.undo.push(
+            call.id,
+            f"typed in {terminal.title}",
+            actor=call.actor.id,
+            reason="what a program did with its input cannot be taken back",
+        )
+    else:
+        lease.person_typed(call.actor.id, data)
+        position = await terminal.type(data)
+    return Sent(position=position)
+
+
+class ReadOutput(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.read_output`."""
+
+    terminal_id: TerminalId
+    lines: Annotated[int, Meta(ge=1, le=MOST_LINES, description="How many of the last lines.")] = 100
+    since: Annotated[int | None, Meta(ge=0, description="Read everything from this position instead.")] = None
+
+
+class Output(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Lines as a person would see them; `position` is where the next read goes on."""
+
+    output: list[str]
+    position: int
+    gap: tuple[int, int] | None = None
+    truncated: bool = False
+    blind: bool = False
+
+
+@commands.add(
+    "read_output", label="Read a terminal", read_only=True, example={"terminalId": "test-runner", "lines": 50}
+)
+async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
+    """Return the last lines of a terminal as a person would see them, or everything since a position."""
+    terminal = bench.terminal(args.terminal_id)
+    agent = call.actor.kind == "agent"
+    if args.since is not None:
+        piece = await asyncio.to_thread(bench.read_since, terminal, args.since, agent=agent)
+        lines = piece.text.removesuffix("\n").split("\n") if piece.text else []
+        return Output(output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated)
+    lines, blind = await asyncio.to_thread(bench.read_lines, terminal, args.lines, agent=agent)
+    return Output(output=lines, position=terminal.log.head, blind=blind)
+
+
+class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All terminals."""
+
+    terminals: tuple[TerminalInfo, ...]
+
+
+@commands.add("list", label="List terminals", read_only=True, example={})
+async def list_terminals(bench: Workbench) -> Listed:
+    """List the terminals: id, title, what they run, whether they wait, exit codes, directories."""
+    return Listed(terminals=tuple(bench.describe(terminal) for terminal in bench.terminals.list()))
+
+
+class One(Args, frozen=True, kw_only=True):
+    """A terminal."""
+
+    terminal_id: TerminalId
+
+
+@commands.add("close", label="Close a terminal", safety="close", example={"terminalId": "test-runner"})
+async def close(bench: Workbench, args: One, call: Call) -> Nothing:
+    """End everything that runs in a terminal and close it. An agent may close its own terminals only."""
+    terminal = bench.terminal(args.terminal_id)
+    if call.actor.kind == "agent" and terminal.owner != call.actor.id:
+        raise Denied(
+            f"terminal {terminal.title!r} is not yours to close",
+            hint="you can close terminals that you created; ask the person about the others",
+        )
+    await terminal.close()
+    return Nothing()
+
+
+class Resize(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.resize`."""
+
+    terminal_id: TerminalId
+    cols: int
+    rows: int
+    hide_redraw: Annotated[bool, Meta(description="Hide the prompt's redraw from replay.")] = True
+
+
+@commands.add("resize", label="Resize a terminal", actors=("person",))
+async def resize(bench: Workbench, args: Resize) -> Nothing:
+    """Give a terminal another size."""
+    bench.terminal(args.terminal_id).resize(args.cols, args.rows, hide_redraw=args.hide_redraw)
+    return Nothing()
+
+
+class Rename(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.rename`."""
+
+    terminal_id: TerminalId
+    title: Annotated[str, Meta(min_length=1, max_length=200, description="The new name.")]
+
+
+@commands.add("rename", label="Rename a terminal", example={"terminalId": "shell 1", "title": "build"})
+async def rename(bench: Workbench, args: Rename, call: Call) -> Nothing:
+    """Give a terminal another title."""
+    terminal = bench.terminal(args.terminal_id)
+    if call.actor.kind == "agent" and terminal.owner != call.actor.id:
+        raise Denied(f"terminal {terminal.title!r} is not yours to rename", hint="rename terminals that you created")
+    await terminal.describe(title=args.title)
+    bench.state.retitle(terminal.id, args.title)
+    return Nothing()
+
+
+@commands.add("interrupt", label="Interrupt (Ctrl-C)", example={"terminalId": "test-runner"})
+async def interrupt(bench: Workbench, args: One) -> Nothing:
+    """Interrupt the foreground program of a terminal, as Ctrl-C does, also when it does not read its input."""
+    await bench.terminal(args.terminal_id).interrupt()
+    return Nothing()
+
+
+@commands.add("take_over", label="Take the keyboard", actors=("person",), key="Ctrl .")
+async def take_over(bench: Workbench, args: One, call: Call) -> Nothing:
+    """Take a terminal's keyboard and keep it until you hand it back."""
+    bench.lease(bench.terminal(args.terminal_id)).take_over(call.actor.id)
+    return Nothing()
+
+
+@commands.add("hand_back", label="Hand the keyboard back", actors=("person",))
+async def hand_back(bench: Workbench, args: One) -> Nothing:
+    """Let agents type in a terminal again."""
+    bench.lease(bench.terminal(args.terminal_id)).hand_back()
+    return Nothing()
+
+
+class Screenful(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is on the screen."""
+
+    rows: list[str]
+    cursor: tuple[int, int]
+    size: tuple[int, int]
+    alternate: bool
+    revision: int
+    changed: list[tuple[int, str]] | None = None
+
+
+class ReadScreen(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.screen`."""
+
+    terminal_id: TerminalId
+    since: Annotated[int | None, Meta(description="Only rows changed since this revision.")] = None
+
+
+@commands.add("screen", label="Read the screen", read_only=True, example={"terminalId": "editor"})
+async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
+    """Return what a full-screen program (an editor, a pager, top) shows now: rows, cursor, size."""
+    terminal = bench.terminal(args.terminal_id)
+    if call.actor.kind == "agent" and bench.lease(terminal).secret:
+        raise Denied(f"terminal {terminal.title!r} asks for a secret: its screen is hidden from you until then")
+    shown = terminal.screen()
+    rows = [bench.shown(row, agent=call.actor.kind == "agent") for row in shown.rows]
+    changed = None
+    if args.since is not None:
+        changed = [
+            (row, bench.shown(text, agent=call.actor.kind == "agent")) for row, text in shown.changed_since(args.since)
+        ]
+        rows = []
+    return Screenful(
+        rows=rows,
+        cursor=shown.cursor,
+        size=shown.size,
+        alternate=shown.alternate,
+        revision=shown.revision,
+        changed=changed,
+    )
+
+
+class Search(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.search`."""
+
+    terminal_id: TerminalId
+    pattern: Annotated[str, Meta(description="A regular expression (RE2 syntax).")]
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 100
+
+
+class FoundLine(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A line and where it begins."""
+
+    position: int
+    line: str
+
+
+class FoundLines(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Lines that matched, the newest last."""
+
+    matches: list[FoundLine]
+
+
+@commands.add("search", label="Search a terminal", read_only=True, example={"terminalId": "build", "pattern": "error"})
+async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
+    """Find lines in everything that is kept of a terminal's output."""
+    terminal = bench.terminal(args.terminal_id)
+    agent = call.actor.kind == "agent"
+    found = await asyncio.to_thread(terminal.search, args.pattern, args.limit)
+    if agent:
+        lease = bench.lease(terminal)
+        found = [match for match in found if lease.visible(match.position, match.position + 1)]
+    return FoundLines(
+        matches=[FoundLine(position=match.position, line=bench.shown(match.line, agent=agent)) for match in found]
+    )
+
+
+class WaitFor(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.wait`."""
+
+    terminal_id: TerminalId
+    pattern: Annotated[str | None, Meta(description="Until a line matches this regular expression.")] = None
+    finished: Annotated[bool, Meta(description="Until the running command has finished.")] = False
+    input_wanted: Annotated[bool, Meta(description="Until the program waits for input.")] = False
+    port: Annotated[bool, Meta(description="Until it listens on a new port.")] = False
+    quiet_s: Annotated[float | None, Meta(ge=0, description="Until it printed nothing for so long.")] = msgspec.field(
+        default=None, name="quietSeconds"
+    )
+    since: Annotated[int | None, Meta(ge=0, description="Look for the pattern from this position on.")] = None
+    deadline_s: Annotated[float, Meta(ge=0, le=3600, description="At most so long.")] = msgspec.field(
+        default=30.0, name="deadlineSeconds"
+    )
+
+
+class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Which condition it was: exit, finished, pattern, quiet, input, port or deadline."""
+
+    reason: str
+    position: int
+    elapsed_s: float = msgspec.field(name="elapsedSeconds")
+    deadline_s: float = msgspec.field(name="deadlineSeconds")
+    match: str | None = None
+    input: str | None = None
+    port: int | None = None
+    sure: bool = True
+    exit_code: int | None = None
+
+
+@commands.add(
+    "wait",
+    label="Wait for a terminal",
+    read_only=True,
+    example={"terminalId": "server", "pattern": "listening", "deadlineSeconds": 20},
+)
+async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
+    """Wait until a terminal has finished a command, printed something, gone quiet, asks for input or opened a port."""
+    terminal = bench.terminal(args.terminal_id)
+    nothing_else = not (args.pattern or args.finished or args.input_wanted or args.port or args.quiet_s is not None)
+    seen = await terminal.wait(
+        finished=args.finished or nothing_else,
+        pattern=args.pattern,
+        quiet_s=args.quiet_s,
+        input_wanted=args.input_wanted,
+        port=args.port,
+        deadline_s=args.deadline_s,
+        position=args.since,
+    )
+    last = terminal.last_command
+    code = terminal.exit.code if terminal.exit else last.exit_code if last and seen.reason == "finished" else None
+    return Waited(
+        reason=seen.reason,
+        position=seen.position,
+        elapsed_s=round(seen.elapsed_s, 3),
+        deadline_s=seen.deadline_s,
+        match=bench.shown(seen.match, agent=call.actor.kind == "agent") if seen.match else None,
+        input=seen.input,
+        port=seen.port,
+        sure=seen.sure,
+        exit_code=code,
+    )
+
+
+class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Who typed where."""
+
+    ink: list[Ink]
+
+
+@commands.add("authors", label="Who typed where", read_only=True, example={"terminalId": "shell 1"})
+async def authors(bench: Workbench, args: One) -> Authors:
+    """List from which position on whose typing a terminal's output follows; never what a person typed."""
+    return Authors(ink=list(bench.lease(bench.terminal(args.terminal_id)).ink))
+
+
+@commands.add("show", label="Show a terminal", undoable=True, example={"terminalId": "test-runner"})
+async def show_terminal(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
+    """Bring a terminal's pane forward, or open one for it."""
+    terminal = bench.terminal(args.terminal_id)
+    before = bench.state.rev
+    show(bench, terminal, owner_of(call))
+    if bench.state.rev != before and call.actor.kind == "agent":
+        step = bench.state.focus(terminal.id)
+        record_step(bench, call, effects, f"showed {terminal.title}", step)
+    return Nothing()

@@ -1,0 +1,117 @@
+"""Commands on the workbench as a whole: a look at everything, undo and redo, questions, the journal."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, Nothing
+from fourhands.core.call import Call
+from fourhands.core.question import Answer, Choice, Question
+from fourhands.core.registry import Contribution
+from fourhands.workbench.session import SessionInfo
+from fourhands.workbench.snapshot import Snapshot
+from fourhands.workbench.undo import Action
+from fourhands.workbench.workbench import TerminalInfo, Workbench
+
+commands = Contribution("openspace.workbench")
+
+
+class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The whole state, as a page that has just connected needs it."""
+
+    workspace: str
+    state: Snapshot
+    terminals: tuple[TerminalInfo, ...]
+    agents: tuple[SessionInfo, ...]
+    questions: tuple[Question, ...]
+    actions: tuple[Action, ...]
+    manifest_version: str
+
+
+@commands.add("snapshot", label="Show the state of the workbench", read_only=True, example={})
+async def snapshot(bench: Workbench, call: Call) -> Everything:
+    """Return everything at one revision: panes, editors, highlights, terminals, agents, open questions."""
+    person = call.actor.kind != "agent"
+    return Everything(
+        workspace=bench.root if person else ".",
+        state=bench.state.snapshot(drafts=person),
+        terminals=tuple(bench.describe(terminal) for terminal in bench.terminals.list()),
+        agents=tuple(bench.describe_session(session) for session in bench.sessions),
+        questions=tuple(bench.questions.open()) if person else (),
+        actions=bench.undo.actions(),
+        manifest_version=bench.registry.version,
+    )
+
+
+class Undo(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.workbench.undo`."""
+
+    call_id: Annotated[str | None, Meta(description="Which action; default: the agents' last one.")] = None
+
+
+class Turned(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What was undone or redone, and newer actions that cannot be."""
+
+    action: Action
+    passed: tuple[Action, ...] = ()
+
+
+@commands.add("undo", label="Undo the last agent action", actors=("person",), key="Ctrl Alt Z")
+async def undo(bench: Workbench, args: Undo) -> Turned:
+    """Take back what an agent did last: layout, opened files, highlights, written files.
+
+    Refused if you have changed the same thing since. What was typed into a terminal cannot be taken back and says so.
+    """
+    turned = await bench.undo.undo(args.call_id)
+    bench.events.emit("action.undone", {"callId": turned.action.call_id, "description": turned.action.description})
+    return Turned(action=turned.action, passed=turned.passed)
+
+
+@commands.add("redo", label="Redo the undone agent action", actors=("person",), key="Ctrl Alt Shift Z")
+async def redo(bench: Workbench) -> Turned:
+    """Do again what was undone last."""
+    turned = await bench.undo.redo()
+    bench.events.emit("action.redone", {"callId": turned.action.call_id, "description": turned.action.description})
+    return Turned(action=turned.action, passed=turned.passed)
+
+
+class Actions(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What agents did, newest first."""
+
+    actions: tuple[Action, ...]
+
+
+@commands.add("actions", label="List what agents did", read_only=True, example={})
+async def actions(bench: Workbench) -> Actions:
+    """List the agents' actions and whether each can be undone."""
+    return Actions(actions=bench.undo.actions())
+
+
+class GiveAnswer(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.workbench.answer`."""
+
+    question_id: str
+    choice: Choice
+    text: Annotated[str | None, Meta(description="With edit: the changed line.")] = None
+    args: Annotated[dict[str, object] | None, Meta(description="With edit: the changed arguments.")] = None
+    reason: Annotated[str, Meta(max_length=2000, description="With deny: why, for the agent to read.")] = ""
+
+
+@commands.add("answer", label="Answer a question", actors=("person",))
+async def answer(bench: Workbench, args: GiveAnswer, call: Call) -> Nothing:
+    """Answer an agent's question; the first answer counts."""
+    given = Answer(choice=args.choice, text=args.text, args=args.args, reason=args.reason)
+    bench.questions.answer(args.question_id, given, call.actor)
+    return Nothing()
+
+
+class Questions(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Open questions, the oldest first."""
+
+    questions: tuple[Question, ...]
+
+
+@commands.add("questions", label="List open questions", actors=("person",), read_only=True)
+async def questions(bench: Workbench) -> Questions:
+    """List the questions that wait for your answer."""
+    return Questions(questions=tuple(bench.questions.open()))

@@ -1,0 +1,188 @@
+"""Agent sessions as the workbench knows them: who they are, their settings, and what came of their commands.
+
+Connectors live above; here is the state that commands and instructions need. A chat reset keeps the settings and
+clears the rest. The last 20 results are kept for looking; what has not been told to the model yet is kept until it is.
+"""
+
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from fourhands.core.call import Actor, Call, Result
+from fourhands.core.errors import BadArgument, NotFound
+from fourhands.core.ids import new_id
+from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
+
+_T = TypeVar("_T")
+
+KEPT_RESULTS = 20
+UNTOLD_RESULTS = 200
+
+
+class AgentState(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+    """What an agent has set for itself; None means the default. It survives a chat reset and can be stored."""
+
+    provider: str | None = None
+    crop_output: int | None = None
+    timeout_s: float | None = msgspec.field(default=None, name="timeoutSeconds")
+    min_interval: float | None = None
+    settle_interval: float | None = None
+    max_interval: float | None = None
+
+    def over(self, defaults: AgentDefaults) -> AgentDefaults:
+        """These settings merged over the defaults."""
+        bash, persistent = defaults.bash, defaults.persistent
+
+        def pick(mine: _T | None, theirs: _T) -> _T:
+            return theirs if mine is None else mine
+
+        return msgspec.structs.replace(
+            defaults,
+            provider=pick(self.provider, defaults.provider),
+            bash=BashSettings(
+                crop_output=pick(self.crop_output, bash.crop_output), timeout_s=pick(self.timeout_s, bash.timeout_s)
+            ),
+            persistent=PersistentSettings(
+                min_interval=pick(self.min_interval, persistent.min_interval),
+                settle_interval=pick(self.settle_interval, persistent.settle_interval),
+                max_interval=pick(self.max_interval, persistent.max_interval),
+            ),
+        )
+
+    def check(self) -> None:
+        """Refuse numbers that make no sense."""
+        for name in ("crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value <= 10_000_000:
+                raise BadArgument(f"{name} must be between 0 and 10000000, not {value!r}")
+
+
+class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One command's outcome as an agent is told of it."""
+
+    number: int
+    command_id: str
+    args: dict[str, object]
+    success: bool
+    output: str | None = None
+    error: str | None = None
+    data: dict[str, object] | None = None
+    execution_time: float = 0.0  # milliseconds
+    timestamp: float = 0.0
+
+    @classmethod
+    def of(cls, call: Call, result: Result) -> "CommandResult":
+        """From what the gate says."""
+        return cls(
+            number=result.number,
+            command_id=call.command,
+            args=call.args,
+            success=result.success,
+            error=None if result.success else (f"{result.error} ({result.hint})" if result.hint else result.error),
+            data=result.data or None,
+            execution_time=round(result.duration_ms, 3),
+            timestamp=time.time(),
+        )
+
+
+@dataclass(slots=True)
+class Session:
+    """One agent at work."""
+
+    id: str
+    name: str
+    connector: str
+    created: float
+    state: AgentState = field(default_factory=AgentState)
+    status: str = "idle"
+    results: deque[CommandResult] = field(default_factory=lambda: deque(maxlen=KEPT_RESULTS))
+    untold: deque[CommandResult] = field(default_factory=lambda: deque(maxlen=UNTOLD_RESULTS))
+    positions: dict[str, int] = field(default_factory=dict)
+    seen: dict[str, str] = field(default_factory=dict)
+    ended: bool = False
+
+    @property
+    def actor(self) -> Actor:
+        """Who acts in its calls."""
+        return Actor.agent(self.id, self.name)
+
+    def tell(self) -> list[CommandResult]:
+        """What the model has not been told yet, failures first; told exactly once."""
+        fresh = sorted(self.untold, key=lambda result: (result.success, result.number))
+        self.untold.clear()
+        return fresh
+
+    def reset(self) -> None:
+        """A new chat: results, positions and what was read are forgotten, settings stay."""
+        self.results.clear()
+        self.untold.clear()
+        self.positions.clear()
+        self.seen.clear()
+
+
+class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A session as others see it."""
+
+    id: str
+    name: str
+    connector: str
+    status: str
+    created: float
+    state: AgentState
+    paused: bool = False
+    pending: int = 0
+
+
+class Sessions:
+    """The agent sessions of a workbench."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+
+    def add(self, name: str, connector: str, *, id: str | None = None, state: AgentState | None = None) -> Session:
+        """Begin a session."""
+        session = Session(id or new_id("session"), name, connector, time.time(), state or AgentState())
+        if session.id in self._sessions:
+            raise BadArgument(f"there is a session {session.id!r} already")
+        self._sessions[session.id] = session
+        return session
+
+    def get(self, name: str) -> Session:
+        """A session by its id or, as long as only one has it, its name."""
+        if name in self._sessions:
+            return self._sessions[name]
+        named = [session for session in self._sessions.values() if session.name == name]
+        if len(named) == 1:
+            return named[0]
+        raise NotFound.of("session", name, self._sessions)
+
+    def find(self, id: str | None) -> Session | None:
+        """The session of that id, if there is one."""
+        return self._sessions.get(id) if id is not None else None
+
+    def remove(self, id: str) -> Session | None:
+        """Forget a session."""
+        session = self._sessions.pop(id, None)
+        if session is not None:
+            session.ended = True
+        return session
+
+    def record(self, call: Call, result: Result) -> None:
+        """Keep what came of an agent's call."""
+        session = self.find(call.session)
+        if session is not None:
+            outcome = CommandResult.of(call, result)
+            session.results.append(outcome)
+            if call.origin == "block":  # through any other door the agent has the answer already
+                session.untold.append(outcome)
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(list(self._sessions.values()))
+
+    def __len__(self) -> int:
+        return len(self._sessions)

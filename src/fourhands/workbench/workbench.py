@@ -1,0 +1,327 @@
+"""The workbench: one object that commands act on, whoever calls them.
+
+It holds what a person and agents share (terminals, layout, files, sessions, what can be undone) and says what changed
+by events. It decides no permission: that is the gate's. It works with no browser open and shows the same in ten.
+"""
+
+import asyncio
+import dataclasses
+import logging
+import os
+import shutil
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec import Struct
+
+from fourhands.core.call import Actor, Call, Result
+from fourhands.core.consent import Consent, Rules
+from fourhands.core.errors import FourhandsError
+from fourhands.core.event import Events
+from fourhands.core.question import Questions
+from fourhands.core.registry import Registry
+from fourhands.safety.environment import withheld
+from fourhands.safety.secrets import redact
+from fourhands.safety.text import sanitize
+from fourhands.settings import Settings
+from fourhands.workbench.file import FileSettings, Workspace
+from fourhands.workbench.journal import Journal
+from fourhands.workbench.lease import Lease, LeaseInfo
+from fourhands.workbench.pane import tabs
+from fourhands.workbench.session import Session, SessionInfo, Sessions
+from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
+from fourhands.workbench.state import State
+from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.undo import UndoStack
+from fourhands.workbench.view import READ_LIMIT, Slice, read_range
+
+log = logging.getLogger(__name__)
+
+
+class Gate(Protocol):
+    """What commands about agents need of the gate."""
+
+    consent: Consent
+    rules: Rules
+
+    async def run(self, call: Call) -> Result:
+        """Pass a call."""
+        ...
+
+    def pause(self, session: str) -> None:
+        """Hold a session's queue."""
+        ...
+
+    def resume(self, session: str) -> None:
+        """Let it go on."""
+        ...
+
+    def paused(self, session: str) -> bool:
+        """Whether it is held."""
+        ...
+
+    def pending(self, session: str) -> int:
+        """How many calls wait or run."""
+        ...
+
+    def stop(self, session: str, reason: str = ...) -> int:
+        """Drop what waits, cancel what runs."""
+        ...
+
+    def end(self, session: str) -> None:
+        """Forget a session."""
+        ...
+
+
+class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A terminal as everybody sees it in lists and events."""
+
+    id: str
+    title: str
+    status: str
+    shell_state: str
+    command: str
+    cwd: str
+    cols: int
+    rows: int
+    position: int
+    owner: str
+    isolation: str
+    created: float
+    uptime_s: float = msgspec.field(name="uptimeSeconds")
+    pid: int
+    exit_code: int | None = None
+    signal: str | None = None
+    last_exit_code: int | None = None
+    paused: bool = False
+    lease: LeaseInfo = LeaseInfo()
+
+
+class Workbench:
+    """The shared state and the way to change it. Wired by `app.py`, used by commands."""
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        terminals: Terminals,
+        events: Events,
+        questions: Questions,
+        journal: Journal,
+        registry: Registry,
+    ) -> None:
+        self.settings = settings
+        self.terminals = terminals
+        self.events = events
+        self.questions = questions
+        self.journal = journal
+        self.registry = registry
+        self.sessions = Sessions()
+        self.undo = UndoStack()
+        self._withheld = withheld(terminals.env)
+        self.gate: Gate
+        root = terminals.places.workspace
+        limits = FileSettings(
+            secret_names_extra=settings.safety.secret_names, secret_names_removed=settings.safety.not_secret_names
+        )
+        self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
+        self._leases: dict[str, Lease] = {}
+        self._saved_at = Path(terminals.places.state) / "layout.json"
+        self._save_handle: asyncio.TimerHandle | None = None
+        self.state = self._restore()
+        self.on_session_end: list[Callable[[Session], None]] = []
+        terminals.on_change = self._terminal_changed
+
+    @property
+    def root(self) -> str:
+        """The workspace's directory."""
+        return self.terminals.places.workspace
+
+    def files(self, actor: Actor) -> Workspace:
+        """The workspace's files as this actor may see them."""
+        return self._files["agent" if actor.kind == "agent" else "person"]
+
+    def session(self, call: Call) -> Session | None:
+        """The agent session a call belongs to."""
+        return self.sessions.find(call.session)
+
+    # -- terminals -------------------------------------------------------------------------------------------------
+
+    def terminal(self, name: str) -> Terminal:
+        """A terminal by id or title."""
+        return self.terminals.get(name)
+
+    def lease(self, terminal: Terminal) -> Lease:
+        """The keyboard of a terminal."""
+        if terminal.id not in self._leases:
+            self._leases[terminal.id] = Lease(terminal, lambda changed: self._tell_terminal("changed", changed))
+        return self._leases[terminal.id]
+
+    def describe(self, terminal: Terminal) -> TerminalInfo:
+        """A terminal as it is now."""
+        end = terminal.exit
+        last = terminal.last_command
+        cols, rows = terminal.size
+        return TerminalInfo(
+            id=terminal.id,
+            title=terminal.title,
+            status="lost" if end and end.lost else "exited" if end else "running",
+            shell_state=terminal.shell_state if terminal.marked else "unmarked",
+            command=" ".join(terminal.argv),
+            cwd=self.relative(terminal.cwd),
+            cols=cols,
+            rows=rows,
+            position=terminal.log.head,
+            owner=terminal.owner,
+            isolation=terminal.isolation,
+            created=terminal.created,
+            uptime_s=round(terminal.uptime_s, 1),
+            pid=terminal.pid,
+            exit_code=end.code if end else None,
+            signal=end.signal if end else None,
+            last_exit_code=last.exit_code if last else None,
+            paused=terminal.paused,
+            lease=self.lease(terminal).info(),
+        )
+
+    # -- what an agent may read ------------------------------------------------------------------------------------
+
+    def shown(self, text: str, *, agent: bool) -> str:
+        """A text as this reader may see it: for agents with secrets taken out."""
+        return redact(text, self._withheld) if agent and self.settings.safety.redact else text
+
+    def read_since(self, terminal: Terminal, position: int, *, agent: bool, limit: int = READ_LIMIT) -> Slice:
+        """Output from a position on; what was printed while a secret was wanted is a gap for agents."""
+        piece = terminal.since(position, limit=limit)
+        if not agent:
+            return piece
+        parts = self.lease(terminal).visible(piece.start, piece.end)
+        if parts == [(piece.start, piece.end)] or piece.start == piece.end:
+            return dataclasses.replace(piece, text=self.shown(piece.text, agent=True))
+        texts = [sanitize(read_range(terminal.log, low, high).data) for low, high in parts]
+        gap = (piece.start, piece.end) if not parts else (parts[0][1], parts[-1][0] if len(parts) > 1 else piece.end)
+        return Slice(self.shown("".join(texts), agent=True), piece.start, piece.end, gap, piece.truncated)
+
+    def read_lines(self, terminal: Terminal, count: int, *, agent: bool) -> tuple[list[str], bool]:
+        """The last lines, and whether something was hidden because a secret was wanted."""
+        lines = terminal.lines(count)
+        if not agent:
+            return lines, False
+        head = terminal.log.head
+        window = max(terminal.log.floor, head - READ_LIMIT)
+        if self.lease(terminal).visible(window, head) in ([(window, head)], []) and not self.lease(terminal).secret:
+            return self.shown("\n".join(lines), agent=True).split("\n") if lines else [], False
+        text = self.read_since(terminal, window, agent=True).text
+        return text.removesuffix("\n").split("\n")[-count:], True
+
+    def relative(self, path: str) -> str:
+        """A path as people and models read it: relative to the workspace where it lies inside."""
+        if path == self.root:
+            return "."
+        return os.path.relpath(path, self.root) if path.startswith(self.root.rstrip("/") + "/") else path
+
+    def _terminal_changed(self, kind: str, terminal: Terminal) -> None:
+        if kind == "closed":
+            self._leases.pop(terminal.id, None)
+            for _, tab in list(tabs(self.state.layout.root)):
+                if tab.type == "terminal" and tab.content == terminal.id:
+                    self.state.close(tab.id)
+            self.events.emit("terminal.closed", {"terminalId": terminal.id, "title": terminal.title})
+            return
+        self._tell_terminal(kind, terminal)
+
+    def _tell_terminal(self, kind: str, terminal: Terminal) -> None:
+        self.events.emit(f"terminal.{kind}", {"terminal": msgspec.to_builtins(self.describe(terminal))})
+
+    # -- sessions --------------------------------------------------------------------------------------------------
+
+    def describe_session(self, session: Session) -> SessionInfo:
+        """A session as it is now."""
+        return SessionInfo(
+            id=session.id,
+            name=session.name,
+            connector=session.connector,
+            status=session.status,
+            created=session.created,
+            state=session.state,
+            paused=self.gate.paused(session.id),
+            pending=self.gate.pending(session.id),
+        )
+
+    def begin_session(self, name: str, connector: str, *, id: str | None = None) -> Session:
+        """An agent has come."""
+        session = self.sessions.add(name, connector, id=id)
+        self.events.emit("agent.started", {"session": msgspec.to_builtins(self.describe_session(session))})
+        return session
+
+    async def end_session(self, name: str) -> None:
+        """An agent has gone: stop its queue, close its terminals, clear its highlights and unpinned panes."""
+        session = self.sessions.get(name)
+        self.gate.end(session.id)
+        await self.clean_up(session.id)
+        self.sessions.remove(session.id)
+        for listener in self.on_session_end:
+            listener(session)
+        self.events.emit("agent.ended", {"session": session.id, "name": session.name})
+
+    async def reset_session(self, name: str) -> None:
+        """A new chat with the same agent: what it made goes, its settings stay."""
+        session = self.sessions.get(name)
+        self.gate.stop(session.id, "the chat was reset")
+        await self.clean_up(session.id)
+        session.reset()
+        self.events.emit("agent.reset", {"session": session.id})
+
+    async def clean_up(self, session_id: str) -> None:
+        """Take away what a session made and nobody pinned."""
+        pinned = {tab.content for _, tab in tabs(self.state.layout.root) if tab.type == "terminal" and tab.pinned}
+        self.state.end_session(session_id)
+        doomed = [t for t in self.terminals.list() if t.owner == session_id and t.id not in pinned]
+        done = await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
+        for terminal, error in zip(doomed, done, strict=True):
+            if isinstance(error, BaseException) and not isinstance(error, FourhandsError):
+                log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
+
+    # -- layout ----------------------------------------------------------------------------------------------------
+
+    def _restore(self) -> State:
+        try:
+            saved: Snapshot | None = decode(self._saved_at.read_bytes())
+            return State(self._changed, saved=saved)
+        except FileNotFoundError:
+            pass
+        except (BadSnapshot, OSError) as error:
+            aside = self._saved_at.with_suffix(f".{int(time.time())}.bad")
+            log.warning("the saved layout cannot be used (%s); it is kept as %s", error, aside.name)
+            if self._saved_at.exists():
+                shutil.move(self._saved_at, aside)
+        return State(self._changed)
+
+    def forget_lost_terminals(self) -> None:
+        """Close tabs of terminals that no longer exist; called once after a restart."""
+        known = {terminal.id for terminal in self.terminals.list()}
+        for _, tab in list(tabs(self.state.layout.root)):
+            if tab.type == "terminal" and tab.content not in known:
+                self.state.close(tab.id)
+
+    def _changed(self, change: Change) -> None:
+        self.events.emit(change.kind, msgspec.to_builtins(change), revision=change.rev)
+        if self._save_handle is None:
+            self._save_handle = asyncio.get_running_loop().call_later(0.5, self.save)
+
+    def save(self) -> None:
+        """Store the layout where the next server finds it."""
+        if self._save_handle is not None:
+            self._save_handle.cancel()
+            self._save_handle = None
+        fresh = self._saved_at.with_suffix(".new")
+        try:
+            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+                file.write(encode(self.state.snapshot()))
+            os.replace(fresh, self._saved_at)
+        except OSError as error:
+            log.warning("the layout could not be saved: %s", error)
