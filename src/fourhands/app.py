@@ -116,9 +116,7 @@ class App:
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
 
-    async def call(
-        self, command: str, args: dict[str, object] | None = None, *, actor: Actor | None = None
-    ) -> Result:
+    async def call(self, command: str, args: dict[str, object] | None = None, *, actor: Actor | None = None) -> Result:
         """Make a call from Python; as the person unless somebody else is named."""
         return await self.gate.run(
             Call(command=command, args=args or {}, actor=actor or Actor.person(), origin="python")

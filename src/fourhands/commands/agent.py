@@ -1,6 +1,6 @@
 """Commands about agents: who is here, pausing, stopping, consent and rules. Most of them are a person's only."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 from msgspec import Meta, Struct
@@ -172,7 +172,7 @@ class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("configure", label="Change an agent's settings", example={"timeoutSeconds": 120})
 async def configure(bench: Workbench, args: Configure, call: Call) -> Configured:
-    """Show or change the settings of a session: timeout, crop limit, wait intervals; the provider is the person's choice."""
+    """Show or change a session's settings: timeout, crop limit, wait intervals; the provider is the person's choice."""
     name = args.session_id or call.session
     if name is None:
         raise BadArgument("no session is named", hint="give sessionId")
@@ -203,11 +203,3 @@ async def prompt(bench: Workbench, args: Ask) -> Nothing:
     """Send a message to an agent; its answer arrives as it is written."""
     await bench.prompt(bench.sessions.get(args.session_id), args.text)
     return Nothing()
-
-
-class Message(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A piece of the conversation."""
-
-    role: Literal["person", "agent"]
-    text: str
-    time: float

@@ -6,6 +6,8 @@ judged as the line that the shell will get, with what already stands on it.
 """
 
 import shlex
+from collections.abc import Callable
+from dataclasses import replace
 
 from msgspec import Struct
 
@@ -14,9 +16,8 @@ from fourhands.core.judge import Judgement
 from fourhands.core.question import Part
 from fourhands.core.registry import Command
 from fourhands.safety.shell import Rules, Verdict, classify, visible
+from fourhands.workbench.typed import typed
 from fourhands.workbench.workbench import Workbench
-
-_CONTROLS_ALLOWED = {"\x03", "\x15"}  # Ctrl-C and Ctrl-U only take away
 
 
 class LineJudge:
@@ -41,13 +42,30 @@ class LineJudge:
     def _typing(self, call: Call, args: Struct) -> Judgement | None:
         text: str = args.text  # type: ignore[attr-defined]  # so has every "typing" command
         terminal = self._bench.terminal(args.terminal_id)  # type: ignore[attr-defined]
-        rest = "".join(character for character in text if character not in _CONTROLS_ALLOWED)
-        if not rest:
-            return None
-        line = self._bench.typed_line(terminal, text)
-        if line is None:
+        if not text.strip("\x03\x15"):
+            return None  # Ctrl-C and Ctrl-U only take away
+        if terminal.marked and terminal.shell_state == "running":
             return self._program_input(call, text, terminal.title)
-        return self._judged(line, classify(line, self._rules), call, lambda fresh: {**call.args, "text": fresh})
+        lease = self._bench.lease(terminal)
+        keys = typed(lease.pending, text)
+
+        def edit(fresh: str) -> dict[str, object]:
+            return {**call.args, "text": fresh}
+
+        if keys.hidden:
+            reason = f"the control key {keys.hidden} at a prompt: nobody can say what the line will be"
+            return Judgement(level="dangerous", shown=visible(text), reason=reason, edit=edit)
+        submitted = "\n".join([*lease.continued, *keys.lines]) if keys.lines else ""
+        if submitted:
+            verdict = classify(submitted, self._rules)
+            if keys.completed or not terminal.marked:
+                verdict = at_least_unknown(verdict, "Tab may complete it" if keys.completed else "not a marked shell")
+            return self._judged(submitted, verdict, call, edit)
+        # A piece without Enter: what is dangerous is asked about at once, what is unknown waits for its Enter.
+        standing = classify("\n".join([*lease.continued, keys.rest]), self._rules)
+        if standing.level == "dangerous":
+            return self._judged(keys.rest, standing, call, edit)
+        return None
 
     def _program_input(self, call: Call, text: str, title: str) -> Judgement:
         """Input for a program that is not a shell: nobody can say what it will do with it."""
@@ -57,14 +75,10 @@ class LineJudge:
             reason=f"input for the program that runs in {title}",
             rule_key=f"input:{title}",
             rule_text=f"let it type into the program in terminal {title}",
-            unasked=self._unasked(),
             edit=lambda fresh: {**call.args, "text": fresh},
         )
 
-    def _unasked(self) -> str:
-        return ""
-
-    def _judged(self, line: str, verdict: Verdict, call: Call, edit: object) -> Judgement:
+    def _judged(self, line: str, verdict: Verdict, call: Call, edit: Callable[[str], dict[str, object]]) -> Judgement:
         simple = [part for part in verdict.parts if part.level == "unknown"]
         words = shlex.join(simple[0].words) if len(simple) == 1 and simple[0].words else ""
         return Judgement(
@@ -74,7 +88,12 @@ class LineJudge:
             parts=[Part(part.text, part.level, part.reason) for part in verdict.parts],
             rule_key=f"words:{words}" if words else None,
             rule_text=f"run exactly: {words}" if words else "",
-            edit=edit,  # type: ignore[arg-type]
+            edit=edit,
         )
 
 
+def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
+    """The same verdict, but not safe."""
+    if verdict.level != "safe":
+        return verdict
+    return replace(verdict, level="unknown", reason=reason)

@@ -109,6 +109,7 @@ async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Se
     if call.actor.kind == "agent":
         await lease.agent_types(call.actor.id)
         position = await terminal.type(data)
+        lease.agent_typed(args.text)
         bench.undo.push(
             call.id,
             f"typed in {terminal.title}",

@@ -14,7 +14,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, FourhandsError, LimitReached, NotFound
+from fourhands.core.errors import (
+    Ambiguous,
+    BadArgument,
+    BadCwd,
+    CommandNotFound,
+    ExecDenied,
+    FourhandsError,
+    LimitReached,
+    NotFound,
+)
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import tree
@@ -354,7 +363,7 @@ class Terminals:
         try:
             place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
             program = oneshot.find_program(command, variables.get("PATH", os.defpath), place)
-        except (BadCwd, oneshot.CommandNotFound, oneshot.ExecDenied) as error:
+        except (BadCwd, CommandNotFound, ExecDenied) as error:
             return oneshot.failed(error, str(chosen.isolation))
         mark = new_id("run")
         launch = Launch(program, (command, *args), place, {**variables, tree.MARK: mark, "PWD": place})
