@@ -1,9 +1,12 @@
 import os
 import sqlite3
 import stat
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from fourhands.core.call import Actor, Call, Entry, Result, Verdict
 from fourhands.workbench import ledger
@@ -193,6 +196,27 @@ def test_a_damaged_file_is_put_aside_and_what_can_be_read_is_saved(
         assert 399 in found
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     store.close()
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(st.floats(0, 0.999), st.binary(min_size=1, max_size=600)), min_size=1, max_size=4))
+def test_no_damage_stands_in_the_way_of_starting(tmp_path: Path, hits: list[tuple[float, bytes]]):
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        path = Path(folder) / "journal.db"
+        store = Ledger(path)
+        store.write([entry(n, asked=float(n), text="x" * 100) for n in range(60)])
+        store.write([Before("c1", "a", b"old")])
+        store.close()
+        content = bytearray(path.read_bytes())
+        for place, damage in hits:
+            start = int(place * len(content))
+            content[start : start + len(damage)] = damage
+        path.write_bytes(content)
+        store = Ledger(path)
+        store.write([last := entry(1000, asked=1e12)])
+        assert ledger.read(path, Filter(call_id=last.call.id)) == [last]
+        assert last in ledger.read(path, limit=None)
+        store.close()
 
 
 def test_a_torn_tail_of_the_wal_is_dropped_and_the_rest_stays(tmp_path: Path):

@@ -27,6 +27,7 @@ Row = tuple[object, ...]
 TEXT_LIMIT = 64 << 10  # characters kept of one text: the journal is a record, not a copy of every file
 
 log = logging.getLogger(__name__)
+_NONSENSE = (ValueError, TypeError, OverflowError, AttributeError, msgspec.MsgspecError, zlib.error)
 _OVERLAP = 4096  # read beyond the limit, so that a secret which the limit cuts is still recognised
 _COLUMNS = (
     "id, asked, session, number, actor, origin, answer_id, command, args, verdict, success, code, result, finished"
@@ -37,7 +38,8 @@ CREATE TABLE IF NOT EXISTS call (
     verdict TEXT, success INTEGER, code TEXT, result TEXT, finished REAL, UNIQUE (id, asked)
 );
 CREATE INDEX IF NOT EXISTS call_by_time ON call (asked);
-CREATE INDEX IF NOT EXISTS call_by_session ON call (session, number);
+CREATE INDEX IF NOT EXISTS call_by_session ON call (session, asked);
+CREATE INDEX IF NOT EXISTS call_by_number ON call (session, number);
 CREATE TABLE IF NOT EXISTS before (call_id TEXT, path TEXT, content BLOB, time REAL, UNIQUE (call_id, path));
 CREATE INDEX IF NOT EXISTS before_by_time ON before (time);
 """
@@ -172,12 +174,15 @@ class Ledger:
         os.close(os.open(self.path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600))
         connection = self._connect()
         saved = 0
-        for table, count in (("call", 14), ("before", 4)):
+        for table, check in (("call", _entry), ("before", _content)):
             for row in _salvage(aside, table):
-                with suppress(sqlite3.Error):
-                    marks = ", ".join("?" * count)
+                try:
+                    check(row)  # a damaged page may well be read, as nonsense
+                    marks = ", ".join("?" * len(row))
                     connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
                     saved += 1
+                except (sqlite3.Error, *_NONSENSE):
+                    continue
         log.warning("the journal %s was damaged (%s); %d rows saved, the rest is in %s", self.path, error, saved, aside)
         return connection
 
@@ -214,22 +219,22 @@ def read(path: Path, wanted: Filter | None = None, limit: int | None = 100) -> l
     newest = f"SELECT {_COLUMNS} FROM call WHERE {where} ORDER BY asked DESC, rowid DESC LIMIT ?"
     with closing(_reader(path)) as connection:
         rows = connection.execute(newest, [*values, -1 if limit is None else limit]).fetchall()
-    return [_entry(row) for row in reversed(rows)]
+    return list(_entries(reversed(rows)))
 
 
 def walk(path: Path, wanted: Filter | None = None) -> Iterator[Entry]:
     """Yield all wanted entries, oldest first, without holding them in memory."""
     where, values = (wanted or Filter()).where()
     with closing(_reader(path)) as connection:
-        for row in connection.execute(f"SELECT {_COLUMNS} FROM call WHERE {where} ORDER BY asked, rowid", values):
-            yield _entry(row)
+        oldest = f"SELECT {_COLUMNS} FROM call WHERE {where} ORDER BY asked, rowid"
+        yield from _entries(connection.execute(oldest, values))
 
 
 def read_before(path: Path, call_id: str) -> dict[str, bytes | None]:
     """Return what the files that a call changed held before, by path."""
     with closing(_reader(path)) as connection:
         rows = connection.execute("SELECT path, content FROM before WHERE call_id = ?", (call_id,)).fetchall()
-    return {name: None if content is None else zlib.decompress(content) for name, content in rows}
+    return dict(_content(("", *row)) for row in rows)
 
 
 def last_number(path: Path, session: str) -> int:
@@ -240,7 +245,18 @@ def last_number(path: Path, session: str) -> int:
 
 
 def _reader(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+    connection.text_factory = _decoded
+    return connection
+
+
+def _entries(rows: Iterable[Row]) -> Iterator[Entry]:
+    """Yield what the rows say; one that the disk has changed says nothing, and must not hide the others."""
+    for row in rows:
+        try:
+            yield _entry(row)
+        except _NONSENSE:
+            log.warning("a row of the journal cannot be read: %.80r", row[0])
 
 
 def _entry(row: Row) -> Entry:
@@ -259,12 +275,20 @@ def _entry(row: Row) -> Entry:
     )
 
 
+def _content(row: Row) -> tuple[str, bytes | None]:
+    _, path, content, *_ = row
+    if not isinstance(path, str) or not isinstance(content, bytes | None):
+        raise TypeError("not a content")
+    return path, None if content is None else zlib.decompress(content)
+
+
 def _salvage(path: Path, table: str) -> Iterator[Row]:
     """Yield the rows of a damaged table that can be read: from the front to the damage, then from the back to it."""
     last = 0
     for order in ("", " DESC"):
         try:
             with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+                connection.text_factory = _decoded
                 connection.execute("PRAGMA writable_schema = ON")  # else a file that was cut is refused as a whole
                 for rowid, *row in connection.execute(
                     f"SELECT rowid, * FROM {table} NOT INDEXED ORDER BY rowid{order}"
@@ -276,6 +300,10 @@ def _salvage(path: Path, table: str) -> Iterator[Row]:
                 return
         except (sqlite3.Error, OverflowError):
             continue
+
+
+def _decoded(stored: bytes) -> str:
+    return stored.decode("utf-8", "replace")  # a byte that the disk has changed must not hide the other rows
 
 
 def _text(text: str) -> str:
