@@ -110,8 +110,9 @@ class Endings:
         if waited < GIVE_UP_S and (found or terminal.running):
             ending.quiet = 0
             ending.crowd = ending.crowd or any(p.pid != terminal.pid for p in found)
-            if waited >= GRACE_S:
-                self._signal(terminal, found, [signal.SIGKILL])  # each time anew: somebody may have forked meanwhile
+            if waited >= GRACE_S:  # each time anew: somebody may have forked meanwhile
+                self._kill_groups(found)
+                self._signal(terminal, found, [signal.SIGKILL])
             elif not ending.asked:
                 ending.asked = True
                 self._signal(terminal, found, list(_POLITE))
@@ -124,6 +125,15 @@ class Endings:
         terminal.ending = None
         for done in ending.waiters:
             done([p.pid for p in found])
+
+    def _kill_groups(self, found: list[tree.Process]) -> None:
+        """Kill whole process groups at once: who forks and exits faster than we look is hit all the same.
+
+        A group lies within one session, and the session of a member was made by a member: it is all ours.
+        """
+        for group in {p.group for p in found} - {os.getpgrp(), 0}:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
 
     def _signal(self, terminal: Terminal, found: list[tree.Process], numbers: list[signal.Signals]) -> None:
         if not tree.HAVE_PROC:

@@ -15,6 +15,8 @@ import termios
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+_IUTF8 = 0x4000  # on Linux and macOS; Python 3.11 has no name for it
+
 _DEFAULT_SIGNALS = [
     signal.SIGPIPE,
     signal.SIGXFSZ,
@@ -118,7 +120,7 @@ def spawn(
     try:
         tty_path = os.ttyname(slave)
         attributes = termios.tcgetattr(slave)
-        attributes[0] |= getattr(termios, "IUTF8", 0)  # erase whole characters in canonical mode
+        attributes[0] |= _IUTF8  # erase whole characters in canonical mode
         termios.tcsetattr(slave, termios.TCSANOW, attributes)
         set_size(slave, cols, rows)
         tty = os.fstat(slave).st_rdev

@@ -1,7 +1,7 @@
 """A terminal as the host sees it: a PTY, its main process, its log, and how far its end has come."""
 
 import contextlib
-import sys
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -72,4 +72,4 @@ class Ending:
 def note(text: str) -> None:
     """A line for the host's own log."""
     with contextlib.suppress(OSError):  # a full disk must not end the host
-        print(time.strftime("%Y-%m-%d %H:%M:%S"), text, file=sys.stderr, flush=True)
+        os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n".encode("utf-8", "replace"))

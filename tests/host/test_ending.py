@@ -1,0 +1,171 @@
+"""Nobody who belongs to a terminal outlives its end, however well they hide; and nobody else is touched."""
+
+import asyncio
+import re
+import shutil
+import signal
+
+import pytest
+from tests.support.hosts import House, carriers, is_alive, need
+
+from fourhands.host import tree
+
+PRELUDE = """
+import os, signal, time
+def say(text=""): os.write(1, b"pid %d;%s" % (os.getpid(), text.encode()))
+def deaf(): [signal.signal(n, signal.SIG_IGN) for n in (signal.SIGHUP, signal.SIGTERM)]
+def stay():
+    while True: time.sleep(100)
+"""
+
+# Each prints `pid N;` for everybody who must be gone, and `ready` when all are there.
+HIDING = {
+    "deaf": "deaf(); say('ready'); stay()",
+    "own group": """
+if os.fork(): stay()
+os.setpgid(0, 0); deaf(); say('ready'); stay()""",
+    "own session": """
+if os.fork(): stay()
+os.setsid(); say('ready'); stay()""",
+    "double fork": """
+if os.fork(): stay()
+os.setsid()
+if os.fork(): os._exit(0)
+say('ready'); os.closerange(0, 100); stay()""",
+    "parent gone": """
+deaf()
+if os.fork(): os._exit(7)
+os.setsid()
+if os.fork(): os._exit(0)
+say('ready'); stay()""",
+    "forks when asked": """
+def more(*_):
+    if not os.fork(): os.setsid(); deaf(); stay()
+signal.signal(signal.SIGTERM, more); signal.signal(signal.SIGHUP, more)
+say('ready'); stay()""",
+    "runs away": """
+deaf(); say('ready')
+while True:
+    if os.fork(): os._exit(0)""",
+    "stopped": """
+if os.fork(): stay()
+say('ready'); os.kill(os.getpid(), signal.SIGSTOP); stay()""",
+}
+IDLE = [["bash", "--norc", "-i"], ["zsh", "-f", "-i"], ["dash", "-i"], ["cat"], ["python3", "-q"]]
+
+
+async def test_nobody_hides_from_the_end_of_a_terminal(house: House) -> None:
+    await house.link()
+    terms = {name: await house.python(PRELUDE + code) for name, code in HIDING.items()}
+    for term in terms.values():
+        await term.until(rb"ready")
+    bystander = await house.sh("echo here; exec sleep 1000")
+    await bystander.until(rb"here")
+    stranger = await asyncio.create_subprocess_exec("sleep", "1000")
+    try:
+        answers = await asyncio.gather(*(term.end() for term in terms.values()))
+        assert {name: answer["left"] for name, answer in zip(terms, answers, strict=True)} == {n: [] for n in terms}
+        told = {n: [int(p) for p in re.findall(rb"pid (\d+);", t.output())] for n, t in terms.items()}
+        assert {n: [p for p in pids if is_alive(p)] for n, pids in told.items()} == {n: [] for n in terms}
+        assert carriers({term.id for term in terms.values()}) == []
+        assert is_alive(bystander.pid)
+        assert is_alive(stranger.pid)
+        exits = dict(zip(terms, (answer["exit"]["signal"] for answer in answers), strict=True))
+        assert exits["deaf"] == "SIGKILL"
+        assert exits["stopped"] == exits["own session"] == "SIGHUP"
+    finally:
+        stranger.kill()
+        await stranger.wait()
+
+
+@pytest.mark.parametrize(
+    "shell", [["bash", "--norc", "-i"], ["zsh", "-f", "-i"], ["dash", "-i"], ["cat"], ["python3", "-q"]]
+)
+async def test_an_idle_program_ends_without_being_killed(house: House, shell: list[str]) -> None:
+    need(shutil.which(shell[0]), f"no {shell[0]}", pytest.skip, pytest.fail)
+    term = await house.create(*shell)
+    if shell[0] != "cat":
+        await term.until(rb"[$%#>] ?")
+    ended = await term.end()
+    assert ended["left"] == []
+    assert ended["exit"]["signal"] != "SIGKILL"
+    assert [e["event"] for e in house.events.all] == ["exited"]
+
+
+async def test_a_shell_with_a_stopped_job_ends_with_it(house: House) -> None:
+    term = await house.create("bash", "--norc", "-i")
+    await term.until(rb"\$ ")
+    term.type(b"sh -c 'echo job $$; kill -STOP $$; sleep 1000'\n")
+    job = int((await term.until(rb"job (\d+)"))[1])
+    await term.until(rb"Stopped")
+    assert (await term.end())["left"] == []
+    assert not is_alive(job)
+
+
+async def test_what_an_exited_program_left_behind_is_ended_too(house: House) -> None:
+    term = await house.sh("trap '' HUP; sleep 1000 & echo child $!; exit 3")
+    child = int((await term.until(rb"child (\d+)"))[1])
+    assert (await term.exit())["code"] == 3
+    assert is_alive(child)
+    assert {m["pid"] for m in (await term.ask("members"))["members"]} == {child}
+    assert (await term.end())["left"] == []
+    assert not is_alive(child)
+
+
+async def test_several_ends_of_one_terminal_are_all_answered(house: House) -> None:
+    term = await house.sh("trap '' HUP TERM; echo on; while :; do sleep 1; done")
+    await term.until(rb"on")
+    answers = await asyncio.gather(*(term.end(forget=n == 1) for n in range(3)))
+    assert [a["left"] for a in answers] == [[], [], []]
+    assert len([e for e in house.events.all if e["event"] == "exited"]) == 1
+
+
+async def test_many_terminals_end_together(house: House) -> None:
+    await house.link()
+    terms = [await house.create("cat") for _ in range(60)]
+    answers = await asyncio.gather(*(term.end(forget=True) for term in terms))
+    assert {(a["exit"]["signal"], tuple(a["left"])) for a in answers} == {("SIGHUP", ())}
+    assert (await (await house.link()).request("list")).body["terminals"] == []
+
+
+def process(pid: int, parent: int, session: int = 0, tty: int = 0, started: int = 1) -> tree.Process:
+    return tree.Process(pid, parent, session, session, tty, "S", started, "x")
+
+
+def members(table: tree.Table, main: int, *, tty: int = 0, alive: bool = True) -> set[int]:
+    return {p.pid for p in table.members(main=main, tty=tty, terminal="term_none", alive=alive, marks=tree.Marks())}
+
+
+def table(*processes: tree.Process) -> tree.Table:
+    return tree.Table({p.pid: p for p in processes}, ancestor=10)
+
+
+def test_a_number_that_was_given_to_somebody_else_is_not_a_member() -> None:
+    # 20 was our main process and is gone; now a process of another terminal has the number, and a session.
+    now = table(process(10, 1), process(20, 10, session=20, started=99), process(21, 20, session=20))
+    assert members(now, 20, alive=True) == {20, 21}
+    assert members(now, 20, alive=False) == set()
+
+
+def test_the_rest_of_a_session_whose_leader_is_gone_are_members() -> None:
+    assert members(table(process(10, 1), process(21, 10, session=20)), 20, alive=False) == {21}
+
+
+def test_who_does_not_descend_from_the_host_is_no_member() -> None:
+    now = table(process(1, 0), process(10, 1), process(30, 1, session=20, tty=5), process(40, 10, session=40, tty=5))
+    assert members(now, 20, tty=5, alive=False) == {40}
+    assert 10 not in members(now, 10)
+
+
+async def test_the_polite_way_works_without_proc(house: House) -> None:
+    child = house.start_host(prelude="from fourhands.host import tree; tree.HAVE_PROC = False")
+    link = await house.link(start=False)
+    assert link.host_pid == child.pid
+    term = await house.sh("sleep 1000 & wait")
+    deaf = await house.sh("trap '' HUP TERM; echo on; while :; do sleep 1; done")
+    await deaf.until(rb"on")
+    first, second = await asyncio.gather(term.end(), deaf.end())
+    assert (first["exit"]["signal"], second["exit"]["signal"]) == ("SIGHUP", "SIGKILL")
+    link.close()
+    child.send_signal(signal.SIGTERM)
+    assert await asyncio.to_thread(child.wait, 10) == 0

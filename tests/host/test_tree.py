@@ -1,0 +1,125 @@
+"""What the kernel tells of processes, read while they come and go."""
+
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fourhands.host import tree
+
+
+def test_a_process_is_described_whatever_its_name(tmp_path: Path) -> None:
+    program = tmp_path / "a) S 1 (b"
+    program.symlink_to("/bin/sleep")
+    child = subprocess.Popen([program, "1000"], start_new_session=True)
+    try:
+        found = tree.look(child.pid)
+        assert found is not None
+        assert (found.name, found.parent, found.session) == (program.name, os.getpid(), child.pid)
+        assert tree.scan()[child.pid].started == found.started
+    finally:
+        child.kill()
+        child.wait()
+    assert tree.look(child.pid) is None
+    assert tree.look(-1) is None
+
+
+def test_zombies_are_left_out_of_a_scan() -> None:
+    child = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    found = tree.look(child.pid)
+    assert found is not None
+    assert found.state == "Z"
+    assert child.pid not in tree.scan()
+    child.wait()
+
+
+def test_half_a_line_of_a_vanishing_process_is_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("builtins.open", lambda *_, **__: io.BytesIO(b""))
+    assert tree.look(1) is None
+
+
+@pytest.mark.parametrize("way", ["held", "no pidfd", "none left"])
+def test_a_signal_reaches_exactly_the_process_that_was_seen(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way == "no pidfd":
+        monkeypatch.delattr(os, "pidfd_open")
+    elif way == "none left":
+
+        def refuse(pid: int) -> int:
+            raise OSError(24, "too many open files")
+
+        monkeypatch.setattr(os, "pidfd_open", refuse)
+    child = subprocess.Popen(["sleep", "1000"])
+    try:
+        found = tree.look(child.pid)
+        assert found is not None
+        older = tree.Process(found.pid, 0, 0, 0, 0, "S", found.started - 1, "")
+        tree.send_signal(older, signal.SIGKILL)  # the number is somebody else's by now
+        assert child.poll() is None
+        tree.send_signal(found, signal.SIGUSR1)
+        assert child.wait(10) == -signal.SIGUSR1
+    finally:
+        child.kill()
+        child.wait()
+    tree.send_signal(found, signal.SIGKILL)  # gone: nothing happens
+
+
+def test_listening_ports_are_found_with_their_process() -> None:
+    code = "import socket,sys; s=[]\nfor h,f in (('127.0.0.1',socket.AF_INET),('::1',socket.AF_INET6)):\n"
+    code += " x=socket.socket(f); x.bind((h,0)); x.listen(); s.append(x)\n"
+    code += "print(*(x.getsockname()[1] for x in s), flush=True); sys.stdin.read()"
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    child = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with child:
+        assert child.stdout is not None
+        ports = [int(word) for word in child.stdout.readline().split()]
+        process = tree.look(child.pid)
+        gone = tree.Process(2**22 - 1, 0, 0, 0, 0, "S", 0, "")
+        assert process is not None
+        assert tree.listening([gone, process]) == dict.fromkeys(ports, child.pid)
+        assert child.stdin is not None
+        child.stdin.close()
+
+
+def test_marks_are_read_once_in_a_process_life() -> None:
+    child = subprocess.Popen(["sleep", "1000"], env={tree.MARK: "term_x", "PATH": os.environ["PATH"]})
+    try:
+        marks = tree.Marks()
+        first = tree.Table(tree.scan(), os.getpid())
+        assert marks.carriers(first, "term_x") == [child.pid]
+        assert marks.carriers(first, "term_y") == []
+        assert {p.pid for p in first.members(main=0, tty=0, terminal="term_x", alive=False, marks=marks)} == {child.pid}
+    finally:
+        child.kill()
+        child.wait()
+    assert marks.carriers(tree.Table(tree.scan(), os.getpid()), "term_x") == []
+    assert tree._mark(child.pid) == ""
+
+
+def test_a_group_is_found_near_its_terminal_and_otherwise_anywhere() -> None:
+    child = subprocess.Popen(["sh", "-c", "sleep 1000 & sleep 1000"], start_new_session=True)
+    try:
+        names: list[str] = []
+        while names != ["sh", "sleep", "sleep"]:
+            found = tree.group_of(child.pid, child.pid)
+            names = sorted(p.name for p in found)
+        assert {p.pid for p in tree.group_of(2**22 - 1, child.pid)} == {p.pid for p in found}
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def test_who_cannot_be_looked_into_is_said_to_be_unreadable() -> None:
+    assert tree.waits_for_terminal(tree.Process(2**22 - 1, 0, 0, 0, 0, "S", 0, ""), 5) == "unreadable"
+    assert tree.waits_for_terminal(tree.Process(2**22 - 1, 0, 0, 0, 0, "R", 0, ""), 5) == ""
+
+
+def test_without_proc_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "HAVE_PROC", False)
+    assert tree.scan() == {}
