@@ -112,6 +112,9 @@ class Scanner:
         """Take the next output and give the marks that it completes."""
         if self._held:
             data = self._held + data
+        elif b"\x1b" not in data:
+            self._position += len(data)
+            return []
         marks: list[Mark] = []
         at = 0
         osc, paste = data.find(_OSC), data.find(_PASTE)

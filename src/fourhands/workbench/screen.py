@@ -1,0 +1,129 @@
+"""The rendered screen of a terminal: what a person would see now, which rows changed, and how to show it elsewhere.
+
+`LiveScreen` is fed the terminal's bytes whenever somebody wants to look, not before. It owns an `Emulator`; which
+library that is stays behind the protocol. Nothing here ever answers a program's query: the person's terminal does.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from fourhands.core.errors import BadArgument
+
+MAX_CELLS = 1000
+"""The largest number of columns or rows."""
+
+
+class Emulator(Protocol):
+    """What a terminal emulator must be able to do for a screen."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next output, cut anywhere."""
+        ...
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Change the size as a terminal window would."""
+        ...
+
+    def rows(self) -> list[str]:
+        """Give the text of every row without trailing blanks."""
+        ...
+
+    def state(self) -> tuple[tuple[int, int], bool, str]:
+        """Give the cursor (column, row), whether the alternate screen is shown, and the title."""
+        ...
+
+    def restore(self) -> bytes:
+        """Give bytes that bring a fresh terminal of the same size into the same state, without any query."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """One moment of a terminal's screen.
+
+    `cursor` is (column, row) and `size` (columns, rows), both from the upper left, starting at 0. `revision` grows
+    whenever something on the screen changed between two looks.
+    """
+
+    rows: list[str]
+    cursor: tuple[int, int]
+    size: tuple[int, int]
+    alternate: bool
+    revision: int
+    row_revisions: tuple[int, ...]
+
+    @property
+    def text(self) -> str:
+        """All rows as one text, without the empty ones at the end."""
+        return "\n".join(self.rows).rstrip("\n")
+
+    def changed_since(self, revision: int) -> list[tuple[int, str]]:
+        """Give the rows, with their index, that are different from what they were at `revision`."""
+        changed = zip(self.rows, self.row_revisions, strict=True)
+        return [(index, row) for index, (row, when) in enumerate(changed) if when > revision]
+
+
+class LiveScreen:
+    """A screen that follows a terminal's output."""
+
+    def __init__(self, cols: int, rows: int, emulator: Emulator | None = None) -> None:
+        self._size = _checked(cols, rows)
+        if emulator is None:
+            # Late, because loading the library takes a while and most terminals are never looked at.
+            from fourhands.workbench.ghostty import Ghostty
+
+            emulator = Ghostty(cols, rows)
+        self._emulator = emulator
+        self._fed = True
+        self._seen = Screen([""] * rows, (0, 0), self._size, False, 0, (0,) * rows)
+
+    def feed(self, data: bytes) -> None:
+        """Take the next output, cut anywhere."""
+        if data:
+            self._emulator.feed(data)
+            self._fed = True
+
+    def resize(self, cols: int, rows: int) -> None:
+        """Change the size as a terminal window would."""
+        if (size := _checked(cols, rows)) != self._size:
+            self._emulator.resize(cols, rows)
+            self._size = size
+            self._fed = True
+
+    @property
+    def title(self) -> str:
+        """The window title that the program has set, or an empty text."""
+        return self._emulator.state()[2]
+
+    def snapshot(self) -> Screen:
+        """Give the screen as it is now; the same object as long as nothing changed."""
+        if not self._fed:
+            return self._seen
+        self._fed = False
+        before = self._seen
+        cursor, alternate, _ = self._emulator.state()
+        rows = self._emulator.rows()
+        if (rows, cursor, self._size, alternate) == (before.rows, before.cursor, before.size, before.alternate):
+            return before
+        revision = before.revision + 1
+        # Another size moves every row, so all of them count as changed.
+        same = before.size == self._size
+        changed = tuple(
+            before.row_revisions[index] if same and row == before.rows[index] else revision
+            for index, row in enumerate(rows)
+        )
+        self._seen = Screen(rows, cursor, self._size, alternate, revision, changed)
+        return self._seen
+
+    def restore(self) -> bytes:
+        """Give bytes that bring a fresh terminal of this size into the same state, without any query."""
+        return self._emulator.restore()
+
+
+def _checked(cols: int, rows: int) -> tuple[int, int]:
+    for name, value in (("cols", cols), ("rows", rows)):
+        if type(value) is not int or not 1 <= value <= MAX_CELLS:
+            raise BadArgument(
+                f"{name} {value!r} is no size of a terminal", hint=f"a whole number from 1 to {MAX_CELLS}"
+            )
+    return cols, rows
