@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import fourhands
 from fourhands.core.errors import BadEnv
+from fourhands.safety.variables import ADDRESSES, is_harmless_value, is_secret_variable
 
 
 def _words(text: str) -> frozenset[str]:
@@ -39,18 +40,8 @@ _ALLOWED = _words(
     "MISE_DATA_DIR HOMEBREW_PREFIX HOMEBREW_CELLAR HOMEBREW_REPOSITORY STACK_ROOT GHCUP_INSTALL_BASE_PREFIX "
     "OPAMROOT JULIA_DEPOT_PATH ZIG_GLOBAL_CACHE_DIR CCACHE_DIR FOURHANDS_TERMINAL"
 )
-# The names say AUTH and SESSION, but their values are addresses, and a person's ssh and desktop need them.
-_ADDRESSES = frozenset({"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS"})
 
-_secret_part = re.compile(
-    # Whole parts, and words that are glued to another one: PGPASSWORD, APIKEY, ACCESSTOKEN.
-    r"KEYS?|PASS|AUTH|SESSIONS?|PRIVATE"
-    r"|[A-Z0-9]*(?:PASSWORDS?|PASSWDS?|PASSPHRASES?|SECRETS?|TOKENS?|CREDENTIALS?|COOKIES?|APIKEYS?|SSHPASS)"
-)
-_secret_name = re.compile(r"(?:.+_)?(?:DSN|DATABASE_URL|CONNECTION_STRING)|.+_PWD")
-_secret_value = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
-# Parts of names of a desktop session, which are secret by rule though their values are ordinary words.
-_desktop = re.compile(r"XDG_SESSION_\w+|DESKTOP_SESSION|SESSION_MANAGER")
+_password = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 
 _CHANGING = _words(
     "PATH BASH_ENV ENV IFS PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS PAGER MANPAGER MANOPT LESSOPEN LESSCLOSE EDITOR "
@@ -70,7 +61,7 @@ def for_person(base: Mapping[str, str]) -> dict[str, str]:
     return {
         name: value
         for name, value in base.items()
-        if not _is_server(name) and (name in _ADDRESSES or not _is_secret(name, value))
+        if not _is_server(name) and (name in ADDRESSES or not _is_secret(name, value))
     }
 
 
@@ -94,10 +85,10 @@ def withheld(base: Mapping[str, str]) -> list[str]:
     """Give the secret values that no program gets, so that they can be redacted wherever they turn up."""
     values: dict[str, None] = {}
     for name, value in base.items():
-        if name in _ADDRESSES or _desktop.fullmatch(name) or not value or not _is_secret(name, value):
+        if not value or is_harmless_value(name) or not _is_secret(name, value):
             continue
         values[value] = None
-        for password in _secret_value.findall(value):
+        for password in _password.findall(value):
             values[password] = None
     return list(values)
 
@@ -148,10 +139,7 @@ def _is_server(name: str) -> bool:
 
 
 def _is_secret(name: str, value: str) -> bool:
-    upper = name.upper()
-    if _secret_name.fullmatch(upper) or _secret_value.search(value):
-        return True
-    return any(_secret_part.fullmatch(part.rstrip("0123456789")) for part in upper.split("_"))
+    return is_secret_variable(name) or _password.search(value) is not None
 
 
 def _checked_names(names: Iterable[str]) -> frozenset[str]:
