@@ -1,0 +1,210 @@
+"""The one function before all routing and upgrades: Host, Origin, token, in this order; each refusal is logged.
+
+Loopback is no proof of anything: any web page can send requests there. So the Host must be one of ours exactly, the
+Origin one of ours exactly (absent only with a bearer token, or for a plain GET or HEAD that is no upgrade), and
+everything but `/health`, the code exchange and the page's static files needs a token.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qs
+
+import msgspec
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from fourhands.surfaces.tokens import COOKIE, Principal, Tokens
+
+log = logging.getLogger(__name__)
+
+KEY_HEADER = "x-fourhands-key"
+KEY_PROTOCOL = "fourhands.key."
+"""A browser's WebSocket cannot set headers: its key comes as a subprotocol of this form, beside `fourhands`."""
+
+PROXY_ROUTES = ("/v1/", "/v1beta/")
+OPEN_ROUTES = frozenset({"/health", "/api/browser"})
+SOCKETS_PER_TOKEN = 64
+BODY_LIMIT = 1024 * 1024
+PROXY_BODY_LIMIT = 64 * 1024 * 1024
+
+SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    # Monaco and xterm.js write style attributes: the one exception. Workers are files of our own.
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
+        b"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
+)
+
+
+class Refusal(Exception):
+    """Not let in: a status, a stable code and what to do."""
+
+    def __init__(self, status: int, code: str, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.hint = status, code, message, hint
+
+    @property
+    def body(self) -> bytes:
+        """The answer in the form of every failed call."""
+        return msgspec.json.encode({"success": False, "error": self.message, "code": self.code, "hint": self.hint})
+
+
+class Door:
+    """An ASGI application around another one; what it lets through has a `Principal` in its scope, or is public."""
+
+    def __init__(self, app: ASGIApp, tokens: Tokens, *, hosts: Iterable[str], public: Iterable[str] = ()) -> None:
+        self._app = app
+        self._tokens = tokens
+        self._hosts = frozenset(hosts)
+        self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
+        self._public = frozenset(public)
+        self._sockets: Counter[str] = Counter()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let in or refuse."""
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        try:
+            principal = self._admit(scope)
+        except Refusal as refusal:
+            log.warning(
+                "refused %s %s from %s: %s",
+                scope.get("method", "upgrade"),
+                scope["path"],
+                (scope.get("client") or ("?",))[0],
+                refusal.message,
+            )
+            await _refuse(scope, receive, send, refusal)
+            return
+        scope.setdefault("state", {})["principal"] = principal
+        if scope["type"] == "http":
+            limit = PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
+            await self._app(scope, _limited(receive, limit), _with_headers(send))
+            return
+        assert principal is not None
+        self._sockets[principal.token] += 1
+        try:
+            await self._app(scope, receive, send)
+        finally:
+            self._sockets[principal.token] -= 1
+            if not self._sockets[principal.token]:
+                del self._sockets[principal.token]
+
+    def _admit(self, scope: Scope) -> Principal | None:
+        headers = _headers(scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        upgrade = scope["type"] == "websocket"
+        if host not in self._hosts:
+            raise Refusal(
+                421, "bad-host", f"this server is not called {host[:100]!r}", "use the address that was printed"
+            )
+        if origin is not None and origin not in self._origins:
+            raise Refusal(403, "bad-origin", f"pages from {origin[:100]!r} have no business here")
+        if length := headers.get("content-length"):
+            limit = PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
+            if not length.isdigit() or int(length) > limit:
+                raise Refusal(413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken")
+        principal, bearer = self._identify(scope, headers)
+        plain = not upgrade and scope.get("method") in ("GET", "HEAD")
+        if origin is None and not bearer and not plain:
+            raise Refusal(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
+        if principal is None and (upgrade or not self._open(scope)):
+            hint = "programs: Authorization: Bearer TOKEN; browsers: run `fourhands open` for a fresh link"
+            raise Refusal(401, "no-token", "no valid token was given", hint)
+        if upgrade and principal is not None and self._sockets[principal.token] >= SOCKETS_PER_TOKEN:
+            raise Refusal(429, "limit", f"{SOCKETS_PER_TOKEN} sockets are open with this token already")
+        return principal
+
+    def _open(self, scope: Scope) -> bool:
+        path = scope["path"]
+        if path in OPEN_ROUTES:
+            return True
+        static = path in self._public or path.startswith("/assets/")
+        return static and scope.get("method") in ("GET", "HEAD")
+
+    def _identify(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal | None, bool]:
+        """Who it is, and whether by a bearer token, which no browser sends by itself."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        candidates = [token.strip()] if scheme.lower() == "bearer" else []
+        if scope["path"].startswith(PROXY_ROUTES):
+            candidates += [headers.get("x-api-key", ""), headers.get("x-goog-api-key", "")]
+            candidates += parse_qs(scope.get("query_string", b"").decode("latin-1")).get("key", [])
+        for candidate in candidates:
+            if candidate and (principal := self._tokens.check(candidate)) is not None:
+                return principal, True
+        cookie, key = _cookie(headers.get("cookie", "")), headers.get(KEY_HEADER, "")
+        for name in headers.get("sec-websocket-protocol", "").split(","):
+            if name.strip().startswith(KEY_PROTOCOL):
+                key = name.strip()[len(KEY_PROTOCOL) :]
+        if cookie and key:
+            return self._tokens.check_browser(cookie, key), False
+        return None, False
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    headers: dict[str, str] = {}
+    for raw, value in scope["headers"]:
+        name = raw.decode("latin-1").lower()
+        text = value.decode("latin-1")
+        if name in ("host", "origin", "authorization", "content-length") and name in headers:
+            raise Refusal(400, "bad-request", f"the header {name} is there twice")
+        headers[name] = f"{headers[name]},{text}" if name in headers else text
+    return headers
+
+
+def _cookie(header: str) -> str:
+    try:
+        found = SimpleCookie(header).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found is not None else ""
+
+
+def _with_headers(send: Send) -> Send:
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+        await send(message)
+
+    return sending
+
+
+def _limited(receive: Receive, limit: int) -> Receive:
+    """A body that is longer than it said, or did not say, ends as a disconnect."""
+    taken = 0
+
+    async def receiving() -> Message:
+        nonlocal taken
+        message = await receive()
+        if message["type"] == "http.request":
+            taken += len(message.get("body", b""))
+            if taken > limit:
+                return {"type": "http.disconnect"}
+        return message
+
+    return receiving
+
+
+async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
+    if scope["type"] == "websocket":
+        await receive()
+        if "websocket.http.response" in scope.get("extensions", {}):
+            headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
+            await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
+            await send({"type": "websocket.http.response.body", "body": refusal.body})
+        else:
+            await send({"type": "websocket.close", "code": 1008})
+        return
+    headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
+    await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "http.response.body", "body": refusal.body})

@@ -1,0 +1,249 @@
+"""HTTP: calls, the hub, health, metrics, the page. Everything here is behind the door."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket
+
+from fourhands import __version__
+from fourhands.agents.hub import Hub
+from fourhands.core.call import Call, Result
+from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.surfaces.metrics import Metrics
+from fourhands.surfaces.openapi import openapi
+from fourhands.surfaces.socket import serve_socket
+from fourhands.surfaces.tokens import BROWSER_LIFE_S, COOKIE, Principal, Tokens
+from fourhands.surfaces.viewer import serve_viewer
+from fourhands.workbench.workbench import Workbench
+
+STATIC = Path(__file__).parent.parent / "static"
+
+STATUS = {
+    "ambiguous": 409,
+    "bad-argument": 400,
+    "cancelled": 499,
+    "conflict": 409,
+    "denied": 403,
+    "internal": 500,
+    "limit": 429,
+    "no-answer": 503,
+    "not-found": 404,
+    "stopped": 409,
+    "timeout": 504,
+    "unavailable": 503,
+}
+"""HTTP's word for an error code; the code itself is in the body."""
+
+
+class Json(Response):
+    """JSON by msgspec."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode."""
+        return msgspec.json.encode(content, enc_hook=repr)
+
+
+def status_of(error: FourhandsError | str) -> int:
+    """The status for an error or its code."""
+    if isinstance(error, str):
+        return STATUS.get(error, 400)
+    for kind in type(error).__mro__:
+        code = getattr(kind, "code", None)
+        if code in STATUS:
+            return STATUS[code]
+    return 400
+
+
+def answer(result: Result) -> Response:
+    """A result as a response."""
+    return Json(result.to_wire(), 200 if result.success else STATUS.get(result.code, 400))
+
+
+def refusal(error: FourhandsError) -> Response:
+    """An error as a response."""
+    return (
+        answer(Result.failure(error))
+        if error.code in STATUS
+        else Json(Result.failure(error).to_wire(), status_of(error))
+    )
+
+
+async def read_json(request: Request) -> dict[str, object]:
+    """The body as an object; an empty body is an empty object."""
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise BadArgument("the body is too large or was not sent to its end") from None
+    if not body.strip():
+        return {}
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadArgument(f"the body is not JSON: {error}", hint="send an object with the arguments") from error
+    if not isinstance(value, dict):
+        raise BadArgument(f"the body must be an object with the arguments, not {type(value).__name__}")
+    return value
+
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def guarded(handler: Handler) -> Handler:
+    """A handler whose errors of ours become answers."""
+
+    async def run(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except FourhandsError as error:
+            return refusal(error)
+
+    return run
+
+
+class Routes:
+    """The handlers of one server."""
+
+    def __init__(self, bench: Workbench, tokens: Tokens, hub: Hub) -> None:
+        self.bench = bench
+        self.tokens = tokens
+        self.hub = hub
+        self.metrics = Metrics(bench)
+
+    def all(self) -> list[BaseRoute]:
+        """Every route but the page's files."""
+        return [
+            Route("/health", self.health),
+            Route("/api/browser", guarded(self.browser), methods=["POST"]),
+            Route("/api/code", guarded(self.code), methods=["POST"]),
+            Route("/api/openapi.json", guarded(self.document)),
+            Route("/api/commands/{id}", guarded(self.command), methods=["POST"]),
+            Route("/openspace/manifest", guarded(self.manifest)),
+            Route("/openspace/manifest", guarded(self.post(self.hub.post_manifest)), methods=["POST"]),
+            Route("/openspace/state", guarded(self.post(self.hub.post_state)), methods=["POST"]),
+            Route("/openspace/command-results", guarded(self.post(self.hub.post_result)), methods=["POST"]),
+            Route("/openspace/instructions", guarded(self.instructions)),
+            Route("/metrics", guarded(self.show_metrics)),
+            WebSocketRoute("/ws", self.socket),
+            WebSocketRoute("/ws/terminals/{terminal}", self.viewer),
+        ]
+
+    async def health(self, request: Request) -> Response:
+        """Whether the server is up; says nothing that a stranger may not know."""
+        return JSONResponse({"status": "ok", "name": "fourhands", "version": __version__})
+
+    async def browser(self, request: Request) -> Response:
+        """Exchange a one-time code for a cookie and a key."""
+        body = await read_json(request)
+        pair = self.tokens.exchange(str(body.get("code", "")))
+        if pair is None:
+            await asyncio.sleep(0.2)  # guessing is hopeless already; this keeps the log readable
+            raise Denied("this link has been used or is too old", hint="run `fourhands open` for a fresh one")
+        cookie, key = pair
+        response = Json({"success": True, "key": key})
+        response.set_cookie(
+            COOKIE, cookie, max_age=int(BROWSER_LIFE_S), httponly=True, samesite="strict", path="/", secure=False
+        )
+        return response
+
+    async def code(self, request: Request) -> Response:
+        """A fresh one-time code, for `fourhands open`."""
+        _person_only(request)
+        return Json({"success": True, "code": self.tokens.new_code()})
+
+    async def document(self, request: Request) -> Response:
+        """The HTTP part as OpenAPI."""
+        return Json(openapi(self.bench.registry))
+
+    async def command(self, request: Request) -> Response:
+        """One call."""
+        args = await read_json(request)
+        call = Call(command=request.path_params["id"], args=args, actor=_principal(request).actor, origin="http")
+        return answer(await self.bench.gate.run(call))
+
+    async def manifest(self, request: Request) -> Response:
+        """Every command."""
+        return Json(self.hub.manifest())
+
+    def post(self, store: Callable[[dict[str, object]], object]) -> Handler:
+        """A handler for what parts outside the server tell the hub; never for an agent."""
+
+        async def handler(request: Request) -> Response:
+            _person_only(request)
+            store(await read_json(request))
+            return Json({"success": True})
+
+        return handler
+
+    async def instructions(self, request: Request) -> Response:
+        """What a model is told; for the token's session, or the one that is named."""
+        actor = _principal(request).actor
+        session = actor.id if actor.kind == "agent" else request.query_params.get("sessionId")
+        return PlainTextResponse(self.hub.instructions(session), media_type="text/markdown")
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Prometheus' text."""
+        _person_only(request)
+        return Response(self.metrics.text(), media_type=self.metrics.content_type)
+
+    async def socket(self, socket: WebSocket) -> None:
+        """Calls, results, events."""
+        await serve_socket(self.bench, socket)
+
+    async def viewer(self, socket: WebSocket) -> None:
+        """One terminal."""
+        await serve_viewer(self.bench, socket)
+
+
+def _principal(request: Request) -> Principal:
+    principal: Principal = request.state.principal
+    return principal
+
+
+def _person_only(request: Request) -> None:
+    if not _principal(request).person:
+        raise Denied("this is not for an agent's token")
+
+
+class Page(StaticFiles):
+    """The built front end: names with a hash never change, everything else is asked for again."""
+
+    async def get_response(self, path: str, scope: Any) -> Response:
+        """One file."""
+        response = await super().get_response(path, scope)
+        fixed = path.startswith("assets/") and response.status_code == 200
+        response.headers["cache-control"] = "public, max-age=31536000, immutable" if fixed else "no-cache"
+        return response
+
+
+def public_files() -> list[str]:
+    """Paths of the page that need no token."""
+    if not STATIC.is_dir():
+        return ["/"]
+    return ["/", *(f"/{path.relative_to(STATIC)}" for path in STATIC.rglob("*") if path.is_file())]
+
+
+def build(routes: Routes, extra: list[BaseRoute] | None = None) -> ASGIApp:
+    """The application behind the door."""
+    listed = [*routes.all(), *(extra or [])]
+    if (STATIC / "index.html").is_file():
+        listed.append(Mount("/", Page(directory=STATIC, html=True)))
+    else:
+        listed.append(Route("/", _no_page))
+    return GZipMiddleware(Starlette(routes=listed), minimum_size=1024)
+
+
+async def _no_page(request: Request) -> Response:
+    text = "Fourhands is running. The page is not built: run `make web`, or use the command line and the HTTP API.\n"
+    return PlainTextResponse(text)

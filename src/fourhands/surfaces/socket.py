@@ -1,0 +1,142 @@
+"""`/ws`: calls, results and events as JSON messages on one socket.
+
+In: `{"id": 7, "command": "openspace.pane.list", "args": {}}`. Out: `{"id": 7, "result": {…}}`, `{"event": {…}}` and,
+first of all, `{"hello": {…}}`. Calls run side by side and are answered when they are done. A reader that is too slow finds one
+`events.missed` in place of what it missed and asks for `openspace.workbench.snapshot`.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from fourhands.core.call import Call
+from fourhands.core.event import Event
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.tokens import Principal
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+Sender = Callable[[dict[str, object]], Awaitable[None]]
+
+MESSAGE_LIMIT = 1024 * 1024
+CALLS_AT_ONCE = 64
+PROTOCOL = "fourhands"
+
+# What only a person may learn of: other people's questions and everybody's calls.
+_NOT_FOR_AGENTS = ("question.", "call.", "file.", "action.")
+
+
+class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call as it comes over the socket."""
+
+    id: int | str
+    command: str
+    args: dict[str, object] = {}
+
+
+_decoder = msgspec.json.Decoder(Request)
+
+
+async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
+    """One connection, from hello to goodbye."""
+    principal: Principal = socket.state.principal
+    await socket.accept(subprotocol=PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None)
+    leave = bench.questions.attend() if principal.person and socket.query_params.get("attend") == "1" else None
+    sending = asyncio.Lock()
+
+    async def send(message: dict[str, object]) -> None:
+        async with sending:
+            await socket.send_text(_encode(message))
+
+    try:
+        await send({"hello": _hello(bench, principal)})
+        async with Tasks() as tasks:
+            tasks.start(_send_events(bench, principal, send), "the events of a socket")
+            async for text in _messages(socket):
+                if len(tasks) > CALLS_AT_ONCE:
+                    await send({"id": None, "result": _failure("limit", f"more than {CALLS_AT_ONCE} calls at once")})
+                    continue
+                tasks.start(_answer(bench, principal, text, send), "a call on a socket")
+    except (WebSocketDisconnect, RuntimeError):
+        pass  # gone: in mid-send starlette says so with a RuntimeError
+    finally:
+        if leave is not None:
+            leave()
+
+
+def _hello(bench: Workbench, principal: Principal) -> dict[str, object]:
+    return {
+        "actor": msgspec.to_builtins(principal.actor),
+        "workspace": bench.root if principal.person else ".",
+        "revision": bench.state.rev,
+        "manifest": bench.registry.version,
+    }
+
+
+async def _messages(socket: WebSocket) -> AsyncIterator[str]:
+    while True:
+        message = await socket.receive()
+        if message["type"] == "websocket.disconnect":
+            return
+        text = message.get("text")
+        if text is None:
+            data = message.get("bytes") or b""
+            text = data.decode("utf-8", "replace")
+        yield text
+
+
+async def _answer(bench: Workbench, principal: Principal, text: str, send: Sender) -> None:
+    try:
+        if len(text) > MESSAGE_LIMIT:
+            raise msgspec.ValidationError(f"a message of {len(text)} characters, at most {MESSAGE_LIMIT} are taken")
+        request = _decoder.decode(text)
+    except (msgspec.DecodeError, RecursionError) as error:
+        await send({"id": _id_of(text), "result": _failure("bad-argument", f"the message cannot be read: {error}")})
+        return
+    call = Call(
+        command=request.command,
+        args=request.args,
+        actor=principal.actor,
+        origin="socket",
+    )
+    result = await bench.gate.run(call)
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        await send({"id": request.id, "callId": call.id, "result": result.to_wire()})
+
+
+def _id_of(text: str) -> int | str | None:
+    """The id of a message that is otherwise wrong, so that its sender can tell which one it was."""
+
+    class Only(msgspec.Struct):
+        id: int | str | None = None
+
+    try:
+        return msgspec.json.decode(text, type=Only).id
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _failure(code: str, error: str) -> dict[str, object]:
+    hint = 'a message is {"id": 1, "command": "openspace.noun.verb", "args": {…}}'
+    return {"success": False, "error": error, "code": code, "hint": hint}
+
+
+async def _send_events(bench: Workbench, principal: Principal, send: Sender) -> None:
+    with bench.events.subscribe() as subscription, contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        async for event in subscription:
+            if principal.person or _for_agent(event, principal):
+                await send({"event": event})
+
+
+def _for_agent(event: Event, principal: Principal) -> bool:
+    mine = event.data.get("session") == principal.actor.id
+    return mine or not event.kind.startswith(_NOT_FOR_AGENTS)
+
+
+def _encode(message: dict[str, object]) -> str:
+    return msgspec.json.encode(message, enc_hook=repr).decode()

@@ -1,0 +1,148 @@
+"""Who is at the door: the person's token, one token per agent session, and browsers that exchanged a one-time code.
+
+Tokens are compared by their hashes in constant time and never logged. The person's token lies in a 0600 file in the
+runtime directory. A browser gets a cookie and a key; only both together open anything, because a browser sends a host's
+cookies to every port of it, also to the development server that an agent started.
+"""
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from fourhands.core.call import Actor
+from fourhands.core.errors import Unavailable
+
+CODE_LIFE_S = 600.0
+BROWSER_LIFE_S = 30 * 86400.0
+COOKIE = "fourhands"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Somebody whom the door has let in; `token` is a short hash for counting, not a secret."""
+
+    actor: Actor
+    token: str
+    browser: bool = False
+
+    @property
+    def person(self) -> bool:
+        """Whether this is the person."""
+        return self.actor.kind == "person"
+
+
+class _Browser(msgspec.Struct):
+    cookie: str
+    key: str
+    expires: float
+
+
+def digest(secret: str) -> str:
+    """What is stored and compared instead of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Tokens:
+    """The secrets of one server."""
+
+    def __init__(self, runtime: Path, state: Path) -> None:
+        self._file = runtime / "token"
+        self._browsers_file = state / "browsers.json"
+        self._person = digest(self._load())
+        self._agents: dict[str, Actor] = {}
+        self._codes: dict[str, float] = {}
+        self._browsers = self._load_browsers()
+
+    @property
+    def file(self) -> Path:
+        """Where the command line finds the person's token."""
+        return self._file
+
+    def _load(self) -> str:
+        """The token of this workspace: made once, so that a restarted server is opened by the same one."""
+        try:
+            found = self._file.stat()
+            if found.st_uid != os.getuid() or found.st_mode & 0o077:
+                raise Unavailable(f"{self._file} is readable by others", hint="delete it; a new one is made")
+            text = self._file.read_text().strip()
+            if len(text) >= 32:
+                return text
+        except FileNotFoundError:
+            pass
+        text = secrets.token_urlsafe(32)
+        fresh = self._file.with_suffix(".new")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(text)
+        os.replace(fresh, self._file)
+        return text
+
+    def check(self, token: str) -> Principal | None:
+        """Who presents this bearer token."""
+        presented = digest(token)
+        found: Actor | None = Actor.person() if hmac.compare_digest(presented, self._person) else None
+        for known, actor in self._agents.items():
+            if hmac.compare_digest(presented, known):
+                found = actor
+        return Principal(found, presented[:16]) if found is not None else None
+
+    def issue(self, actor: Actor) -> str:
+        """A token for an agent's session; it dies with `revoke` or the server."""
+        token = secrets.token_urlsafe(32)
+        self._agents[digest(token)] = actor
+        return token
+
+    def revoke(self, session: str) -> None:
+        """An agent's session has ended: its tokens open nothing any more."""
+        self._agents = {known: actor for known, actor in self._agents.items() if actor.id != session}
+
+    # -- browsers --------------------------------------------------------------------------------------------------
+
+    def new_code(self) -> str:
+        """A code that one browser can exchange, once, within ten minutes."""
+        now = time.time()
+        self._codes = {code: expires for code, expires in self._codes.items() if expires > now}
+        code = secrets.token_urlsafe(16)
+        self._codes[digest(code)] = now + CODE_LIFE_S
+        return code
+
+    def exchange(self, code: str) -> tuple[str, str] | None:
+        """A cookie and a key for a code; None when it is wrong, used or too old."""
+        expires = self._codes.pop(digest(code), 0.0)
+        if expires < time.time():
+            return None
+        cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        self._browsers[digest(cookie)] = _Browser(digest(cookie), digest(key), time.time() + BROWSER_LIFE_S)
+        self._save_browsers()
+        return cookie, key
+
+    def check_browser(self, cookie: str, key: str) -> Principal | None:
+        """The person in a browser, if cookie and key belong together."""
+        browser = self._browsers.get(digest(cookie))
+        if browser is None or browser.expires < time.time() or not hmac.compare_digest(browser.key, digest(key)):
+            return None
+        return Principal(Actor.person(f"person-{browser.cookie[:8]}"), browser.cookie[:16], browser=True)
+
+    def forget_browsers(self) -> None:
+        """Sign every browser out."""
+        self._browsers.clear()
+        self._save_browsers()
+
+    def _load_browsers(self) -> dict[str, _Browser]:
+        try:
+            found = msgspec.json.decode(self._browsers_file.read_bytes(), type=list[_Browser])
+        except (OSError, msgspec.DecodeError):
+            return {}
+        return {browser.cookie: browser for browser in found if browser.expires > time.time()}
+
+    def _save_browsers(self) -> None:
+        """Hashes only; a browser stays signed in over a restart of the server."""
+        fresh = self._browsers_file.with_suffix(".new")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(list(self._browsers.values())))
+        os.replace(fresh, self._browsers_file)

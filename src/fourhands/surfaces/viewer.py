@@ -1,0 +1,216 @@
+"""`/ws/terminals/{id}`: one terminal's output as binary frames with positions, and a person's keys the other way.
+
+Out, binary: 8 bytes of position, big-endian, then output. Out, text: `{"type": "screen" | "gap" | "size" | "exit" |
+"refused", …}`. In, binary: keys (a person's token only). In, text: `{"type": "ack" | "resize", …}`.
+
+A viewer is a position and a socket: no queue is kept for it. Whoever acknowledges what it has parsed is never sent more
+than a window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
+"""
+
+import asyncio
+import contextlib
+import struct
+from collections.abc import Callable
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from fourhands.core.call import Call
+from fourhands.core.errors import FourhandsError
+from fourhands.core.tasks import Tasks
+from fourhands.host.log import GRAIN
+from fourhands.surfaces.socket import PROTOCOL
+from fourhands.surfaces.tokens import Principal
+from fourhands.workbench.terminal import Exit, Terminal
+from fourhands.workbench.workbench import Workbench
+
+WINDOW = 1024 * 1024
+"""Bytes sent ahead of what a viewer has acknowledged."""
+
+BACKLOG = 4 * 1024 * 1024
+"""A viewer further behind than this gets the present screen instead."""
+
+INPUT_LIMIT = 1024 * 1024
+"""Typed bytes that wait for a program which does not read."""
+
+_POSITION = struct.Struct("!Q")
+
+
+class Control(msgspec.Struct, frozen=True):
+    """A viewer's word."""
+
+    type: str
+    position: int = 0
+    cols: int = 0
+    rows: int = 0
+
+
+_decoder = msgspec.json.Decoder(Control)
+
+
+async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
+    """One viewer, from its first position to the end."""
+    principal: Principal = socket.state.principal
+    subprotocol = PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None
+    try:
+        terminal = bench.terminal(socket.path_params["terminal"])
+        start = _position(socket.query_params.get("from"))
+    except (FourhandsError, ValueError) as error:
+        await socket.accept(subprotocol=subprotocol)
+        await _send(socket, {"type": "refused", "error": str(error), "code": getattr(error, "code", "bad-argument")})
+        await socket.close(1008)
+        return
+    await socket.accept(subprotocol=subprotocol)
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        await _Viewer(bench, socket, principal, terminal).run(start, acks=socket.query_params.get("ack") == "1")
+
+
+def _position(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.isdigit():
+        raise ValueError(f"from must be a position, not {text[:50]!r}")
+    return int(text)
+
+
+async def _send(socket: WebSocket, message: dict[str, object]) -> None:
+    await socket.send_text(msgspec.json.encode(message).decode())
+
+
+class _Viewer:
+    def __init__(self, bench: Workbench, socket: WebSocket, principal: Principal, terminal: Terminal) -> None:
+        self.bench = bench
+        self.socket = socket
+        self.principal = principal
+        self.terminal = terminal
+        self.position = 0
+        self.acknowledged: int | None = None
+        self.told_size: tuple[int, int] | None = None
+        self._news = asyncio.Event()
+        self._typed: asyncio.Queue[bytes] = asyncio.Queue()
+        self._waiting = 0
+
+    async def run(self, start: int | None, *, acks: bool) -> None:
+        terminal = self.terminal
+        stop: Callable[[], None] = terminal.listen(self._news.set)
+        sizes = self.bench.events.published.subscribe(
+            lambda event: self._news.set() if "terminal" in event.kind else None
+        )
+        try:
+            if start is None:
+                await self._show_screen()
+            else:
+                self.position = min(start, terminal.log.head)
+            if acks:
+                self.acknowledged = self.position
+            async with Tasks() as tasks:
+                listener = tasks.start(self._listen(), "a viewer's keys")
+                tasks.start(self._type(), "a viewer's typing")
+                listener.add_done_callback(lambda _: self._news.set())
+                await self._pump(listener)
+        finally:
+            stop()
+            sizes()
+
+    async def _pump(self, listener: "asyncio.Task[None]") -> None:
+        while not listener.done():
+            self._news.clear()
+            await self._tell_size()
+            while self._may_send() and (chunk := self.terminal.log.read(self.position, GRAIN)).data:
+                if chunk.start > self.position:
+                    await _send(self.socket, {"type": "gap", "from": self.position, "to": chunk.start})
+                if self.terminal.log.head - chunk.start > BACKLOG and self.acknowledged is not None:
+                    await _send(self.socket, {"type": "gap", "from": self.position, "to": self.terminal.log.head})
+                    await self._show_screen()
+                    self.acknowledged = self.position
+                    continue
+                await self.socket.send_bytes(_POSITION.pack(chunk.start) + chunk.data)
+                self.position = chunk.end
+            end = self.terminal.exit
+            if end is not None and self.position >= max(end.position, self.terminal.log.head):
+                await self._tell_exit(end)
+                await listener
+                return
+            await self._news.wait()
+
+    def _may_send(self) -> bool:
+        return self.acknowledged is None or self.position - self.acknowledged < WINDOW
+
+    async def _show_screen(self) -> None:
+        """The present state for a newcomer: screen, modes and cursor, then the stream from an exact position."""
+        data, self.position = self.terminal.restore()
+        cols, rows = self.terminal.size
+        self.told_size = (cols, rows)
+        message: dict[str, object] = {"type": "screen", "position": self.position, "cols": cols, "rows": rows}
+        await _send(self.socket, {**message, "data": data.decode("utf-8", "replace")})
+
+    async def _tell_size(self) -> None:
+        size = self.terminal.size
+        if size != self.told_size and size[0]:
+            self.told_size = size
+            await _send(self.socket, {"type": "size", "cols": size[0], "rows": size[1]})
+
+    async def _tell_exit(self, end: Exit) -> None:
+        message: dict[str, object] = {
+            "type": "exit",
+            "code": end.code,
+            "signal": end.signal,
+            "lost": end.lost,
+            "position": end.position,
+        }
+        await _send(self.socket, message)
+
+    async def _listen(self) -> None:
+        while True:
+            message = await self.socket.receive()
+            if message["type"] == "websocket.disconnect":
+                return
+            if (keys := message.get("bytes")) is not None:
+                await self._take_keys(keys)
+            elif (text := message.get("text")) is not None:
+                await self._control(text)
+
+    async def _control(self, text: str) -> None:
+        try:
+            control = _decoder.decode(text)
+        except (msgspec.DecodeError, RecursionError) as error:
+            await self._refuse("bad-argument", f"the message cannot be read: {error}")
+            return
+        match control.type:
+            case "ack" if self.acknowledged is not None:
+                self.acknowledged = max(self.acknowledged, min(control.position, self.position))
+                self._news.set()
+            case "resize" if self.principal.person:
+                args: dict[str, object] = {"terminalId": self.terminal.id, "cols": control.cols, "rows": control.rows}
+                call = Call(command="openspace.terminal.resize", args=args, actor=self.principal.actor, origin="socket")
+                result = await self.bench.gate.run(call)
+                if not result.success:
+                    await self._refuse(result.code, result.error)
+            case _:
+                pass
+
+    async def _take_keys(self, keys: bytes) -> None:
+        if not self.principal.person:
+            await self._refuse("denied", "only a person types here; an agent uses openspace.terminal.send")
+            return
+        self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
+        if not self._waiting and self.terminal.type_now(keys):
+            return
+        if self._waiting + len(keys) > INPUT_LIMIT:
+            await self._refuse("limit", "the program does not read what is typed; nothing more is taken")
+            return
+        self._waiting += len(keys)
+        self._typed.put_nowait(keys)
+
+    async def _type(self) -> None:
+        """What could not be typed at once waits here, so that acknowledgements and the rest go on."""
+        while True:
+            keys = await self._typed.get()
+            try:
+                await self.terminal.type(keys)
+            except FourhandsError as error:
+                await self._refuse(error.code, error.message)
+            self._waiting -= len(keys)
+
+    async def _refuse(self, code: str, error: str) -> None:
+        await _send(self.socket, {"type": "refused", "code": code, "error": error})
