@@ -7,7 +7,7 @@ code that somebody else may have written: it may make policy stricter and choose
 import os
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -15,6 +15,8 @@ from fourhands.core.errors import BadArgument
 from fourhands.host.log import CAPACITY
 from fourhands.host.process import BUDGET
 from fourhands.host.shelf import KEEP_BYTES, KEEP_DAYS
+
+Limit = Annotated[int, msgspec.Meta(ge=0)]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -66,23 +68,27 @@ class LocalSettings(Part, frozen=True, kw_only=True, tag="local"):
 
 
 class BubblewrapSettings(Part, frozen=True, kw_only=True, tag="bubblewrap"):
-    """A sandbox: see docs/isolation.md."""
+    """A sandbox: see docs/isolation.md. A limit of 0 is none."""
 
     network: bool = False
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    max_processes: int = 512
-    max_memory: int = 4 * 1024 * 1024 * 1024
+    max_processes: Limit = 512
+    max_memory: Limit = 4 * 1024 * 1024 * 1024
+    require_limits: bool = True
 
 
 class ContainerSettings(Part, frozen=True, kw_only=True, tag="container"):
-    """A container: see docs/isolation.md."""
+    """A container: see docs/isolation.md. A limit of 0 is none."""
 
     image: str = ""
-    engine: str = ""
+    engine: Literal["", "podman", "docker"] = ""
     network: bool = False
-    max_processes: int = 512
-    max_memory: int = 4 * 1024 * 1024 * 1024
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+    max_processes: Limit = 512
+    max_memory: Limit = 4 * 1024 * 1024 * 1024
+    max_cpus: Annotated[float, msgspec.Meta(ge=0)] = 0.0
 
 
 class SafetySettings(Part, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from fourhands.core.errors import FourhandsError
+
 
 class Isolation(enum.StrEnum):
     """How far a program is kept from the rest of the machine."""
@@ -53,6 +55,11 @@ class Provider(Protocol):
         """The level that it gives or refuses to run."""
         ...
 
+    @property
+    def shells(self) -> tuple[str, ...] | None:
+        """Its shells, best first, when its programs are its own; None when they are this machine's. After `prepare`."""
+        ...
+
     async def probe(self) -> Probe:
         """Find out, by trying, whether the isolation can be given on this machine."""
         ...
@@ -65,6 +72,17 @@ class Provider(Protocol):
         """The launch that runs this one isolated; `terminal` is False for one-shot commands on pipes."""
         ...
 
+    async def end(self, mark: str) -> None:
+        """End what is left of a launch where the host cannot see it; `mark` is the value of its FOURHANDS_TERMINAL.
+
+        Called after the host has ended a terminal, and after each one-shot command. Unknown marks are no error.
+        """
+        ...
+
+    async def explain(self, mark: str, exit_code: int, stderr: str) -> FourhandsError | None:
+        """The error behind an exit code that came from the provider itself and not from the program, if it did."""
+        ...
+
     async def clean_up(self) -> None:
-        """Remove what `prepare` has made."""
+        """Remove what `prepare` has made, unless programs of somebody else still run in it."""
         ...

@@ -1,13 +1,17 @@
 """This machine, without isolation."""
 
+from fourhands.core.errors import FourhandsError
 from fourhands.providers.base import Isolation, Launch, Probe
 
 
 class Local:
     """Runs programs as they are."""
 
-    name = "local"
     isolation = Isolation.NONE
+    shells: tuple[str, ...] | None = None
+
+    def __init__(self, *, name: str = "local") -> None:
+        self.name = name
 
     async def probe(self) -> Probe:
         """Always possible."""
@@ -19,6 +23,13 @@ class Local:
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
         """The launch itself."""
         return launch
+
+    async def end(self, mark: str) -> None:
+        """Nothing to do: the host sees every process."""
+
+    async def explain(self, mark: str, exit_code: int, stderr: str) -> FourhandsError | None:
+        """Never: nothing stands between the host and the program."""
+        return None
 
     async def clean_up(self) -> None:
         """Nothing to do."""

@@ -1,0 +1,309 @@
+"""The container: one for each workspace, made by podman or docker; each program is one `exec` in it.
+
+The container outlives the server like the terminals in it do: its name says for whom and with which settings it was
+made, so the next server finds it. Its first process does nothing but wait for others' children. The engine's client
+that runs on the terminal is not the program: killing it ends nothing inside, so `end` does that.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+
+from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.host import tree
+from fourhands.providers import stub, walls
+from fourhands.providers.base import Isolation, Launch, Probe
+from fourhands.providers.ending import carriers, end_carriers
+from fourhands.providers.engine import Answer, Engine, mount, own_limits, scratch
+from fourhands.settings import ContainerSettings
+
+# A shell that waits reaps every child, also inherited ones; an engine's `--init` would need one more program.
+_FIRST_PROCESS = "trap 'exit 0' TERM INT\nwhile :; do sleep 86400 & wait $!; done"
+
+_PLACE = "/run/fourhands"
+"""A directory inside in which each terminal leaves the number of its first process."""
+
+_SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/usr/bin/fish", "/bin/dash", "/bin/sh")
+
+# Written for any sh, with no other program than sleep and rm: an image may have little else.
+# Members are whoever carries the mark, is in the session of the first process, or is a child of a member.
+_END = f"""
+mark=$1
+mine=' '
+read -r first <{_PLACE}/"$mark" && mine=" $first "
+carries() {{
+  while IFS= read -r line || [ -n "$line" ]; do
+    case $line in *{tree.MARK}="$mark"*) return 0;; esac
+  done
+  return 1
+}}
+members() {{
+  found=' '
+  again=1
+  while [ $again = 1 ]; do
+    again=0
+    for directory in /proc/[0-9]*; do
+      pid=${{directory#/proc/}}
+      [ "$pid" -gt 1 ] && [ "$pid" != $$ ] || continue
+      case $found in *" $pid "*) continue;; esac
+      {{ read -r stat <"$directory/stat"; }} 2>/dev/null || continue
+      set -- ${{stat##*) }}
+      [ "$1" != Z ] && [ "$4" != $$ ] || continue
+      case "$found$mine" in
+        *" $2 "* | *" $4 "*) ;;
+        *) {{ carries <"$directory/environ"; }} 2>/dev/null || continue;;
+      esac
+      found="$found$pid "
+      again=1
+    done
+  done
+  [ "$found" != ' ' ]
+}}
+count=0
+while members; do
+  case $count in
+    0) for s in HUP CONT TERM; do kill -$s $found; done;;
+    1?) kill -KILL $found;;
+    60) exit 1;;
+  esac 2>/dev/null
+  count=$((count + 1))
+  sleep 0.1
+done
+rm -f {_PLACE}/"$mark"
+"""
+
+# Somebody's terminal still runs here.
+_IN_USE = f"""
+for file in {_PLACE}/*; do
+  read -r pid <"$file" && [ -d "/proc/$pid" ] && exit 0
+done 2>/dev/null
+exit 1
+"""
+
+_LOOK = f"command -v env >/dev/null || exit 3\nfor s in {' '.join(_SHELLS)}; do [ -x $s ] && echo $s; done; exit 0"
+
+
+class Container:
+    """Runs programs in a container of their own on the workspace."""
+
+    isolation = Isolation.CONTAINER
+
+    def __init__(
+        self,
+        settings: ContainerSettings | None = None,
+        *,
+        name: str = "container",
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.shells: tuple[str, ...] | None = ()
+        self.container = ""
+        self._settings = settings or ContainerSettings()
+        self._env: Mapping[str, str] = dict(os.environ if env is None else env)
+        self._probe: Probe | None = None
+        self._found: Engine | None = None
+        self._workspace = ""
+        self._home = "/tmp"
+        self._visible = False
+
+    # -- probing ---------------------------------------------------------------------------------------------------
+
+    async def probe(self) -> Probe:
+        """Start a container and throw it away; the answer is kept."""
+        if self._probe is None:
+            try:
+                self._probe = Probe(True, await self._try())
+            except Unavailable as error:
+                self._probe = Probe(False, str(error))
+        return self._probe
+
+    async def _try(self) -> str:
+        image = self._settings.image
+        if not image:
+            raise Unavailable(
+                "no image is configured for containers", hint=f"set providers.{self.name}.image to one that has /bin/sh"
+            )
+        engine = self._found = await self._choose()
+        if (await engine.call("image", "inspect", "--format", "{{.Id}}", image)).code != 0:
+            raise Unavailable(f"{engine.name} has no image {image!r}", hint=f"get it: {engine.name} pull {image}")
+        options = [*self._options(), *scratch(_PLACE)]
+        answer = await engine.call("run", "--rm", *options, "--entrypoint", "/bin/sh", image, "-c", _LOOK)
+        if answer.code != 0:
+            raise Unavailable(
+                f"{engine.name} cannot run {image!r} with the configured isolation: {self._reason(answer)}",
+                hint="nothing was weakened to make it run; fix the cause or choose another provider",
+            )
+        limits = [
+            f"at most {self._settings.max_processes} processes" if self._settings.max_processes else "",
+            f"{self._settings.max_memory >> 20} MiB of memory" if self._settings.max_memory else "",
+            f"{self._settings.max_cpus:g} processors" if self._settings.max_cpus else "",
+        ]
+        network = "network allowed" if self._settings.network else "no network"
+        return "; ".join([engine.program, f"image {image}", network, ", ".join(filter(None, limits)) or "no limits"])
+
+    @staticmethod
+    def _reason(answer: Answer) -> str:
+        return "the image has no `env`" if answer.code == 3 and not answer.err else answer.complaint
+
+    async def _choose(self) -> Engine:
+        """The first engine that answers."""
+        engines = Engine.find(self._settings.engine, self._env)
+        if not engines:
+            wanted = self._settings.engine or "neither podman nor docker"
+            raise Unavailable(
+                f"{wanted} is {'not ' if self._settings.engine else ''}installed", hint="install podman or docker"
+            )
+        reason: Unavailable | None = None
+        for engine in engines:
+            try:
+                await engine.check()
+            except Unavailable as error:
+                reason = reason or error
+            else:
+                return engine
+        assert reason is not None
+        raise reason
+
+    @property
+    def _engine(self) -> Engine:
+        if self._found is None:
+            raise FourhandsError(f"the provider {self.name!r} is used before `prepare`")
+        return self._found
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
+        """Start the workspace's container, or go on with the one that is already there."""
+        probe = await self.probe()
+        if not probe.works:
+            raise Unavailable(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
+        self._workspace = walls.check_workspace(workspace)
+        self._home = walls.home_of(self._env)
+        options = [*self._options(), *self._mounts(readable)]
+        place = _digest(f"{os.getuid()}:{self._workspace}")[:16]
+        recipe = _digest("\n".join([*options, self._settings.image]))[:8]
+        self.container = f"fourhands-{place}-{recipe}"
+        await self._tidy(place)
+        if not await self._running():
+            await self._start(["--label", f"fourhands.workspace={place}", *options])
+        answer = await self._exec("/bin/sh", "-c", _LOOK)
+        if answer.code != 0:
+            raise Unavailable(f"the container does not run programs: {self._reason(answer)}")
+        self.shells = tuple(answer.out.split())
+        # Its processes are processes of this machine, unless the engine runs on another one, or on a virtual one.
+        self._visible = bool(carriers(self.container))
+
+    async def _start(self, options: list[str]) -> None:
+        await self._engine.call("rm", "--force", self.container)  # one that has stopped: after a reboot, say
+        answer = await self._engine.call(
+            *("run", "--detach", "--name", self.container, "--env", f"{tree.MARK}={self.container}", *options),
+            *("--entrypoint", "/bin/sh"),
+            *(self._settings.image, "-c", _FIRST_PROCESS),
+        )
+        if answer.code != 0 and not await self._running():  # or somebody else was quicker
+            raise Unavailable(f"{self._engine.name} cannot start the container: {answer.complaint}")
+
+    async def _running(self) -> bool:
+        answer = await self._engine.call("inspect", "--format", "{{.State.Running}}", self.container)
+        return answer.code == 0 and answer.out.strip() == "true"
+
+    async def _tidy(self, place: str) -> None:
+        """Remove containers of this workspace that were made with other settings and that nobody uses."""
+        answer = await self._engine.call(
+            "ps", "--all", "--filter", f"label=fourhands.workspace={place}", "--format", "{{.Names}}"
+        )
+        for name in answer.out.split():
+            if name != self.container and not await self._in_use(name):
+                await self._engine.call("rm", "--force", name)
+
+    async def _in_use(self, container: str) -> bool:
+        answer = await self._engine.call("exec", container, "/bin/sh", "-c", _IN_USE)
+        return answer.code == 0
+
+    def _options(self) -> list[str]:
+        """What keeps a container apart, and small."""
+        chosen = self._settings
+        options = ["--pull", "never", "--cap-drop", "all", "--security-opt", "no-new-privileges"]
+        options += [*self._engine.identity(), *self._engine.details(), *own_limits()]
+        if self._engine.name == "podman":
+            options += ["--security-opt", "label=disable"]  # or SELinux would refuse the workspace
+        if not chosen.network:
+            options += ["--network", "none"]
+        if chosen.max_processes:
+            options += ["--pids-limit", str(chosen.max_processes)]
+        if chosen.max_memory:
+            options += ["--memory", str(chosen.max_memory), "--memory-swap", str(chosen.max_memory)]
+        if chosen.max_cpus:
+            options += ["--cpus", f"{chosen.max_cpus:g}"]
+        return options
+
+    def _mounts(self, readable: tuple[str, ...]) -> list[str]:
+        writable = [os.path.realpath(path) for path in self._settings.writable]
+        shown = [os.path.realpath(path) for path in (*self._settings.readable, *readable)]
+        options = [*scratch(_PLACE), *scratch("/tmp")]
+        if self._home != "/tmp" and not walls.within(self._home, self._workspace):
+            options += scratch(self._home)
+        for path in sorted({*shown, *writable, self._workspace}):
+            options += mount("bind", path, path, readonly=path in shown and path != self._workspace)
+        for path in walls.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace):
+            if os.path.isdir(path):
+                options += mount("tmpfs", path)
+            else:
+                options += mount("bind", path, "/dev/null", readonly=True)
+        return [*options, "--workdir", self._workspace]
+
+    async def _exec(self, *command: str) -> Answer:
+        return await self._engine.call("exec", self.container, *command)
+
+    # -- launching -------------------------------------------------------------------------------------------------
+
+    def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
+        """The launch as an exec in the container, on a terminal of the container's if it has one."""
+        engine = self._engine
+        variables = walls.inner_variables(launch.env, self._workspace)
+        if not walls.within(walls.home_of(variables), self._workspace):
+            variables["HOME"] = self._home
+        mark = launch.env.get(tree.MARK, "")
+        before = [f'echo $$ >{_PLACE}/"${tree.MARK}"'] if terminal and mark else []
+        travelling = stub.packed(variables)
+        argv = [engine.name, "exec", "--interactive", *(["--tty", *engine.detach_keys()] if terminal else [])]
+        argv += ["--workdir", launch.cwd]
+        for name in travelling:
+            argv += ["--env", name]  # by name: the value comes from the environment, not from the argument list
+        # The name as it was given: where its program lies in the image, this machine cannot know.
+        argv += [
+            self.container,
+            *stub.unpacking(variables, launch.argv[0], launch.argv[1:], before=before, signals=False),
+        ]
+        return Launch(engine.program, tuple(argv), launch.cwd, {**engine.env, **travelling})
+
+    async def end(self, mark: str) -> None:
+        """End all processes of a launch: politely, then firmly, until none is left."""
+        if not self.container or not mark:
+            return
+        if self._visible:
+            await end_carriers(mark)
+        else:
+            await self._exec("/bin/sh", "-c", _END, "fourhands", mark)
+
+    async def explain(self, mark: str, exit_code: int, stderr: str) -> FourhandsError | None:
+        """An error when the engine failed: the program's own 125, 126 and 127 stay exit codes."""
+        if exit_code not in (125, 126, 127) or not self.container:
+            return None
+        if not await self._running():
+            return Unavailable(
+                f"the container {self.container} is gone", hint="the next terminal or command starts a new one"
+            )
+        engine_speaks = stderr.lstrip().startswith(("Error: ", "Error response from", "OCI runtime", "error during"))
+        if exit_code == 125 and engine_speaks:
+            return Unavailable(f"{self._engine.name} could not run the program: {Answer(125, '', stderr).complaint}")
+        return None
+
+    async def clean_up(self) -> None:
+        """Remove the container, unless a terminal that outlives us runs in it."""
+        if self.container and not await self._in_use(self.container):
+            await self._engine.call("rm", "--force", self.container)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,141 @@
+"""The command line of a container engine, docker or podman: which one there is, and how it is called."""
+
+import asyncio
+import os
+import resource
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from fourhands.core.errors import Unavailable
+from fourhands.providers import stub
+
+ENGINES = ("podman", "docker")
+
+CALL_S = 60.0
+"""How long an engine may take for one thing; starting a container on a busy machine takes seconds."""
+
+_MOST_DESCRIPTORS = 1 << 20
+
+# What an engine needs of our environment to find its server, its storage and its settings; nothing of it gets inside.
+_NAMES = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS"}
+_BEGINNINGS = ("XDG_", "DOCKER_", "CONTAINER_", "CONTAINERS_", "PODMAN_", "STORAGE_", "SSL_CERT_", "LC_")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an engine said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def complaint(self) -> str:
+        """The last line of its complaint: the first ones are often progress."""
+        lines = self.err.strip().splitlines()
+        return lines[-1][:400] if lines else f"exit code {self.code}"
+
+
+class Engine:
+    """One engine's command line, as found on this machine."""
+
+    def __init__(self, name: str, program: str, env: Mapping[str, str]) -> None:
+        self.name = name
+        self.program = program
+        self.env = {n: v for n, v in env.items() if n in _NAMES or n.startswith(_BEGINNINGS)}
+        self.env.setdefault("PATH", stub.SAFE_PATH)
+        self._rootless: bool | None = None
+
+    @classmethod
+    def find(cls, wanted: str, env: Mapping[str, str]) -> list["Engine"]:
+        """The engines that are installed, the wanted one only if one is wanted."""
+        path = f"{env.get('PATH', '')}:{stub.SAFE_PATH}"
+        found = []
+        for name in (wanted,) if wanted else ENGINES:
+            program = shutil.which(name, path=path)
+            if program is not None:
+                found.append(cls(name, program, env))
+        return found
+
+    async def call(self, *arguments: str, timeout_s: float = CALL_S) -> Answer:
+        """Run one of its commands to the end."""
+        process = await asyncio.create_subprocess_exec(
+            self.program,
+            *arguments,
+            env=self.env,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(timeout_s):
+                out, err = await process.communicate()
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+            return Answer(-1, "", f"no answer within {timeout_s:g} s")
+        except asyncio.CancelledError:
+            process.kill()
+            await asyncio.shield(process.wait())
+            raise
+        return Answer(process.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+
+    async def check(self) -> None:
+        """Find out whether it answers, and whether it runs without root; raises when it does not answer."""
+        wanted = "{{.Host.Security.Rootless}}" if self.name == "podman" else "{{.SecurityOptions}}"
+        answer = await self.call("info", "--format", wanted)
+        if answer.code != 0:
+            raise Unavailable(
+                f"{self.name} is installed and does not work: {answer.complaint}",
+                hint=f"see what `{self.name} info` says",
+            )
+        self._rootless = answer.out.strip() == "true" or "rootless" in answer.out
+
+    def identity(self) -> list[str]:
+        """Options that make what is written in the workspace belong to the user who runs us."""
+        uid, gid = os.getuid(), os.getgid()
+        if not self._rootless:
+            return ["--user", f"{uid}:{gid}"]
+        if self.name == "podman":
+            return ["--userns", "keep-id", "--user", f"{uid}:{gid}"]
+        return ["--user", "0:0"]  # a rootless docker's root is the user
+
+    def details(self) -> list[str]:
+        """Options in which the engines differ."""
+        # podman would hand over the proxies of our environment, passwords included.
+        return ["--http-proxy=false", "--image-volume", "tmpfs"] if self.name == "podman" else []
+
+    def detach_keys(self) -> list[str]:
+        """No key sequence shall detach: Ctrl-P belongs to the program."""
+        # docker has no way to switch it off: four NULs in a row are hard to type by accident.
+        keys = "" if self.name == "podman" else "ctrl-@,ctrl-@,ctrl-@,ctrl-@"
+        return ["--detach-keys", keys]
+
+
+def own_limits() -> list[str]:
+    """Limits of descriptors and processes, stated because an engine's defaults may be above what we may give."""
+    options = []
+    for name, number in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
+        hard = resource.getrlimit(number)[1]
+        value = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+        options += ["--ulimit", f"{name}={value}:{value}"]
+    return options
+
+
+def mount(kind: str, target: str, source: str = "", *, readonly: bool = False) -> list[str]:
+    """A `--mount` option; its value is one line of CSV, so a path may hold commas and quotes, though no line end."""
+    fields = [f"type={kind}", f"destination={target}", *([f"source={source}"] if source else [])]
+    if readonly:
+        fields.append("readonly")
+    return ["--mount", ",".join(_quoted(field) for field in fields)]
+
+
+def _quoted(field: str) -> str:
+    return '"' + field.replace('"', '""') + '"' if any(c in field for c in ',"') else field
+
+
+def scratch(path: str) -> list[str]:
+    """An empty directory of the container's own, in memory, in which programs may be kept and run."""
+    return ["--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777"]

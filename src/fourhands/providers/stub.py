@@ -1,0 +1,67 @@
+"""The few lines of shell in front of a program behind a wall, and how its environment gets there.
+
+The programs that build the wall (bwrap, docker, podman) run outside of it: a variable such as LD_PRELOAD, chosen for
+the program inside, must not reach them, and a value must not stand in an argument list that everybody can read. So
+each `NAME=value` travels as the value of a harmless variable, and is unpacked inside.
+"""
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+
+from fourhands.host import tree
+
+SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
+
+FAILED = 125
+"""The exit code of a stub that could not do its work; engines use the same."""
+
+_PACKED = "FOURHANDS_V"
+
+# The builder of the wall waits for the program inside, and its death is everybody's: signals that a terminal or a
+# polite end send to all must reach the program alone.
+_SPARED = ("HUP", "INT", "QUIT", "TERM")
+
+
+def packed(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in its travelling form; the terminal's mark stays readable for whoever looks for its processes."""
+    travelling = {f"{_PACKED}{number}": f"{name}={value}" for number, (name, value) in enumerate(env.items())}
+    if tree.MARK in env:
+        travelling[tree.MARK] = env[tree.MARK]
+    return travelling
+
+
+def unpacking(
+    env: Mapping[str, str], program: str, arguments: Sequence[str], *, before: Iterable[str] = (), signals: bool
+) -> list[str]:
+    """The command that, inside, unpacks the environment and becomes the program.
+
+    `before` are shell commands that must succeed; `signals` undoes the ignoring of `entering`.
+    """
+    variables = " ".join(f'"${_PACKED}{number}"' for number in range(len(env)))
+    default = f"--default-signal={','.join(_SPARED)} " if signals else ""
+    # env takes a program with a `=` in its name for one more variable.
+    around = "/bin/sh -c 'exec \"$@\"' sh " if "=" in program else ""
+    steps = [*before, f'exec env -i {default}-- {variables} {around}"$@"']
+    return ["/bin/sh", "-c", "\n".join(steps), "fourhands", program, *arguments]
+
+
+def entering(doors: Iterable[str], command: Sequence[str], *, signals: bool) -> list[str]:
+    """The command that, outside, enters its control groups and becomes the builder of the wall."""
+    steps = [f"trap '' {' '.join(_SPARED)}"] if signals else []
+    for door in doors:
+        complaint = shlex.quote(f"fourhands: cannot enter the control group {door}")
+        steps.append(f"echo $$ >{shlex.quote(door)} || {{ echo {complaint} >&2; exit {FAILED}; }}")
+    return ["/bin/sh", "-c", "\n".join([*steps, 'exec "$@"']), "fourhands", *command]
+
+
+def process_limit(count: int) -> str:
+    """The shell command that limits the processes of a user; bash, then dash and busybox."""
+    return (
+        f"{{ ulimit -u {count} || ulimit -p {count}; }} 2>/dev/null || "
+        f"{{ echo 'fourhands: cannot limit processes' >&2; exit {FAILED}; }}"
+    )
+
+
+def memory_limit(size: int) -> str:
+    """The shell command that limits the data of each process."""
+    return f"ulimit -d {max(1, size // 1024)} || {{ echo 'fourhands: cannot limit memory' >&2; exit {FAILED}; }}"
