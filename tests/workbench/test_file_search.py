@@ -336,7 +336,8 @@ def test_a_search_ends_in_time_and_says_so(root, tmp_path, monkeypatch):
     assert (found.results, found.truncated, found.reason) == (["README.md"], True, "time")
 
 
-def test_nothing_is_believed_that_cannot_be_read_inside(workspace, tmp_path, monkeypatch):
+def test_nothing_is_believed_that_cannot_be_read_inside(workspace, root, tmp_path, monkeypatch):
+    (root / "needle_link").symlink_to("README.md")
     # As if ripgrep had been led outside by a swapped directory.
     lie = (
         '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"needle CANARY\\\\n"},"line_number":1,'
@@ -346,7 +347,7 @@ def test_nothing_is_believed_that_cannot_be_read_inside(workspace, tmp_path, mon
         tmp_path,
         monkeypatch,
         "import sys\n"
-        "names = ['link_dir/needle.txt', 'link_file', '../outside/needle.txt', 'README.md', 'gone', '.env', 'src']\n"
+        "names = ['link_dir/needle.txt', 'link_file', '../outside/needle.txt', 'README.md', 'needle_link', '.env']\n"
         "if '--files' in sys.argv: print(*names, sep='\\0', end='\\0')\n"
         f"else: print(*('{lie}' % name for name in names), sep='\\n')\n",
     )

@@ -7,13 +7,14 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from fourhands.core.errors import FourhandsError
-from fourhands.workbench.file import Workspace
+from fourhands.workbench.file import Workspace, version_of
 
 CANARY = b"CANARY: nobody inside may see this"
 CLOSED = b"CLOSED: no agent may see this"
+VERSION = version_of(CANARY)
 
 parts = st.sampled_from(
     [
@@ -30,12 +31,11 @@ parts = st.sampled_from(
         "canary",
         "link",
         "deep",
-        "x" * 300,
         "a\0",
         "é",
     ]
 )
-places = st.lists(st.sampled_from(["a", "b", "c", "link", "deep", "..", ".env"]), min_size=1, max_size=4).map("/".join)
+places = st.lists(st.sampled_from(["a", "b", "c", "link", "deep", "..", ".env"]), min_size=1, max_size=2).map("/".join)
 relative = st.lists(parts, min_size=1, max_size=6).map("/".join)
 paths = st.one_of(
     relative,
@@ -45,10 +45,11 @@ paths = st.one_of(
     st.text(max_size=12),
 )
 targets = st.one_of(
-    relative,
+    st.sampled_from(["{base}/outside", "../outside", "../../outside", "../outside/a", "a/../../outside", "a/link"]),
     st.sampled_from(
-        ["{base}/outside", "{base}/outside/canary", "../outside", "../../outside/canary", "{ws}", "{base}", "/"]
+        ["{base}/outside/canary", "../outside/canary", "../outside/new", "{ws}", "{base}", "/", ".git", ".env"]
     ),
+    relative,
     relative.map(lambda path: f"{{ws}}/{path}"),
 )
 
@@ -66,11 +67,16 @@ def contents(folder):
 class Confinement(RuleBasedStateMachine):
     """An agent, a person and somebody with a shell inside take turns; the tree outside must stay as it is."""
 
-    @initialize()
+    links = Bundle("links")
+    # Most paths lead over a link that was put there: blind ones would rarely meet one.
+    over = st.tuples(links, st.sampled_from(["", "/canary", "/a/canary", "/deep", "/../a/b", "/new"])).map("".join)
+    reached = st.one_of(over, over, paths)
+
+    @initialize(target=links)
     def build(self):
         self.base = Path(os.path.realpath(tempfile.mkdtemp()))
         self.outside, self.ws = self.base / "outside", self.base / "ws"
-        for path in ("outside/canary", "outside/a/canary", "outside/deep/er/canary"):
+        for path in ("outside/canary", "outside/a/canary", "outside/deep/hidden"):
             (self.base / path).parent.mkdir(parents=True, exist_ok=True)
             (self.base / path).write_bytes(CANARY)
         (self.ws / ".git").mkdir(parents=True)
@@ -81,24 +87,26 @@ class Confinement(RuleBasedStateMachine):
         self.agent, self.person = Workspace(self.ws), Workspace(self.ws, person=True)
         self.before = contents(self.outside)
         self.git = contents(self.ws / ".git")
+        (self.ws / "out").symlink_to(self.outside)
+        (self.ws / "closed").symlink_to(".git")
+        return multiple("out", "closed")
 
     def teardown(self):
         if hasattr(self, "base"):
             shutil.rmtree(self.base)
-
-    def view(self, by_person):
-        return self.person if by_person else self.agent
 
     def named(self, path):
         return path.replace("{base}", str(self.base)).replace("{ws}", str(self.ws))
 
     # What somebody with a shell may do inside the workspace.
 
-    @rule(place=places, aim=targets)
+    @rule(target=links, place=places, aim=targets)
     def link(self, place, aim):
         inside = self.free(place)
         if inside and aim.replace("\0", ""):
             os.symlink(self.named(aim).replace("\0", ""), inside)
+            return str(inside.relative_to(self.ws))
+        return multiple()
 
     @rule(place=places)
     def make_directory(self, place):
@@ -109,7 +117,7 @@ class Confinement(RuleBasedStateMachine):
     @rule(place=places)
     def take_away(self, place):
         inside = self.inside(place)
-        if inside and inside.is_dir() and not inside.is_symlink():
+        if inside and os.path.isdir(inside) and not os.path.islink(inside):
             shutil.rmtree(inside)
         elif inside and os.path.lexists(inside):
             inside.unlink()
@@ -127,44 +135,38 @@ class Confinement(RuleBasedStateMachine):
 
     # What agents and people do through the workspace.
 
-    @rule(path=paths, by_person=st.booleans())
-    def read(self, path, by_person):
-        try:
-            data = self.view(by_person).read(self.named(path))
-        except FourhandsError as error:
-            data = str(error).encode(errors="replace")
-        assert CANARY not in data
-        assert by_person or CLOSED not in data
+    @rule(path=reached)
+    def see(self, path):
+        for view in (self.agent, self.person):
+            for call in (view.read, view.read_text, view.version, view.list, view.stat):
+                try:
+                    seen = repr(call(self.named(path)))
+                except FourhandsError as error:
+                    seen = str(error)
+                assert "CANARY" not in seen
+                assert VERSION not in seen
+                assert "hidden" not in seen
+                assert view.person or "CLOSED" not in seen
 
-    @rule(path=paths, by_person=st.booleans(), version=st.sampled_from([None, "absent", "0" * 32]))
-    def write(self, path, by_person, version):
+    @rule(path=reached, by_person=st.booleans(), version=st.sampled_from([None, "absent", "0" * 32]))
+    def change(self, path, by_person, version):
+        view = self.person if by_person else self.agent
         if by_person and "git" in self.named(path).lower():
             return  # a person may, and the invariant on .git would not hold
         try:
-            written = self.view(by_person).write(self.named(path), b"written", expected_version=version)
+            written = view.write(self.named(path), b"written", expected_version=version)
         except FourhandsError:
             return
         assert (self.ws / written.path).read_bytes() == b"written"
         if by_person and written.path.startswith(".git"):
             self.git = contents(self.ws / ".git")
 
-    @rule(path=paths)
+    @rule(path=reached)
     def remove(self, path):
         try:
             self.agent.remove(self.named(path))
         except FourhandsError:
             return
-
-    @rule(path=paths, by_person=st.booleans())
-    def look(self, path, by_person):
-        view = self.view(by_person)
-        for call in (view.list, view.stat, view.read_text, view.version):
-            try:
-                seen = call(self.named(path))
-            except FourhandsError:
-                continue
-            assert b"CANARY" not in repr(seen).encode(errors="replace")
-            assert not (isinstance(seen, list) and "er" in [entry.name for entry in seen])
 
     @invariant()
     def outside_is_untouched(self):
@@ -177,7 +179,7 @@ class Confinement(RuleBasedStateMachine):
 class Searching(Confinement):
     """The same with searches, which start programs and are therefore few."""
 
-    @rule(query=st.sampled_from(["CANARY", "CLOSED", "canary", "nobody", "plain", "er"]))
+    @rule(query=st.sampled_from(["CANARY", "CLOSED", "canary", "nobody", "plain", "hidden"]))
     def search(self, query):
         found = self.agent.search(query)
         assert not [match for match in found.matches if "CANARY" in match.text or "CLOSED" in match.text]
