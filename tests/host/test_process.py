@@ -422,7 +422,7 @@ def test_slots_rest_before_they_are_used_again(idle_host: Host, monkeypatch: pyt
 
 
 def test_a_record_that_cannot_be_written_is_noted(idle_host: Host, capfd: pytest.CaptureFixture[str]) -> None:
-    os.mkdir(idle_host.places.record("term_x") + ".new")
+    os.mkdir(idle_host.places.record("term_x"))
     idle_host.record(Terminal({"id": "term_x"}, 0))
     assert "term_x: its record could not be written" in capfd.readouterr().err
 

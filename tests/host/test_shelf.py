@@ -105,3 +105,11 @@ def test_age_is_that_of_the_record(places: Places) -> None:
     os.utime(places.record("term_a"), (0, 0))
     assert shelf.is_old(places, {"id": "term_a"})
     assert not shelf.is_old(places, {"id": "term_none"})
+
+
+def test_a_record_that_grows_and_shrinks_is_whole_each_time(places: Places) -> None:
+    for size in (10, 3000, 5, 5000, 20_000, 7, 4000):
+        record: shelf.Record = {"id": "term_a", "text": "x" * size}
+        shelf.write(places, record)
+        assert shelf.read(places) == [record]
+    assert left(places) == ["term_a.json"]

@@ -1,6 +1,5 @@
 """What the kernel tells of processes, read while they come and go."""
 
-import io
 import os
 import signal
 import socket
@@ -39,8 +38,8 @@ def test_zombies_are_left_out_of_a_scan() -> None:
     child.wait()
 
 
-def test_half_a_line_of_a_vanishing_process_is_no_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("builtins.open", lambda *_, **__: io.BytesIO(b""))
+def test_half_a_line_of_a_vanishing_process_is_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tree, "_read", lambda _: b"1 (half")
     assert tree.look(1) is None
 
 
@@ -59,14 +58,14 @@ def test_a_signal_reaches_exactly_the_process_that_was_seen(way: str, monkeypatc
         found = tree.look(child.pid)
         assert found is not None
         older = tree.Process(found.pid, 0, 0, 0, 0, "S", found.started - 1, "")
-        tree.send_signal(older, signal.SIGKILL)  # the number is somebody else's by now
+        tree.send_signals(older, [signal.SIGKILL])  # the number is somebody else's by now
         assert child.poll() is None
-        tree.send_signal(found, signal.SIGUSR1)
+        tree.send_signals(found, [signal.SIGUSR1])
         assert child.wait(10) == -signal.SIGUSR1
     finally:
         child.kill()
         child.wait()
-    tree.send_signal(found, signal.SIGKILL)  # gone: nothing happens
+    tree.send_signals(found, [signal.SIGKILL])  # gone: nothing happens
 
 
 def test_listening_ports_are_found_with_their_process() -> None:

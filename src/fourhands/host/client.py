@@ -9,9 +9,10 @@ import selectors
 import socket
 import struct
 import tempfile
+from collections import deque
 from typing import Any
 
-from fourhands.host.wire import BOARD_DIRTY, BOARD_PENDING, BOARD_SIZE, BOARD_WATCH, Connection
+from fourhands.host.wire import BOARD_DIRTY, BOARD_PENDING, BOARD_SIZE, BOARD_WATCH, Connection, Message
 
 
 class Poll:
@@ -57,6 +58,7 @@ class Client:
     def __init__(self, sock: socket.socket) -> None:
         self.connection = Connection(sock, takes_descriptors=False)
         self.greeted = False
+        self.inbox: deque[Message] = deque()
         with contextlib.ExitStack() as undo:
             self.board_fd = _new_board()
             undo.callback(os.close, self.board_fd)

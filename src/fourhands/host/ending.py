@@ -8,11 +8,12 @@ import contextlib
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from fourhands.host import tree
-from fourhands.host.terminal import Ending, Terminal
+from fourhands.host.terminal import TURN_S, Ending, Terminal
 
 if TYPE_CHECKING:
     from fourhands.host.process import Host
@@ -38,6 +39,7 @@ class Endings:
         self._cost_s = 0.0
         self._waiting: set[str] = set()
         self._due: float | None = None
+        self._round: deque[tuple[Terminal, bool]] = deque()
 
     def end(self, terminal: Terminal, done: Callable[[list[int]], None]) -> None:
         """End all processes of a terminal and call `done` with those that could not be ended."""
@@ -83,17 +85,29 @@ class Endings:
             self._host.later(at - time.monotonic(), lambda: self._look_around(at))
 
     def _look_around(self, planned: float) -> None:
-        """Take one look and bring every terminal that waits for it a step further."""
+        """Take one look, for all terminals that wait for it."""
         if self._due != planned:
             return  # an earlier look has been here
         self._due = None
+        if self._round:
+            return  # the last look is still being worked through; the next one follows
         waiting, self._waiting = self._waiting, set()
         terminals = [t for t in map(self._host.terminals.get, waiting) if t is not None and t.ending is not None]
-        if not terminals:
-            return
-        table = self._look()
-        for terminal in terminals:
-            self._advance(terminal, self._members(table, terminal))
+        if terminals:
+            table = self._look()
+            self._round.extend((t, t.reaped is None) for t in terminals)
+            self._go_on(table)
+
+    def _go_on(self, table: tree.Table) -> None:
+        """Bring the terminals of this round a step further, for one turn of the host."""
+        began = time.monotonic()
+        while self._round:
+            if time.monotonic() - began > TURN_S:
+                self._host.later(0.0, lambda: self._go_on(table))
+                return
+            terminal, alive = self._round.popleft()
+            if (terminal.reaped is None) == alive:  # otherwise this look is too old for it
+                self._advance(terminal, self._members(table, terminal))
         again = [t for t in self._host.terminals.values() if t.ending is not None]
         if again:
             self._waiting.update(t.id for t in again)
@@ -106,16 +120,17 @@ class Endings:
         ending = terminal.ending
         if ending is None:
             return
-        waited = time.monotonic() - ending.started
+        now = time.monotonic()
+        if not ending.asked:
+            ending.asked, ending.started = True, now  # the grace counts from here
+            self._signal(terminal, found, _POLITE)
+        waited = now - ending.started
         if waited < GIVE_UP_S and (found or terminal.running):
             ending.quiet = 0
             ending.crowd = ending.crowd or any(p.pid != terminal.pid for p in found)
             if waited >= GRACE_S:  # each time anew: somebody may have forked meanwhile
                 self._kill_groups(found)
                 self._signal(terminal, found, [signal.SIGKILL])
-            elif not ending.asked:
-                ending.asked = True
-                self._signal(terminal, found, list(_POLITE))
             if not found and terminal.reaped is not None:
                 self._host.finish(terminal, whole=False)
             return
@@ -142,5 +157,4 @@ class Endings:
                     os.killpg(terminal.pid, number)
             return
         for process in found:
-            for number in numbers:
-                tree.send_signal(process, number)
+            tree.send_signals(process, numbers)

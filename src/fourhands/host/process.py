@@ -31,7 +31,7 @@ from fourhands.host.ending import Endings
 from fourhands.host.log import GRAIN, LEAST, PUNCH_EVERY
 from fourhands.host.places import PlaceError, Places
 from fourhands.host.requests import Requests
-from fourhands.host.terminal import Terminal, note
+from fourhands.host.terminal import TURN_S, Terminal, note
 from fourhands.host.wire import BOARD_SLOTS
 
 HOT = 2048
@@ -361,7 +361,8 @@ class Host:
     # -- exit ----------------------------------------------------------------------------------------------------
 
     def _reap(self) -> None:
-        while True:
+        began = time.monotonic()
+        while time.monotonic() - began < TURN_S:
             try:
                 pid, status = os.waitpid(-1, os.WNOHANG)
             except ChildProcessError:
@@ -378,6 +379,7 @@ class Host:
                 self._read_burst(terminal)
             if terminal.exit is None:
                 self.later(DRAIN_S, lambda t=terminal: self._drain(t))  # type: ignore[misc]
+        self.later(0.0, self._reap)
 
     def _drain(self, terminal: Terminal) -> None:
         """Store what a main process has left in the terminal, then report its exit: children may keep it open."""

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING
 from fourhands.host import pty, shelf, tree
 from fourhands.host.client import IN, OUT, Client, same_user
 from fourhands.host.log import CAPACITY, LogWriter
-from fourhands.host.terminal import Terminal, note
+from fourhands.host.terminal import TURN_S, Terminal, note
 from fourhands.host.wire import PROTOCOL, Message, WireError
 
 if TYPE_CHECKING:
     from fourhands.host.process import Host
 
+
+INBOX_LARGEST = 20_000
+"""How many requests of one client may wait for their turn."""
 
 META_LARGEST = 32 * 1024
 """Bytes of JSON that may be kept with each terminal: a newcomer is told of all of them in one message."""
@@ -119,9 +122,24 @@ class Requests:
         if messages is None:
             self._drop(fd)
             return
-        for message, _ in messages:
-            if self.clients.get(fd) is client:
-                self._serve(fd, client, message)
+        idle = not client.inbox
+        client.inbox.extend(message for message, _ in messages)
+        if len(client.inbox) > INBOX_LARGEST:
+            note("a client is dropped: it asks faster than it can be answered")
+            self._drop(fd)
+        elif idle:
+            self._work(fd, client)
+
+    def _work(self, fd: int, client: Client) -> None:
+        """Answer requests in their order, for one turn; the rest after everybody else had theirs."""
+        began = time.monotonic()
+        while client.inbox and self.clients.get(fd) is client:
+            if time.monotonic() - began > TURN_S:
+                self.host.later(0.0, lambda: self._work(fd, client))
+                return
+            self._serve(fd, client, client.inbox[0])
+            if client.inbox:
+                client.inbox.popleft()
 
     def _send(self, fd: int, client: Client, message: Message, fds: list[int] | None = None) -> None:
         if self.clients.get(fd) is not client:

@@ -9,6 +9,9 @@ from typing import Any
 from fourhands.host.log import LogWriter
 from fourhands.host.shelf import Record
 
+TURN_S = 0.01
+"""How long one kind of work may keep the host, before everybody else gets a turn."""
+
 
 class Terminal:
     """A PTY, its main process and its log."""

@@ -42,13 +42,9 @@ class Process:
 
 def look(pid: int) -> Process | None:
     """One process, or None when it is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
-        return None
-    name, _, rest = text.partition("(")[2].rpartition(")")  # the name may itself hold parentheses
-    fields = rest.split()
+    text = _read(f"/proc/{pid}/stat")
+    name, _, rest = text.partition(b"(")[2].rpartition(b")")  # the name may itself hold parentheses
+    fields = rest.split(None, 20)
     if len(fields) < 20:
         return None  # it went while we looked
     return Process(
@@ -57,10 +53,24 @@ def look(pid: int) -> Process | None:
         group=int(fields[2]),
         session=int(fields[3]),
         tty=int(fields[4]),
-        state=fields[0],
+        state=fields[0].decode(),
         started=int(fields[19]),
-        name=name,
+        name=name.decode("utf-8", "replace"),
     )
+
+
+def _read(path: str) -> bytes:
+    """A small file of /proc, or nothing; three times as fast as a file object, and there are thousands of them."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        return os.read(fd, 4096)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
 
 
 def scan() -> dict[int, Process]:
@@ -153,7 +163,7 @@ def _mark(pid: int) -> str:
     return text.partition(f"\0{MARK}=".encode())[2].partition(b"\0")[0].decode("utf-8", "replace")
 
 
-def send_signal(process: Process, number: int) -> None:
+def send_signals(process: Process, numbers: Iterable[int]) -> None:
     """Signal exactly this process: one that took over its number in the meantime is spared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         fd = _hold(process.pid)
@@ -161,13 +171,19 @@ def send_signal(process: Process, number: int) -> None:
             now = look(process.pid)
             if now is None or now.started != process.started:
                 return
-            if fd is None:
-                os.kill(process.pid, number)
-            else:
-                signal.pidfd_send_signal(fd, number)
+            for number in numbers:
+                if fd is None:
+                    os.kill(process.pid, number)
+                else:
+                    signal.pidfd_send_signal(fd, number)
         finally:
             if fd is not None:
                 os.close(fd)
+
+
+def send_signal(process: Process, number: int) -> None:
+    """Send one signal to exactly this process."""
+    send_signals(process, [number])
 
 
 def _hold(pid: int) -> int | None:
