@@ -3,15 +3,16 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.marked_shell import NONCE, MarkedShell
 
 from fourhands.core.errors import BadArgument
 from fourhands.workbench.marks import SCRIPTS, Command, Commands, Mark, Scanner, encode_input, integrate
-from tests.support.marked_shell import NONCE, MarkedShell
 
 SHELLS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))
@@ -66,10 +67,10 @@ class Mix:
         self.code = 0
         self.count = 0
         self.makers = [
-            self.plain, self.status, self.pipeline, self.heredoc, self.function, self.loop, self.binary, self.no_newline,
-            self.stderr, self.unicode, self.cd, self.background, self.comment, self.empty, self.syntax, self.strict,
-            self.forged, self.dollar_question, self.long, self.tab, self.unfinished_escape, self.cleared, self.last_word,
-            self.negated, self.killed,
+            self.plain, self.status, self.pipeline, self.heredoc, self.function, self.loop, self.binary,
+            self.no_newline, self.stderr, self.unicode, self.cd, self.background, self.comment, self.empty, self.syntax,
+            self.strict, self.forged, self.dollar_question, self.long, self.tab, self.unfinished_escape, self.cleared,
+            self.last_word, self.negated, self.killed,
         ]  # fmt: skip
 
     def token(self) -> str:
@@ -85,8 +86,7 @@ class Mix:
     def expect(self, text: str, output: bytes, code: int, statuses: tuple[int, ...] | None = None) -> Command:
         shown = self.shell.commands.shown
         records = self.shell.run(text)
-        # A background job that ends just now may be announced at any time.
-        seen = re.sub(rb"(\r\r\n)?\[\d+\] *[+-]? +(Done|done) [^\n]*\n", b"", self.shell.seen(records))
+        seen = self.shell.seen(records)
         assert seen == output.replace(b"\n", b"\r\n"), (text, seen[:300], output[:300])
         assert all(record.ran and record.state == "finished" and record.prompt == shown for record in records)
         last = records[-1]
@@ -163,6 +163,10 @@ class Mix:
         record = one(self.shell.run("sleep 0.001 &"))
         assert re.match(rb"\[\d+\] \d+\r\n", self.shell.seen([record]))
         assert record.exit_code == 0
+        # The shell announces the end of the job when it likes: during `wait`, or before or after a prompt.
+        record = one(self.shell.run("wait"))
+        assert re.fullmatch(rb"(\s*\[\d+\] *[+-]? +[Dd]one [^\n]*\n)?", self.shell.seen([record]))
+        assert record.exit_code == 0
         self.code = 0
 
     def comment(self) -> None:
@@ -237,3 +241,420 @@ def test_mixed_commands_have_exact_bounds_and_exit_codes(start: Start, tmp_path:
 @pytest.mark.parametrize("name", SHELLS)
 def test_ten_thousand_mixed_commands(start: Start, tmp_path: Path, name: str) -> None:
     mixed(start(name), 10_000, 2, tmp_path)
+
+
+# ---- hostile users, both shells -----------------------------------------------------------------------------------
+
+
+def works(shell: MarkedShell) -> None:
+    """A handful of commands with exact bounds and exit codes."""
+    check(shell, "echo one", b"one\r\n", 0)
+    check(shell, "(exit 3) | (exit 4)", b"", 4, (3, 4))
+    check(shell, "printf x; (exit 9)", b"x", 9)
+    check(shell, "cat <<END\na\nb\nEND", b"a\r\nb\r\n", 0)
+    assert not one(shell.run("")).ran
+
+
+PROMPTS = {
+    "multi-line": "PS1=$'first line\\nsecond line\\n> '",
+    "empty": "PS1=",
+    "unset": "unset PS1",
+    "forged": "PS1=$'\\e]133;A\\a$ \\e]133;B\\a'",
+    "nounset": "set -u",
+    "noglob": "set -f",
+    "no separator": "IFS=",
+    "all exported": "set -a",
+    "no clobber": "set -C",
+    "own builtins": 'printf() { command printf "$@"; }; local() { :; }; alias builtin=false typeset=false',
+}
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("rc", PROMPTS.values(), ids=PROMPTS)
+def test_marks_survive_prompts_and_options(start: Start, name: str, rc: str) -> None:
+    works(start(name, rc + "\n"))
+
+
+BASH_THEMES = {
+    "prompt command sets PS1": "PROMPT_COMMAND='PS1=\"$? > \"; echo noise'",
+    "array": "PROMPT_COMMAND=('echo one' 'PS1=\"x> \"' 'false')",
+    "readonly": "PROMPT_COMMAND='echo noise'; readonly PROMPT_COMMAND",
+    "readonly PS1": "readonly PS1",
+    "debug trap": "trap ':' DEBUG",
+    "skipping debug trap": "shopt -s extdebug; trap ':' DEBUG",
+    "error trap": "set -E; trap ':' ERR",
+    "exit trap": "trap 'echo bye' EXIT",
+    "history control": "HISTCONTROL=ignoreboth; HISTIGNORE='*'",
+    "own PS0": "PS0='running $(false)'",
+    "vi keys": "set -o vi",
+    "substitution in PS1": "PS1='$(false; echo sub)> '",
+}
+
+
+@pytest.mark.parametrize("rc", BASH_THEMES.values(), ids=BASH_THEMES)
+def test_marks_survive_bash_customs(start: Start, rc: str) -> None:
+    shell = start("bash", rc + "\n")
+    if "readonly PROMPT_COMMAND" in rc:
+        # Only the prompt can tell the end; what the user's prompt code prints is included, and the record says so.
+        last = one(shell.run("(exit 3)"))
+        assert (last.exit_code, last.sure) == (3, False)
+        return
+    works(shell)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        "unset PROMPT_COMMAND",
+        "PROMPT_COMMAND=",
+        "PROMPT_COMMAND='PS1=\"% \"'",
+        "PROMPT_COMMAND=(true)",
+        "PROMPT_COMMAND+=('PS1=\"% \"')",
+        "unset PS0",
+        "PS0=x",
+        "unset PS1 PS2",
+        "PS1=$PS1'more '",
+        "unset PROMPT_COMMAND; readonly PROMPT_COMMAND=:",
+    ],
+)
+def test_bash_repairs_what_a_command_removed(start: Start, spoil: str) -> None:
+    shell = start("bash")
+    check(shell, spoil, b"", 0)
+    check(shell, "echo next; (exit 5)", b"next\r\n", 5)
+    works(shell)
+
+
+def test_bash_never_guesses_when_everything_was_removed_at_once(start: Start) -> None:
+    shell = start("bash")
+    shown = shell.commands.shown
+    shell.send(encode_input("unset PROMPT_COMMAND PS1; (exit 7)", True))
+    shell.until(b"\x1b[?2004h", 5)
+    shell.send(encode_input("echo next", True))
+    while not shell.commands.settled(shown):
+        assert shell.read()
+    lost, after = shell.commands.at(shown)
+    assert (lost.state, lost.end, lost.exit_code) == ("finished", None, 7)
+    assert shell.seen([after]) == b"next\r\n"
+    works(shell)
+
+
+ZSH_THEMES = {
+    "precmd sets PROMPT": "precmd() { PROMPT='%? > '; echo noise }",
+    "right prompt": "RPROMPT='[%~ %T]'; setopt transient_rprompt",
+    "assigned hooks": "precmd_functions=(); preexec_functions=()",
+    "substitution": "setopt prompt_subst; PROMPT='$(false; echo sub)> '",
+    "transient": "zle-line-finish() { PS1='> '; zle .reset-prompt }; zle -N zle-line-finish; precmd() { PS1='%~ > ' }",
+    "no partial line mark": "unsetopt prompt_sp",
+    "own partial line mark": "PROMPT_EOL_MARK='<'",
+    "ksh arrays": "setopt ksh_arrays sh_word_split",
+    "no bracketed paste": "unset zle_bracketed_paste",
+    "vi keys": "bindkey -v",
+    "plain percent": "setopt no_prompt_percent",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rc", ZSH_THEMES.values(), ids=ZSH_THEMES)
+def test_marks_survive_zsh_customs(start: Start, rc: str) -> None:
+    works(start("zsh", rc + "\n"))
+
+
+@pytest.mark.parametrize("spoil", ["precmd_functions=()", "preexec_functions=()", "PROMPT='% '"])
+def test_zsh_repairs_what_a_command_removed(start: Start, spoil: str) -> None:
+    shell = start("zsh")
+    check(shell, spoil, b"", 0)
+    works(shell)
+
+
+def test_zsh_says_when_its_own_mark_of_a_missing_newline_is_included(start: Start) -> None:
+    shell = start("zsh")
+    record = one(shell.run("unset PROMPT_EOL_MARK"))
+    assert (record.exit_code, record.sure) == (0, False)
+    works(shell)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_tracing_shows_only_the_users_commands(start: Start, name: str) -> None:
+    shell = start(name)
+    shell.run("PS4='+ '; set -x")
+    check(shell, "echo one", b"+ echo one\r\none\r\n", 0)
+    check(shell, "set +x", b"+ set +x\r\n", 0)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_strict_shell_goes_on_until_a_command_fails(start: Start, name: str) -> None:
+    shell = start(name)
+    check(shell, "set -euo pipefail", b"", 0)
+    check(shell, "echo one", b"one\r\n", 0)
+    assert not one(shell.run("")).ran
+    record = one(shell.run("false | true"))
+    assert shell.exit_status == 1
+    assert (record.state, record.end) == ("running", None)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_incomplete_input_is_a_state_of_its_own(start: Start, name: str) -> None:
+    shell = start(name)
+    shown = shell.commands.shown
+    shell.send(encode_input("echo 'open", shell.commands.bracketed))
+    while shell.commands.state != "incomplete":
+        assert shell.read()
+    assert not shell.commands.ready
+    shell.send(encode_input("closed'", True))
+    while not shell.commands.settled(shown):
+        assert shell.read()
+    assert shell.seen(shell.commands.at(shown)) == b"open\r\nclosed\r\n"
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_interrupted_line_ran_nothing(start: Start, name: str) -> None:
+    shell = start(name)
+    shown = shell.commands.shown
+    shell.send(b"half typed")
+    shell.until(b"typed")
+    shell.send(b"\x03")
+    while not shell.commands.settled(shown):
+        try:
+            assert shell.read(timeout_s=1)
+        except TimeoutError:
+            shell.send(b"\x03")  # readline may notice the first one only with the next key
+    assert not one(shell.commands.at(shown)).ran
+    works(shell)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+@pytest.mark.parametrize("rc", ["", "set -a\n", "export PS1 PS2\n"])
+def test_children_never_see_the_nonce(start: Start, name: str, rc: str) -> None:
+    shell = start(name, rc)
+    shell.run("true")
+    check(shell, f"env | grep -c -e {NONCE} -e FOURHANDS", b"0\r\n", 1)
+    check(shell, 'echo "[$ENV]"', b"[]\r\n", 0)
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_shell_inside_the_shell_is_one_command(start: Start, name: str) -> None:
+    shell = start(name, "export PS1\n")
+    shown = shell.commands.shown
+    shell.send(encode_input(f"{name} -f" if name == "zsh" else "bash --norc", True))
+    while not (shell.commands.state == "running" and shell.commands.bracketed):
+        assert shell.read()
+    shell.send(b"echo inner\rexit 3\r")
+    while not shell.commands.settled(shown):
+        assert shell.read()
+    record = one(shell.commands.at(shown))
+    assert record.exit_code == 3
+    assert b"inner" in shell.seen([record])
+    works(shell)
+
+
+def test_bash_is_the_users_ordinary_login_shell(start: Start, tmp_path: Path) -> None:
+    shell = start("bash", "FROM_PROFILE=yes\n", env={"ENV": "/nonexistent"})
+    check(
+        shell,
+        'echo "$FROM_PROFILE $HISTFILE $ENV $MAILCHECK"',
+        f"yes {tmp_path}/.bash_history /nonexistent 60\r\n".encode(),
+        0,
+    )
+    check(shell, "shopt login_shell | grep -c on; shopt -o posix", b"1\r\nposix          \toff\r\n", 1)
+    check(shell, "shopt inherit_errexit shift_verbose | grep -c on", b"0\r\n", 1)
+
+
+def test_zsh_reads_the_users_own_files(start: Start, tmp_path: Path) -> None:
+    other = tmp_path / "dots"
+    other.mkdir()
+    for file in (".zshenv", ".zprofile", ".zshrc", ".zlogin"):
+        (other / file).write_text(f"SEEN+=({file})\n")
+    shell = start("zsh", env={"ZDOTDIR": str(other)})
+    check(shell, 'echo "$SEEN $ZDOTDIR"', f".zshenv .zprofile .zshrc .zlogin {other}\r\n".encode(), 0)
+    plain = start("zsh")
+    check(plain, 'echo "[${ZDOTDIR-unset}]"', b"[unset]\r\n", 0)
+
+
+def test_bash_without_bracketed_paste_takes_several_lines_by_eval(start: Start, tmp_path: Path) -> None:
+    (tmp_path / ".inputrc").write_text("set enable-bracketed-paste off\n")
+    shell = start("bash")
+    assert not shell.commands.bracketed
+    check(shell, 'for i in 1 2; do\n\techo "it\'s $i!"\ndone', b"it's 1!\r\nit's 2!\r\n", 0)
+    check(shell, "cat <<'E'\na\\nb\nE\n(exit 3)", b"a\\nb\r\n", 3)
+
+
+def test_dash_has_no_marks(tmp_path: Path) -> None:
+    assert integrate("/bin/dash", NONCE) is None
+    shell = MarkedShell("dash", tmp_path, env={"PS1": "ready> "})
+    try:
+        shell.until(b"ready> ")
+        shell.send(encode_input("echo $((6*7))", False, shell="dash"))
+        shell.until(b"42")
+        assert shell.commands.state == "unknown"
+    finally:
+        shell.close()
+
+
+# ---- starting -----------------------------------------------------------------------------------------------------
+
+
+def test_scripts_are_found_where_the_caller_says() -> None:
+    bash = integrate("/opt/bin/bash", NONCE, directory=Path("/sandbox/shells"))
+    assert bash is not None
+    assert bash.argv == ("/opt/bin/bash", "--posix", "--login")
+    assert bash.env == {"FOURHANDS_NONCE": NONCE, "ENV": "/sandbox/shells/fourhands.bash"}
+    zsh = integrate("zsh", NONCE, directory=Path("/sandbox/shells"), env={"ZDOTDIR": "/mine"})
+    assert zsh is not None
+    assert zsh.env == {"FOURHANDS_NONCE": NONCE, "ZDOTDIR": "/sandbox/shells", "FOURHANDS_ZDOTDIR": "/mine"}
+    assert (SCRIPTS / "fourhands.bash").is_file()
+    assert (SCRIPTS / ".zshenv").is_file()
+
+
+@pytest.mark.parametrize("nonce", ["", "short", "with space in it", "semi;colon;x", "x" * 129, "new\nline00"])
+def test_bad_nonce_is_refused(nonce: str) -> None:
+    with pytest.raises(BadArgument, match="bad nonce"):
+        integrate("bash", nonce)
+
+
+# ---- the scanner --------------------------------------------------------------------------------------------------
+
+STREAM = (
+    b"plain \x1b[1mbold\x1b]0;title\x07"
+    + f"\x1b]133;D;1;fh={NONCE};n=4;s=0 1;o=h;d=/a b;d=%25%0A\x07".encode()
+    + b"\x1b[?2004h\x1b[?2004x\x1b[?2004"
+    + f"\x1b]133;A;fh={NONCE};p=7;b=1\x1b\\$ \x1b]133;B;fh={NONCE};p=7\x07".encode()
+    + b"\x1b]133;C;fh=wrong;n=5\x07\x1b]133;C;n=5\x07\x1b]133;Z\x07\x1b]133;D;x;fh=" + NONCE.encode() + b";o=h\x07"
+    + b"\x1b]133;unfinished\x1b[?2004l\x1b\x1b]133;\x1b]133;P;k=c;fh=" + NONCE.encode() + b"\x07tail\x1b]13"
+)  # fmt: skip
+
+
+def test_scanner_gives_kind_place_and_fields() -> None:
+    marks = Scanner(NONCE, position=1000).feed(STREAM)
+    assert [mark.kind for mark in marks] == ["end", "paste-on", "prompt", "input", "paste-off", "more"]
+    end = marks[0]
+    assert (end.exit_code, end.statuses, end.number, end.origin, end.cwd) == (1, (0, 1), 4, "hook", "/a b;d=%\n")
+    assert STREAM[end.start - 1000 : end.end - 1000].startswith(b"\x1b]133;D;1;")
+    assert STREAM[end.start - 1000 : end.end - 1000].endswith(b"\x07")
+    assert (marks[2].prompt, marks[2].pastes) == (7, True)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(0, len(STREAM)), max_size=30))
+def test_any_cutting_gives_the_same_marks(cuts: list[int]) -> None:
+    scanner = Scanner(NONCE)
+    edges = pairwise([0, *sorted(cuts), len(STREAM)])
+    marks = [mark for a, b in edges for mark in scanner.feed(STREAM[a:b])]
+    assert marks == Scanner(NONCE).feed(STREAM)
+    assert scanner.position == len(STREAM)
+
+
+def test_byte_by_byte_gives_the_same_marks() -> None:
+    scanner = Scanner(NONCE)
+    marks = [mark for at in range(len(STREAM)) for mark in scanner.feed(STREAM[at : at + 1])]
+    assert marks == Scanner(NONCE).feed(STREAM)
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.sampled_from([b"\x1b", b"]133;", b"\x07", b"\x1b\\", b"[?2004", b"h", b"D;0;fh=", b"x" * 99]), max_size=60
+    )
+)
+def test_no_output_without_the_nonce_is_a_mark(pieces: list[bytes]) -> None:
+    scanner = Scanner(NONCE)
+    found = [mark for piece in pieces for mark in scanner.feed(piece)]
+    assert all(mark.kind in ("paste-on", "paste-off") for mark in found)
+    assert found == Scanner(NONCE).feed(b"".join(pieces))
+
+
+def test_endless_sequence_is_given_up_and_later_marks_are_found() -> None:
+    scanner = Scanner(NONCE)
+    scanner.feed(b"\x1b]133;D;")
+    for _ in range(200):
+        assert scanner.feed(b"x" * 1000) == []
+        assert len(scanner._held) < 40_000
+    (mark,) = scanner.feed(b"\x07" + f"\x1b]133;B;fh={NONCE}\x07".encode())
+    assert mark.kind == "input"
+    long = f"\x1b]133;D;0;fh={NONCE};n=1;o=h;d={'y' * 40_000}\x07".encode()
+    assert Scanner(NONCE).feed(long) == []
+
+
+# ---- records from marks -------------------------------------------------------------------------------------------
+
+
+def records(*marks: Mark) -> Commands:
+    commands = Commands()
+    for mark in marks:
+        commands.apply(mark)
+    return commands
+
+
+def test_joining_in_the_middle_leaves_the_beginning_unknown() -> None:
+    commands = records(Mark("end", 50, 60, number=9, exit_code=2, origin="hook"), Mark("prompt", 60, 70, prompt=3))
+    (record,) = commands.records
+    assert (record.id, record.start, record.end, record.exit_code, record.bounded) == (9, None, 50, 2, False)
+
+
+def test_lost_end_leaves_the_end_unknown() -> None:
+    commands = records(
+        Mark("prompt", 0, 5, prompt=1),
+        Mark("begin", 5, 10, number=1),
+        Mark("begin", 50, 60, number=2),
+        Mark("end", 70, 80, number=2, exit_code=0, origin="hook"),
+    )
+    lost, after = commands.records
+    assert (lost.state, lost.end, lost.exit_code) == ("finished", None, None)
+    assert (after.start, after.end) == (60, 70)
+
+
+def test_end_of_a_later_command_does_not_end_this_one() -> None:
+    commands = records(Mark("begin", 5, 10, number=1), Mark("end", 70, 80, number=3, exit_code=0, origin="hook"))
+    lost, later = commands.records
+    assert (lost.id, lost.end) == (1, None)
+    assert (later.id, later.start, later.end) == (3, None, 70)
+
+
+def test_prompt_without_an_end_closes_the_command() -> None:
+    commands = records(Mark("begin", 5, 10, number=1), Mark("prompt", 20, 30, prompt=2))
+    (record,) = commands.records
+    assert (record.state, record.end) == ("finished", None)
+    assert commands.state == "prompt"
+
+
+def test_prompt_drawn_again_changes_nothing() -> None:
+    drawn = Mark("end", 0, 5, number=1, exit_code=0, origin="prompt"), Mark("prompt", 5, 9, prompt=2)
+    commands = records(Mark("begin", 0, 1, number=1), Mark("end", 1, 2, number=1, exit_code=0, origin="hook"), *drawn)
+    shown, kept = commands.shown, list(commands.records)
+    for mark in drawn:
+        commands.apply(mark)
+    assert (commands.shown, list(commands.records)) == (shown, kept)
+
+
+def test_records_are_bounded() -> None:
+    commands = Commands(keep=10)
+    for number in range(1, 100):
+        commands.apply(Mark("begin", number, number, number=number))
+    assert len(commands.records) == 10
+
+
+# ---- typing -------------------------------------------------------------------------------------------------------
+
+
+def test_paste_carries_text_as_it_is() -> None:
+    assert encode_input("a\n\tb\r\nc\n\n", True) == b"\x1b[200~a\n\tb\nc\x1b[201~\r"
+    assert encode_input("", True) == b"\r"
+    assert encode_input("echo ü", False) == "echo ü\r".encode()
+
+
+def test_several_lines_without_paste_become_one_eval() -> None:
+    assert encode_input("a 'b'\nc\\d!", False) == b"eval $'a \\'b\\'\\nc\\\\d\\x21'\r"
+    with pytest.raises(BadArgument, match="dash without bracketed paste"):
+        encode_input("a\nb", False, shell="/bin/dash")
+
+
+@pytest.mark.parametrize("text", ["\x1b[201~; rm x", "a\x03b", "nul\0", "a\rb", "\x7f", "\x13"])
+@pytest.mark.parametrize("bracketed", [True, False])
+def test_control_characters_are_refused(text: str, bracketed: bool) -> None:
+    with pytest.raises(BadArgument, match="control character"):
+        encode_input(text, bracketed)
+
+
+def test_text_that_cannot_be_typed_is_refused() -> None:
+    with pytest.raises(BadArgument, match="UTF-8"):
+        encode_input("\ud800", True)
+    with pytest.raises(BadArgument, match="too long"):
+        encode_input("x" * 5000, False)

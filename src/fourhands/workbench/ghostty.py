@@ -6,6 +6,7 @@ character sets from it piece by piece and puts them into an order that is safe f
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from fourhands.core.errors import Unavailable
@@ -22,6 +23,7 @@ _MODES = (1, 5, 7, 9, 12, 25, 45, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015
 _SCREENS = (1049, 1047, 47)
 _ANSI_MODES = (4, 20)
 _ORIGIN, _KEYPAD, _MARGINS = 6, 66, 69
+_PLAIN = b"\x0f\x1b(B\x1b)B"  # ordinary character sets
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
@@ -62,14 +64,14 @@ class Ghostty:
             out.append(b"\x1b]2;%s\x1b\\" % title.encode())
         out.append(self._extra("tabstops"))
         if self._alternate():
-            out += self._hidden()
+            out.append(self._hidden())
             entered = next((mode for mode in _SCREENS if terminal.mode(mode)), _SCREENS[0])
             out.append(b"\x1b[?%dh" % entered)
         out += [b"\x1b[H", self._format(), b"\x1b[0m"]
         if terminal.mode(_MARGINS):
             out.append(b"\x1b[?%dh" % _MARGINS)
         region = self._extra("scrolling_region")
-        out.append(region)
+        out += [region, self._saved()]
         for mode, default in self._defaults.items():
             if (now := terminal.mode(mode)) != default:
                 out.append(b"\x1b[?%d%c" % (mode, b"lh"[now]))
@@ -82,30 +84,47 @@ class Ghostty:
         if terminal.mode(_ORIGIN):
             out.append(b"\x1b[?%dh" % _ORIGIN)
             top, left = _corner(region)
-        column, row = terminal.cursor
-        out.append(b"\x1b[%d;%dH" % (row + 2 - top, column + 2 - left))
+        out.append(self._place(top, left))
         if terminal.get("cursor_pending_wrap", "bool"):
             # Only printing the last cell again leaves the cursor behind it.
-            out.append(self._format((column, row)))
-        out += [self._extra("style"), self._extra("charsets")]
+            out.append(self._format(terminal.cursor))
+        out.append(self._pen())
         return b"".join(out)
 
-    def _hidden(self) -> list[bytes]:
-        """Give the contents and cursor of the primary screen while the alternate one is shown."""
+    def _hidden(self) -> bytes:
+        """Give the contents and cursor of the primary screen, read while the alternate one is shown."""
+        # 47 switches without clearing and takes the cursor along; 1049 had saved that of the primary screen.
+        back = b"\x1b8" if self._terminal.mode(1049) else b""
+        return self._aside(
+            b"\x1b[?47l" + back, lambda: b"\x1b[H" + self._format() + b"\x1b[0m" + self._place(), b"\x1b[?47h"
+        )
+
+    def _saved(self) -> bytes:
+        """Give what brings back the cursor that the program has saved."""
+        kept = self._aside(b"\x1b8", lambda: self._place() + self._pen())
+        return kept + b"\x1b7\x1b[0m" + _PLAIN if kept not in (b"", b"\x1b[1;1H\x1b[0m") else b""
+
+    def _aside(self, away: bytes, look: Callable[[], bytes], back: bytes = b"") -> bytes:
+        """Look at something that only another state shows, and leave no trace."""
         terminal = self._terminal
         if not terminal.get("vt_ground", "bool"):
-            return []  # in the middle of a sequence the switch would become a part of it
-        (column, row), modes = terminal.cursor, [mode for mode in (*_SCREENS, _ORIGIN) if terminal.mode(mode)]
-        last = self._format((column, row)) if terminal.get("cursor_pending_wrap", "bool") else b""
-        pen = self._extra("style") + self._extra("charsets")
-        # 47 switches without clearing and takes the cursor along; 1049 had saved that of the primary screen.
-        terminal.feed(b"\x1b[?47l" + (b"\x1b8" if 1049 in modes else b""))
-        primary = terminal.cursor
-        out = [b"\x1b[H", self._format(), b"\x1b[0m\x1b[%d;%dH" % (primary[1] + 1, primary[0] + 1)]
-        terminal.feed(b"\x1b[?47h\x1b[?6l\x0f\x1b(B\x1b)B\x1b[%d;%dH" % (row + 1, column + 1) + last + pen)
+            return b""  # in the middle of a sequence, `away` would become a part of it
+        modes = [mode for mode in (*_SCREENS, _ORIGIN) if terminal.mode(mode)]
+        place, pen = self._place(), self._pen()
+        last = self._format(terminal.cursor) if terminal.get("cursor_pending_wrap", "bool") else b""
+        terminal.feed(away)
+        seen = look()
+        terminal.feed(back + b"\x1b[?6l" + _PLAIN + place + last + pen)
         for mode in (*_SCREENS, _ORIGIN):
             self._set("MODE", "GhosttyTerminalModeConfig*", {"mode": mode, "value": mode in modes})
-        return out
+        return seen
+
+    def _place(self, top: int = 1, left: int = 1) -> bytes:
+        column, row = self._terminal.cursor
+        return b"\x1b[%d;%dH" % (row + 2 - top, column + 2 - left)
+
+    def _pen(self) -> bytes:
+        return self._extra("style") + self._extra("charsets").replace(_PLAIN[1:], b"")
 
     def _alternate(self) -> bool:
         return bool(

@@ -247,7 +247,7 @@ class Commands:
         self._ending = False  # an end was reported, so the next prompt is near
         self._pastes = False  # bracketed paste is still to come after the prompt
         self._let_go: int | None = None  # where the line editor let go of the line typed at this prompt
-        self._returned = False  # some line editor took over again since the command began
+        self._taken: Mark | None = None  # when a line editor last took over since the command began
         self._ended: int | None = None  # the first end reported since the line was typed
         self._status: int | None = None
 
@@ -273,7 +273,7 @@ class Commands:
         """Take the next mark."""
         match mark.kind:
             case "paste-on":
-                self.bracketed = self._returned = True
+                self.bracketed, self._taken = True, mark
                 # bash does this just before its prompt, whose own mark may be missing.
                 if self._ending:
                     self._show(None)
@@ -320,7 +320,7 @@ class Commands:
         self._number = mark.number or 0
         self.records.append(Command(mark.number, self.shown, "running", mark.end))
         self.state = "running"
-        self._began, self._ending, self._returned = True, False, False
+        self._began, self._ending, self._taken = True, False, None
 
     def _end(self, mark: Mark) -> None:
         number = mark.number or 0
@@ -330,12 +330,15 @@ class Commands:
             self._ended = mark.start
         last = self.last
         if last and last.id == number and last.state == "running":
-            # Told only by the next command: exact between lines of one paste; else a prompt without marks has been.
-            late = mark.origin == "begin" and (self._returned or self._let_go is None)
+            end: int | None = mark.start
+            if mark.origin == "begin" and (self._taken or self._let_go is None):
+                end = None  # exact between lines of one paste only; else a prompt without marks has been
+            elif self._taken and self._taken.end == mark.start:
+                end = self._taken.start  # bash's line editor comes before the prompt
             self.records[-1] = replace(
                 last,
                 state="finished",
-                end=None if late else mark.start,
+                end=end,
                 exit_code=mark.exit_code,
                 statuses=mark.statuses,
                 cwd=mark.cwd,
@@ -346,9 +349,9 @@ class Commands:
         elif number > self._number:
             # It began before our time, or its beginning was lost.
             self._give_up()
-            end = mark.start if mark.origin in ("hook", "eol") else None
+            known = mark.start if mark.origin in ("hook", "eol") else None
             self.records.append(
-                Command(number, self.shown, "finished", None, end, mark.exit_code, mark.statuses, mark.cwd)
+                Command(number, self.shown, "finished", None, known, mark.exit_code, mark.statuses, mark.cwd)
             )
             self._began = True
         self._number = max(self._number, number)

@@ -37,12 +37,15 @@ __fh_wrap() {
   if [[ -z ${PROMPT_EOL_MARK+x} ]]; then PROMPT_EOL_MARK='%B%S%#%s%b'; fi
   PROMPT_EOL_MARK=%$eol${PROMPT_EOL_MARK//[%]$__fh_eol/}
   __fh_a=$a __fh_eol=$eol
+  # They hold the key: a shell inside this one would inherit our marks with the prompt.
+  typeset -g +x PS1 PS2 PROMPT_EOL_MARK __fh_a __fh_eol
   if [[ ${precmd_functions[-1]-} != __fh_precmd ]]; then precmd_functions=(${precmd_functions:#__fh_precmd} __fh_precmd); fi
   if [[ ${preexec_functions[-1]-} != __fh_preexec ]]; then preexec_functions=(${preexec_functions:#__fh_preexec} __fh_preexec); fi
 }
 
+# The options are still the user's here. Without our part in it, the mark of a missing newline has come before us.
 __fh_precmd() {
-  { __fh_end $? "${(j: :)pipestatus}" } 3>&2 2>/dev/null
+  { __fh_end $? "${(j: :)pipestatus[@]}" ${options[promptsp]-off} } 3>&2 2>/dev/null
 }
 
 __fh_end() {
@@ -58,7 +61,9 @@ __fh_end() {
       __fh_cwd=$out
     fi
   fi
-  __fh_say $'\e]133;D;'"$1;fh=$__fh_key;n=$__fh_n;s=$2;o=h;d=$__fh_cwd"$'\a'
+  local o=h
+  if [[ $3 == on && $__fh_n -gt 0 && ${PROMPT_EOL_MARK-} != *$__fh_eol* ]]; then o=11; fi
+  __fh_say $'\e]133;D;'"$1;fh=$__fh_key;n=$__fh_n;s=$2;o=$o;d=$__fh_cwd"$'\a'
   __fh_p+=1
   __fh_wrap 0
 }
