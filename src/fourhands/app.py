@@ -4,29 +4,38 @@
 builds registry and gate. Surfaces take calls to `app.call` and listen to `app.events`; nothing here decides anything.
 """
 
+import asyncio
 import contextlib
 import importlib.metadata
 import logging
 import os
+import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
+
+import click
 
 from fourhands.commands import agent, editor, file, pane, terminal, workbench
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
-from fourhands.core.errors import BadArgument
+from fourhands.core.errors import Unavailable
 from fourhands.core.event import Events
 from fourhands.core.gate import Gate, GateSettings
 from fourhands.core.question import Questions
 from fourhands.core.registry import Contribution, Registry
 from fourhands.core.tasks import Tasks
 from fourhands.host.places import Places
-from fourhands.providers.base import Provider
+from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import redact
 from fourhands.settings import Settings, load
+from fourhands.surfaces.address import find_server
+from fourhands.surfaces.cli.main import Options
+from fourhands.surfaces.cli.main import build as build_cli
+from fourhands.surfaces.server import serving
 from fourhands.workbench.consent import StoredConsent
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.terminals import Terminals
@@ -74,11 +83,15 @@ class App:
             self.terminals = await stack.enter_async_context(
                 Terminals(self.places.workspace, self.settings, places=self.places, keep=True)
             )
+            self.terminals.providers = build_providers(self.settings, env=self.terminals.env)
             secret_values = withheld(self.terminals.env)
             self.journal = await stack.enter_async_context(
                 Journal(
                     Path(self.places.state) / "journal.sqlite",
                     redact=(lambda text: redact(text, secret_values)) if self.settings.safety.redact else None,
+                    # Stored means: survives a kill -9 of this process. A power cut may cost the last moments, and
+                    # in return nobody waits for the disk at each call.
+                    synchronous="NORMAL",
                 )
             )
             for contribution in self._contributions:
@@ -144,21 +157,48 @@ class App:
             await self.bench.end_session(session.id)
 
     def _load_plugins(self) -> None:
-        """Contributions and providers by entry point, as far as a setting names them."""
-        wanted = set(self.settings.plugins)
+        """Contributions by entry point, as far as a setting names them; providers come by the same way."""
         for point in importlib.metadata.entry_points(group="fourhands"):
-            if point.name not in wanted:
-                continue
-            wanted.discard(point.name)
-            plugin = point.load()
-            if isinstance(plugin, Contribution):
+            if point.name in self.settings.plugins and isinstance(plugin := point.load(), Contribution):
                 self.registry.include(plugin)
-            else:
-                self._add_provider(plugin())
-        if wanted:
-            raise BadArgument(f"no plugin {', '.join(sorted(wanted))} is installed", hint="see the setting plugins")
 
-    def _add_provider(self, provider: Provider) -> None:
-        if provider.name in self.terminals.providers:
-            raise BadArgument(f"two providers are called {provider.name!r}")
-        self.terminals.providers[provider.name] = provider
+
+# -- the program -----------------------------------------------------------------------------------------------------
+
+
+async def serve(options: Options) -> None:
+    """Serve a directory until somebody stops it; the command line's main business."""
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s %(message)s")
+    places = Places.of(options.directory)
+    places.prepare()
+    running = find_server(places.runtime)
+    if running is not None:
+        raise Unavailable(
+            f"a Fourhands serves {places.workspace} already, at {running.url}",
+            hint="open it with: fourhands open",
+        )
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    async with App(options.directory, places=places) as app:
+        async with serving(app.bench, app.tasks, host=options.host, port=options.port) as server:
+            link = server.link()
+            click.echo(f"Fourhands for {places.workspace}")
+            click.echo(f"  Open   {click.style(link, bold=True)}")
+            click.echo("         (works once; `fourhands open` gives a fresh one)")
+            click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
+            if options.open_page and sys.stdout.isatty():
+                click.launch(link)
+            await stopping.wait()
+            click.echo("\nStopping …")
+        left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
+    if left:
+        click.echo(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
+    else:
+        click.echo("Nothing is left running.")
+
+
+def main() -> None:
+    """The `fourhands` program."""
+    build_cli(serve, lambda workspace: list(build_providers(load(workspace)).values()))()

@@ -34,7 +34,7 @@ def openapi(registry: Registry) -> dict[str, object]:
             "operationId": "instructions",
             "summary": "What a model is told: commands, state, examples, recent results.",
             "parameters": [{"name": "sessionId", "in": "query", "schema": {"type": "string"}}],
-            "responses": {"200": markdown, **_refusals()},
+            "responses": _refusals() | {"200": markdown},
         }
     }
     return {

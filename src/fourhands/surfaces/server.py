@@ -18,6 +18,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from fourhands.agents.hub import Hub
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.address import Address, address_file
 from fourhands.surfaces.door import Door
 from fourhands.surfaces.http import Routes, build, public_files
 from fourhands.surfaces.tokens import Tokens
@@ -72,35 +73,6 @@ class Impatient(HttpToolsProtocol):
         """Gone."""
         self._calm()
         super().connection_lost(exc)
-
-
-class Address(msgspec.Struct, frozen=True):
-    """Where a server listens, for others on this machine to find it."""
-
-    host: str
-    port: int
-    pid: int
-
-    @property
-    def url(self) -> str:
-        """Its address."""
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
-
-
-def address_file(runtime: str) -> Path:
-    """Where a running server says its address."""
-    return Path(runtime) / "server.json"
-
-
-def find_server(runtime: str) -> Address | None:
-    """The address of the workspace's running server, if there is one."""
-    try:
-        address = msgspec.json.decode(address_file(runtime).read_bytes(), type=Address)
-        os.kill(address.pid, 0)
-        with socket.create_connection((address.host, address.port), timeout=1):
-            return address
-    except (OSError, msgspec.DecodeError):
-        return None
 
 
 @dataclass(slots=True)
@@ -164,7 +136,7 @@ async def serving(
     # Not `serve`: it would take over SIGINT and SIGTERM, which are the command line's to handle.
     task = tasks.start(server._serve(sockets=[sock]), "the server")
     try:
-        while not server.started and not task.done():  # uvicorn has no event for it
+        while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.005)
         yield Running(address, tokens, hub, server)
     finally:

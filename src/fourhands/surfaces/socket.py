@@ -1,8 +1,8 @@
 """`/ws`: calls, results and events as JSON messages on one socket.
 
-In: `{"id": 7, "command": "openspace.pane.list", "args": {}}`. Out: `{"id": 7, "result": {…}}`, `{"event": {…}}` and,
-first of all, `{"hello": {…}}`. Calls run side by side and are answered when they are done. A reader that is too slow finds one
-`events.missed` in place of what it missed and asks for `openspace.workbench.snapshot`.
+In: `{"id": 7, "command": "openspace.pane.list", "args": {}}`. Out: first of all `{"hello": {…}}`, then
+`{"id": 7, "result": {…}}` and `{"event": {…}}`. Calls run side by side and are answered when they are done. A reader
+that is too slow finds one `events.missed` in place of what it missed and asks for `openspace.workbench.snapshot`.
 """
 
 import asyncio

@@ -1,0 +1,120 @@
+"""`fourhands doctor`: what is installed, which isolation works here, which limits hold, where things live."""
+
+import os
+import platform
+import resource
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import click
+
+from fourhands import __version__
+from fourhands.host.places import PlaceError, Places
+from fourhands.providers.base import Provider
+from fourhands.settings import load, user_file
+from fourhands.surfaces.address import find_server
+from fourhands.surfaces.cli.base import json_option, run_async, show, workspace_option
+from fourhands.workbench.platform import platform_information
+
+Level = Literal["ok", "note", "problem"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    level: Level
+    subject: str
+    text: str
+
+
+def doctor(providers: Callable[[str], list[Provider]]) -> click.Command:
+    """The command; `providers` makes those that the settings name."""
+
+    @click.command("doctor")
+    @workspace_option
+    @json_option
+    @run_async
+    async def run(workspace: str, as_json: bool) -> None:
+        """Look at this machine and say what works, what does not, and what to do about it."""
+        places = Places.of(workspace)
+        findings = [*_machine(), *_programs(), *_limits(), *_places(places)]
+        for provider in providers(places.workspace):
+            probe = await provider.probe()
+            level: Level = "ok" if probe.works else "note"
+            findings.append(Finding(level, f"isolation {provider.isolation}", f"{provider.name}: {probe.detail}"))
+        if as_json:
+            show([{"level": f.level, "subject": f.subject, "text": f.text} for f in findings], as_json=True)
+        else:
+            signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
+            for finding in findings:
+                sign, colour = signs[finding.level]
+                click.echo(f"{click.style(sign, fg=colour)} {finding.subject:<22} {finding.text}")
+        sys.exit(1 if any(finding.level == "problem" for finding in findings) else 0)
+
+    return run
+
+
+def _machine() -> list[Finding]:
+    info = platform_information(os.environ)
+    system = f"{info.system} {info.release} {info.machine}{' in WSL' if info.wsl else ''}"
+    supported = info.system in ("Linux", "Darwin")
+    return [
+        Finding("ok", "fourhands", f"{__version__} on Python {platform.python_version()}"),
+        Finding("ok" if supported else "problem", "system", system if supported else f"{system}: use WSL"),
+        Finding("ok", "shell", f"{info.default_shell}; allowed: {', '.join(info.shells)}"),
+    ]
+
+
+def _programs() -> list[Finding]:
+    beside = os.path.join(os.path.dirname(sys.executable), "rg")
+    found = beside if os.access(beside, os.X_OK) else shutil.which("rg")
+    search = Finding("ok", "ripgrep", found) if found else Finding("problem", "ripgrep", "missing: pip install ripgrep")
+    git = shutil.which("git")
+    return [search, Finding("ok", "git", git) if git else Finding("note", "git", "missing: no changes are shown")]
+
+
+def _limits() -> list[Finding]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    few = hard < 4096
+    findings = [
+        Finding(
+            "note" if few else "ok", "open files", f"{soft}, at most {hard}" + (": about 2 per terminal" if few else "")
+        )
+    ]
+    scope = _sysctl("kernel/yama/ptrace_scope")
+    if scope == "3":
+        findings.append(Finding("note", "yama", "ptrace_scope 3: input that programs wait for is not seen"))
+    if _sysctl("dev/tty/legacy_tiocsti") == "1":
+        findings.append(
+            Finding("note", "tiocsti", "programs may type into their own terminal: sysctl dev.tty.legacy_tiocsti=0")
+        )
+    return findings
+
+
+def _sysctl(name: str) -> str:
+    try:
+        with open(f"/proc/sys/{name}") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def _places(places: Places) -> list[Finding]:
+    findings = [Finding("ok", "workspace", places.workspace)]
+    try:
+        places.prepare()
+        findings.append(Finding("ok", "runtime directory", places.runtime))
+        findings.append(Finding("ok", "logs and journal", places.state))
+    except (PlaceError, OSError) as error:
+        findings.append(Finding("problem", "directories", str(error)))
+    address = find_server(places.runtime)
+    findings.append(Finding("ok", "server", f"running at {address.url}" if address else "not running"))
+    findings.append(Finding("ok", "host", "running" if os.path.exists(places.socket) else "not running"))
+    load(places.workspace)
+    where = user_file(os.environ)
+    findings.append(Finding("ok", "settings", where if os.path.exists(where) else f"defaults ({where} does not exist)"))
+    return findings

@@ -1,0 +1,262 @@
+"""`fourhands terminal …`: terminals of the workspace's host, with or without a server running."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import signal
+import sys
+import termios
+import tty
+from collections.abc import Iterator
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from fourhands.core.errors import FourhandsError
+from fourhands.host.log import Chunk
+from fourhands.settings import load
+from fourhands.surfaces.cli.base import json_option, run_async, show, workspace_option
+from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals import Terminals
+
+DETACH = b"\x1d"
+
+
+@click.group()
+def terminal() -> None:
+    """List, run, attach to, read and end terminals."""
+
+
+def _terminals(workspace: str) -> Terminals:
+    return Terminals(workspace, load(os.path.realpath(workspace)), keep=True)
+
+
+@terminal.command("list")
+@workspace_option
+@json_option
+@run_async
+async def list_terminals(workspace: str, as_json: bool) -> None:
+    """List the terminals of the workspace."""
+    async with _terminals(workspace) as terminals:
+        found = terminals.list()
+        if as_json:
+            show([_facts(one) for one in found], as_json=True)
+            return
+        if not found:
+            click.echo("No terminals. Start one: fourhands terminal run --keep LINE")
+            return
+        table = Table(box=None, pad_edge=False)
+        for column in ("ID", "TITLE", "STATE", "CWD", "SIZE", "OUTPUT"):
+            table.add_column(column)
+        for one in found:
+            cols, rows = one.size
+            table.add_row(one.id, one.title, _state(one), one.cwd, f"{cols}×{rows}", str(one.log.head))
+        Console().print(table)
+
+
+def _state(one: Terminal) -> str:
+    if one.exit is None:
+        return one.shell_state if one.marked else "running"
+    return "lost" if one.exit.lost else f"exited {one.exit.signal or one.exit.code}"
+
+
+def _facts(one: Terminal) -> dict[str, object]:
+    return {
+        "id": one.id,
+        "title": one.title,
+        "state": _state(one),
+        "cwd": one.cwd,
+        "size": one.size,
+        "position": one.log.head,
+        "exitCode": one.exit.code if one.exit else None,
+        "signal": one.exit.signal if one.exit else None,
+        "isolation": one.isolation,
+        "pid": one.pid,
+    }
+
+
+@terminal.command("run")
+@click.argument("line")
+@click.option("--terminal", "-t", "name", help="Run in this terminal (id or title) instead of a new one.")
+@click.option("--title", help="Title of the new terminal.")
+@click.option("--cwd", help="Directory of the new terminal, inside the workspace.")
+@click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait; the command goes on after that.")
+@click.option("--keep", is_flag=True, help="Leave the new terminal open.")
+@workspace_option
+@json_option
+@run_async
+async def run_line(
+    line: str,
+    name: str | None,
+    title: str | None,
+    cwd: str | None,
+    timeout: float,
+    keep: bool,
+    workspace: str,
+    as_json: bool,
+) -> None:
+    """Run LINE in a persistent shell; print its output and end with its exit code."""
+    async with _terminals(workspace) as terminals:
+        one = terminals.get(name) if name else await terminals.create(title=title, cwd=cwd)
+        try:
+            done = await one.run(line, timeout_s=timeout)
+        finally:
+            if not keep and name is None:
+                await one.close()
+        if as_json:
+            show(
+                {
+                    "output": done.output,
+                    "exitCode": done.exit_code,
+                    "reason": done.reason,
+                    "start": done.start,
+                    "end": done.end,
+                    "truncated": done.truncated,
+                    "terminalId": one.id,
+                },
+                as_json=True,
+            )
+        else:
+            click.echo(done.output, nl=False)
+            if done.reason != "finished":
+                click.echo(f"fourhands: {_why(done.reason, timeout)}", err=True)
+    sys.exit(done.exit_code if done.exit_code is not None else 124 if done.reason == "deadline" else 1)
+
+
+def _why(reason: str, timeout: float) -> str:
+    words = {
+        "deadline": f"still running after {timeout:g} s; it goes on if the terminal is kept",
+        "incomplete": "the shell waits for the rest of the command",
+        "exit": "the shell ended",
+        "input": "this shell has no marks: the exit code is not known",
+    }
+    return words.get(reason, reason)
+
+
+@terminal.command("read")
+@click.argument("name")
+@click.option("--lines", "-n", default=100, show_default=True, help="How many of the last lines.")
+@click.option("--since", type=int, help="Everything from this position on.")
+@workspace_option
+@json_option
+@run_async
+async def read(name: str, lines: int, since: int | None, workspace: str, as_json: bool) -> None:
+    """Print the output of the terminal NAME (id or title) as text."""
+    async with _terminals(workspace) as terminals:
+        one = terminals.get(name)
+        if since is not None:
+            piece = one.since(since)
+            if as_json:
+                show({"text": piece.text, "start": piece.start, "end": piece.end, "gap": piece.gap}, as_json=True)
+            else:
+                click.echo(piece.text, nl=False)
+            return
+        found = one.lines(lines)
+        if as_json:
+            show({"lines": found, "position": one.log.head}, as_json=True)
+        else:
+            click.echo("\n".join(found))
+
+
+@terminal.command("kill")
+@click.argument("names", nargs=-1, required=True)
+@workspace_option
+@json_option
+@run_async
+async def kill(names: tuple[str, ...], workspace: str, as_json: bool) -> None:
+    """End everything that runs in the terminals NAMES and close them."""
+    async with _terminals(workspace) as terminals:
+        chosen = [terminals.get(name) for name in names]
+        for one in chosen:
+            await one.close()
+        if as_json:
+            show({"closed": [one.id for one in chosen]}, as_json=True)
+        else:
+            click.echo(f"Closed {', '.join(one.title for one in chosen)}.")
+
+
+@terminal.command("attach")
+@click.argument("name", required=False)
+@workspace_option
+@run_async
+async def attach(name: str | None, workspace: str) -> None:
+    """Use the terminal NAME, or a new one, from here; Ctrl-] detaches and leaves it running."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise FourhandsError("attach needs a terminal of its own", hint="to read its output: fourhands terminal read")
+    cols, rows = shutil.get_terminal_size()
+    async with _terminals(workspace) as terminals:
+        one = terminals.get(name) if name else await terminals.create(cols=cols, rows=rows)
+        with _raw():
+            await _attached(one)
+        if one.exit is None:
+            click.echo(f"\r\nDetached; it goes on. Back with: fourhands terminal attach {one.id}")
+        else:
+            click.echo(f"\r\n{one.title} has ended: {one.exit.signal or f'exit code {one.exit.code}'}")
+
+
+@contextlib.contextmanager
+def _raw() -> Iterator[None]:
+    before = termios.tcgetattr(0)
+    tty.setraw(0)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(0, termios.TCSADRAIN, before)
+        # Leave modes that the program may have switched on: alternate screen, mouse, bracketed paste, hidden cursor.
+        os.write(1, b"\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m")
+
+
+async def _attached(one: Terminal) -> None:
+    loop = asyncio.get_running_loop()
+    over = asyncio.Event()
+    keys: asyncio.Queue[bytes] = asyncio.Queue()
+
+    def read_keys() -> None:
+        data = os.read(0, 65536)
+        before, found, _ = data.partition(DETACH)
+        if before:
+            keys.put_nowait(before)
+        if found or not data:
+            over.set()
+
+    def resized() -> None:
+        with contextlib.suppress(FourhandsError):
+            one.resize(*shutil.get_terminal_size())
+
+    def output(chunk: Chunk) -> None:
+        _write(chunk.data)
+
+    async def type_keys() -> None:
+        while True:
+            await one.type(await keys.get())
+
+    screen, position = one.restore()
+    _write(screen)
+    stop_data = one.on_data(output, position)
+    stop_exit = one.on_exit(lambda _: over.set())
+    loop.add_reader(0, read_keys)
+    loop.add_signal_handler(signal.SIGWINCH, resized)
+    resized()
+    try:
+        async with asyncio.TaskGroup() as group:
+            typing = group.create_task(type_keys())
+            await over.wait()
+            typing.cancel()
+    except* FourhandsError:
+        pass  # it ended while something was typed; its end is told by the caller
+    finally:
+        loop.remove_reader(0)
+        loop.remove_signal_handler(signal.SIGWINCH)
+        stop_data()
+        stop_exit()
+
+
+def _write(data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(1, view) :]
+        except BlockingIOError:
+            continue
