@@ -118,6 +118,7 @@ class House:
         self.ids: set[str] = set()
         self._open: list[Link | Term] = []
         self.host_pids: set[int] = set()
+        self._children: list[subprocess.Popen[bytes]] = []
         self.events = Events()
         self._link: Link | None = None
 
@@ -181,6 +182,7 @@ class House:
         finally:
             os.close(theirs)
         self.host_pids.add(child.pid)
+        self._children.append(child)
         with open(ready) as file:
             assert file.read() == "ready"
         return child
@@ -198,6 +200,8 @@ class House:
         for pid in self.host_pids:
             if not await asyncio.to_thread(wait_gone, pid, 10.0):
                 os.kill(pid, signal.SIGKILL)
+        for child in self._children:
+            await asyncio.to_thread(child.wait, LIMIT_S)
         for pid in carriers(self.ids):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
