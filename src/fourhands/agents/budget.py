@@ -1,0 +1,70 @@
+"""How much a model is told: every limit on instructions and results, in one place for the code and the manual.
+
+Tokens are counted without anybody's tokenizer: one for every 3 bytes of UTF-8. The usual rule of thumb, 4 characters of
+English, is too kind to JSON, paths and other scripts; this one rather counts too many than too few.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+
+BYTES_PER_TOKEN = 3
+
+INSTRUCTIONS_TOKENS = 10_000
+"""The whole of the instructions."""
+
+TERMINALS_TOKENS = 200
+"""The digest of terminals in the instructions."""
+
+STATE_TOKENS = 1_000
+"""All of the current state in the instructions, the digest of terminals included."""
+
+RECENT_TOKENS = 1_200
+"""Recent failures and slow commands in the instructions."""
+
+SLOW_MS = 500
+"""A command that took longer is mentioned in the instructions."""
+
+OUTSIDE_TOKENS = 300
+"""What programs outside the server have announced, in the instructions."""
+
+TURN_CHARS = 40_000
+"""All results in the message of one turn, in characters."""
+
+RESULT_CHARS = 10_000
+"""The data of one result in that message, in characters."""
+
+HEAD_CHARS = 600
+"""The line of one result in that message: its number, command, arguments, and error or small values."""
+
+ARGS_CHARS = 120
+"""The arguments repeated in that line."""
+
+
+def tokens(text: str) -> int:
+    """Count a text's tokens, rather too many than too few."""
+    return math.ceil(len(text.encode("utf-8", "replace")) / BYTES_PER_TOKEN)
+
+
+def fit(lines: Sequence[str], limit: int, rest: Callable[[int], str]) -> list[str]:
+    """Keep as many lines as `limit` tokens hold; if some are left out, `rest(count)` says so as the last line."""
+    if tokens("\n".join(lines)) <= limit:
+        return list(lines)
+    room = limit * BYTES_PER_TOKEN - len(rest(len(lines)).encode("utf-8", "replace"))
+    kept: list[str] = []
+    for line in lines:
+        room -= len(line.encode("utf-8", "replace")) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return [*kept, rest(len(lines) - len(kept))]
+
+
+def share(sizes: Iterable[int], total: int, most: int) -> list[int]:
+    """Divide `total` among wishes: small ones are fulfilled, large ones get equal parts, nobody more than `most`."""
+    wishes = [min(size, most) for size in sizes]
+    shares = [0] * len(wishes)
+    left = max(total, 0)
+    for done, index in enumerate(sorted(range(len(wishes)), key=wishes.__getitem__)):
+        shares[index] = min(wishes[index], left // (len(wishes) - done))
+        left -= shares[index]
+    return shares
