@@ -211,8 +211,12 @@ def test_any_cut_gives_the_same_where_lines_are_too_long_to_hold(text, places):
         assert cut(text, places) == redact(text, ["corr-horse"])
 
 
+# None of them is among the pieces of noise.
+OTHERS = ["gho_" + MIX[:36], JWT.replace("doz", "zod"), KEY, "corr-horse"]
+
+
 @settings(max_examples=200, deadline=None)
-@given(noise, st.sampled_from(["ghp_" + MIX[:36], JWT, KEY, "corr-horse"]), st.lists(st.integers(0, 5000), max_size=8))
+@given(noise, st.sampled_from(OTHERS), st.lists(st.integers(0, 5000), max_size=8))
 def test_a_secret_never_comes_through(text, secret, places):
     seen = cut(f"{text}\n{secret}\n", places)
     for part in secret.splitlines():
