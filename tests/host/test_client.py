@@ -8,8 +8,8 @@ import socket
 import pytest
 from tests.support.hosts import House
 
-from fourhands.host import client as client_module
 from fourhands.host.client import Client, Poll, same_user
+from fourhands.host.wire import BOARD_DIRTY, BOARD_WATCH
 
 # What other systems lack, taken away before the host is loaded.
 POOR = """
@@ -73,12 +73,12 @@ def test_a_client_gives_back_all_it_took(monkeypatch: pytest.MonkeyPatch, lackin
     before = len(os.listdir("/proc/self/fd"))
     one, other = socket.socketpair()
     client = Client(one)
-    client.board[client_module.BOARD_WATCH + 5] = 1
+    client.board[BOARD_WATCH + 5] = 1
     client.wake(5)
     client.wake(5)
     assert len(os.read(client.wake_there, 100)) == 8  # one wake-up, however often
     client.clear(5)
-    assert client.board[client_module.BOARD_DIRTY + 5] == 0
+    assert client.board[BOARD_DIRTY + 5] == 0
     client.close()
     other.close()
     assert len(os.listdir("/proc/self/fd")) == before

@@ -247,12 +247,14 @@ def test_a_link_in_the_place_of_a_log_is_refused(tmp_path: Path) -> None:
 
 WRITER = """
 import sys
-from tests.host.test_log import LogWriter, pattern
+from array import array
+from fourhands.host.log import LogWriter
 path, capacity, total, can_punch = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4] == "True"
 writer = LogWriter(path, capacity, can_punch=can_punch)
 block = 1 << 18
 while writer.head < total:
-    data = memoryview(pattern(writer.head, writer.head + block))
+    first = 0x5A5A5A0000000000 + writer.head // 8
+    data = memoryview(array("Q", range(first, first + block // 8)).tobytes())
     for at in range(0, block, 12345):
         writer.append(data[at : at + 12345])
     writer.trim(capacity)
@@ -261,29 +263,27 @@ while writer.head < total:
 
 @pytest.mark.parametrize("can_punch", [True, False])
 def test_readers_beside_a_process_that_evicts_never_see_zeros(tmp_path: Path, can_punch: bool) -> None:
-    path, capacity, total = str(tmp_path / "x"), 4 * GRAIN, 6 << 20
+    path, capacity, total = str(tmp_path / "x"), 4 * GRAIN, 4 << 20
     Path(path).touch()
     child = subprocess.Popen([sys.executable, "-c", WRITER, path, str(capacity), str(total), str(can_punch)])
     wrong: list[str] = []
-    gaps = [0]
 
     def follow(limit: int, behind: int) -> None:
         reader = LogReader(path, CAPACITY)  # larger than the writer's: the holes are found, not computed
         position = 0
         while position < total and not wrong:
             chunk = reader.read(position, limit)
-            if chunk.start != position:
-                gaps[0] += 1
             if chunk.data != pattern(chunk.start, chunk.end):
                 wrong.append(f"at {chunk.start}")
             position = chunk.end
+            if not chunk.data:
+                os.sched_yield()
             if behind and reader.head < total:
                 position = max(0, reader.head - behind)  # at the edge of what is being evicted
         reader.close()
 
     threads = [
-        threading.Thread(target=follow, args=(limit, behind))
-        for limit, behind in [(GRAIN, 0), (1000, capacity), (4096, capacity + GRAIN)]
+        threading.Thread(target=follow, args=(limit, behind)) for limit, behind in [(GRAIN, 0), (4096, capacity)]
     ]
     for thread in threads:
         thread.start()
