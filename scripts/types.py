@@ -1,0 +1,146 @@
+"""Write `web/src/wire/types.ts` from the Python structs: the one declaration of what crosses the wire.
+
+Run by `make types`; `tests/test_types.py` fails when the file is stale. Structs of the workbench keep their names,
+arguments and results of commands are named after their noun, and `Commands` says which command takes and gives which.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct, inspect
+
+from fourhands.app import CONTRIBUTIONS
+from fourhands.core.event import Event
+from fourhands.workbench.lease import Ink
+from fourhands.workbench.snapshot import Change
+
+TARGET = Path(__file__).parent.parent / "web" / "src" / "wire" / "types.ts"
+
+HEAD = """// Written by scripts/types.py from the Python structs (make types). Do not change by hand.
+"""
+
+EXTRAS: tuple[type[Struct], ...] = (Event, Change, Ink)
+"""Told by events or messages, returned by no command."""
+
+
+def generate() -> str:
+    """Return the text of the file."""
+    names: dict[type, str] = {}
+    commands = sorted((command for part in CONTRIBUTIONS for command in part.commands), key=lambda c: c.id)
+    for command in commands:
+        for root in (command.args_type, command.result_type):
+            if root is not None:
+                _collect(inspect.type_info(root), names)
+    for extra in EXTRAS:
+        _collect(inspect.type_info(extra), names)
+    _check(names)
+    parts = [_interface(struct, names) for struct in sorted(names, key=names.__getitem__)]
+    lines = []
+    for command in commands:
+        args = names[command.args_type] if command.args_type else "Record<string, never>"
+        result = names[command.result_type] if command.result_type else "Record<string, never>"
+        lines.append(f'  "{command.id}": {{ args: {args}; result: {result} }};')
+    parts.append("export interface Commands {\n" + "\n".join(lines) + "\n}\n")
+    return HEAD + "\n" + "\n".join(parts)
+
+
+def _collect(type_: inspect.Type, names: dict[type, str]) -> None:
+    if isinstance(type_, inspect.StructType):
+        if type_.cls not in names:
+            names[type_.cls] = _name(type_.cls)
+            for field in type_.fields:
+                _collect(field.type, names)
+        return
+    for inner in _inside(type_):
+        _collect(inner, names)
+
+
+def _inside(type_: inspect.Type) -> Iterable[inspect.Type]:
+    match type_:
+        case inspect.Metadata():
+            yield type_.type
+        case inspect.UnionType():
+            yield from type_.types
+        case inspect.ListType() | inspect.VarTupleType():
+            yield type_.item_type
+        case inspect.TupleType():
+            yield from type_.item_types
+        case inspect.DictType():
+            yield type_.value_type
+
+
+def _name(struct: type) -> str:
+    package, _, module = struct.__module__.rpartition(".")
+    noun = "".join(word.capitalize() for word in module.split("_"))
+    if package.endswith(".commands"):
+        return noun + struct.__name__
+    return {"fourhands.workbench.file.Entry": "FileEntry"}.get(
+        f"{struct.__module__}.{struct.__name__}", struct.__name__
+    )
+
+
+def _check(names: dict[type, str]) -> None:
+    taken: dict[str, type] = {}
+    for struct, name in names.items():
+        if name in taken:
+            raise ValueError(f"{taken[name]} and {struct} would both be called {name}")
+        taken[name] = struct
+
+
+def _interface(struct: type, names: dict[type, str]) -> str:
+    info = inspect.type_info(struct)
+    assert isinstance(info, inspect.StructType)
+    lines = []
+    if info.tag_field:
+        lines.append(f"  {info.tag_field}: {_literal(info.tag)};")
+    sent = not info.forbid_unknown_fields and not struct.__struct_config__.omit_defaults  # type: ignore[attr-defined]
+    for field in info.fields:
+        optional = "" if field.required or sent else "?"
+        lines.append(f"  {field.encode_name}{optional}: {_text(field.type, names)};")
+    doc = (struct.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
+    head = f"/** {doc} */\nexport interface {names[struct]} {{"
+    return head + ("\n" + "\n".join(lines) + "\n}\n" if lines else "}\n")
+
+
+def _text(type_: inspect.Type, names: dict[type, str]) -> str:
+    match type_:
+        case inspect.Metadata():
+            return _text(type_.type, names)
+        case inspect.StrType():
+            return "string"
+        case inspect.BoolType():
+            return "boolean"
+        case inspect.IntType() | inspect.FloatType():
+            return "number"
+        case inspect.NoneType():
+            return "null"
+        case inspect.LiteralType():
+            return " | ".join(_literal(value) for value in type_.values)
+        case inspect.ListType() | inspect.VarTupleType():
+            inner = _text(type_.item_type, names)
+            return f"({inner})[]" if " " in inner else f"{inner}[]"
+        case inspect.TupleType():
+            return "[" + ", ".join(_text(item, names) for item in type_.item_types) + "]"
+        case inspect.DictType():
+            return f"Record<string, {_text(type_.value_type, names)}>"
+        case inspect.StructType():
+            return names[type_.cls]
+        case inspect.UnionType():
+            return " | ".join(_text(item, names) for item in type_.types)
+    return "unknown"
+
+
+def _literal(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+if __name__ == "__main__":
+    text = generate()
+    if TARGET.is_file() and TARGET.read_text() == text:
+        print(f"{TARGET.name} is up to date")
+    else:
+        TARGET.parent.mkdir(parents=True, exist_ok=True)
+        TARGET.write_text(text)
+        print(f"wrote {TARGET.name}", file=sys.stderr)
