@@ -52,6 +52,7 @@ class Bubblewrap:
         self._user_space: tuple[str, ...] = ()
         self._sized = False
         self._resets_signals = False
+        self._perl = ""
         self._bases: list[limits.Base] = []
         self._inside: list[str] = []
         self._groups: limits.Groups | None = None
@@ -77,6 +78,7 @@ class Bubblewrap:
         code, help_text, _ = await _run([self._program, "--help"])
         self._sized = code == 0 and "--size " in help_text
         self._resets_signals = (await _run(["env", "--default-signal=INT", "true"]))[0] == 0
+        self._perl = shutil.which("perl", path="/usr/bin:/bin") or ""
         complaint = ""
         for space in _USER_SPACES if os.getuid() == 0 else _USER_SPACES[:2]:
             self._user_space = space
@@ -224,7 +226,12 @@ class Bubblewrap:
         variables["HOME"] = home = walls.home_of(variables)
         wall = [*self._own_home(home), *self._wall]
         inner = stub.unpacking(
-            variables, launch.program, launch.argv[1:], before=self._inside, signals=self._resets_signals
+            variables,
+            launch.program,
+            launch.argv[1:],
+            before=self._inside,
+            signals=self._resets_signals,
+            perl=self._perl if terminal else "",
         )
         mark = launch.env.get(tree.MARK) or f"unmarked-{os.urandom(8).hex()}"
         try:

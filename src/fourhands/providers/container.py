@@ -118,21 +118,12 @@ class Container:
         return self._probe
 
     async def _try(self) -> str:
-        image = self._settings.image
-        if not image:
-            raise Unavailable(
-                "no image is configured for containers", hint=f"set providers.{self.name}.image to one that has /bin/sh"
-            )
-        engine = self._found = await self._choose()
-        if (await engine.call("image", "inspect", "--format", "{{.Id}}", image)).code != 0:
-            raise Unavailable(f"{engine.name} has no image {image!r}", hint=f"get it: {engine.name} pull {image}")
+        engine = await self._choose()
         options = [*self._options(), *scratch(_PLACE)]
+        image = self._settings.image
         answer = await engine.call("run", "--rm", *options, "--entrypoint", "/bin/sh", image, "-c", _LOOK)
         if answer.code != 0:
-            raise Unavailable(
-                f"{engine.name} cannot run {image!r} with the configured isolation: {self._reason(answer)}",
-                hint="nothing was weakened to make it run; fix the cause or choose another provider",
-            )
+            raise await self._refusal(answer)
         limits = [
             f"at most {self._settings.max_processes} processes" if self._settings.max_processes else "",
             f"{self._settings.max_memory >> 20} MiB of memory" if self._settings.max_memory else "",
@@ -141,12 +132,25 @@ class Container:
         network = "network allowed" if self._settings.network else "no network"
         return "; ".join([engine.program, f"image {image}", network, ", ".join(filter(None, limits)) or "no limits"])
 
-    @staticmethod
-    def _reason(answer: Answer) -> str:
-        return "the image has no `env`" if answer.code == 3 and not answer.err else answer.complaint
+    async def _refusal(self, answer: Answer) -> Unavailable:
+        """Why a container could not be started."""
+        engine, image = self._engine, self._settings.image
+        if (await engine.call("image", "inspect", "--format", "{{.Id}}", image)).code != 0:
+            return Unavailable(f"{engine.name} has no image {image!r}", hint=f"get it: {engine.name} pull {image}")
+        reason = "the image has no `env`" if answer.code == 3 and not answer.err else answer.complaint
+        return Unavailable(
+            f"{engine.name} cannot run {image!r} with the configured isolation: {reason}",
+            hint="nothing was weakened to make it run; fix the cause or choose another provider",
+        )
 
     async def _choose(self) -> Engine:
-        """The first engine that answers."""
+        """The first engine that answers, once and for all."""
+        if self._found is not None:
+            return self._found
+        if not self._settings.image:
+            raise Unavailable(
+                "no image is configured for containers", hint=f"set providers.{self.name}.image to one that has /bin/sh"
+            )
         engines = Engine.find(self._settings.engine, self._env)
         if not engines:
             wanted = self._settings.engine or "neither podman nor docker"
@@ -160,6 +164,7 @@ class Container:
             except Unavailable as error:
                 reason = reason or error
             else:
+                self._found = engine
                 return engine
         assert reason is not None
         raise reason
@@ -174,47 +179,46 @@ class Container:
 
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
         """Start the workspace's container, or go on with the one that is already there."""
-        probe = await self.probe()
-        if not probe.works:
-            raise Unavailable(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
+        await self._choose()
         self._workspace = walls.check_workspace(workspace)
         self._home = walls.home_of(self._env)
         options = [*self._options(), *self._mounts(readable)]
         place = _digest(f"{os.getuid()}:{self._workspace}")[:16]
         recipe = _digest("\n".join([*options, self._settings.image]))[:8]
         self.container = f"fourhands-{place}-{recipe}"
-        await self._tidy(place)
-        if not await self._running():
+        if not await self._tidy(place):
             await self._start(["--label", f"fourhands.workspace={place}", *options])
         answer = await self._exec("/bin/sh", "-c", _LOOK)
         if answer.code != 0:
-            raise Unavailable(f"the container does not run programs: {self._reason(answer)}")
+            raise await self._refusal(answer)
         self.shells = tuple(answer.out.split())
         # Its processes are processes of this machine, unless the engine runs on another one, or on a virtual one.
         self._visible = bool(carriers(self.container))
 
+    async def _tidy(self, place: str) -> bool:
+        """Whether the container runs; others of this workspace that nobody uses are removed, and a stopped one."""
+        answer = await self._engine.call(
+            "ps", "--all", "--filter", f"label=fourhands.workspace={place}", "--format", "{{.Names}} {{.State}}"
+        )
+        for name, state in (line.split(maxsplit=1) for line in answer.out.splitlines() if " " in line):
+            running = state.lower().startswith(("running", "up"))
+            if name == self.container and running:
+                return True
+            if name == self.container or not running or not await self._in_use(name):
+                await self._engine.call("rm", "--force", name)
+        return False
+
     async def _start(self, options: list[str]) -> None:
-        await self._engine.call("rm", "--force", self.container)  # one that has stopped: after a reboot, say
         answer = await self._engine.call(
             *("run", "--detach", "--name", self.container, "--env", f"{tree.MARK}={self.container}", *options),
-            *("--entrypoint", "/bin/sh"),
-            *(self._settings.image, "-c", _FIRST_PROCESS),
+            *("--entrypoint", "/bin/sh", self._settings.image, "-c", _FIRST_PROCESS),
         )
         if answer.code != 0 and not await self._running():  # or somebody else was quicker
-            raise Unavailable(f"{self._engine.name} cannot start the container: {answer.complaint}")
+            raise await self._refusal(answer)
 
     async def _running(self) -> bool:
         answer = await self._engine.call("inspect", "--format", "{{.State.Running}}", self.container)
         return answer.code == 0 and answer.out.strip() == "true"
-
-    async def _tidy(self, place: str) -> None:
-        """Remove containers of this workspace that were made with other settings and that nobody uses."""
-        answer = await self._engine.call(
-            "ps", "--all", "--filter", f"label=fourhands.workspace={place}", "--format", "{{.Names}}"
-        )
-        for name in answer.out.split():
-            if name != self.container and not await self._in_use(name):
-                await self._engine.call("rm", "--force", name)
 
     async def _in_use(self, container: str) -> bool:
         answer = await self._engine.call("exec", container, "/bin/sh", "-c", _IN_USE)

@@ -15,7 +15,8 @@ ENGINES = ("podman", "docker")
 CALL_S = 60.0
 """How long an engine may take for one thing; starting a container on a busy machine takes seconds."""
 
-_MOST_DESCRIPTORS = 1 << 20
+# podman gives itself, and so all that it starts, 32768 processes: more could not be given.
+_MOST = {"nofile": 1 << 20, "nproc": 1 << 15}
 
 # What an engine needs of our environment to find its server, its storage and its settings; nothing of it gets inside.
 _NAMES = {"PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "DBUS_SESSION_BUS_ADDRESS"}
@@ -84,14 +85,16 @@ class Engine:
 
     async def check(self) -> None:
         """Find out whether it answers, and whether it runs without root; raises when it does not answer."""
-        wanted = "{{.Host.Security.Rootless}}" if self.name == "podman" else "{{.SecurityOptions}}"
-        answer = await self.call("info", "--format", wanted)
+        if self.name == "podman":
+            answer = await self.call("version", "--format", "{{.Client.Version}}")
+        else:
+            answer = await self.call("info", "--format", "{{.SecurityOptions}}")
         if answer.code != 0:
             raise Unavailable(
                 f"{self.name} is installed and does not work: {answer.complaint}",
                 hint=f"see what `{self.name} info` says",
             )
-        self._rootless = answer.out.strip() == "true" or "rootless" in answer.out
+        self._rootless = os.getuid() != 0 if self.name == "podman" else "name=rootless" in answer.out
 
     def identity(self) -> list[str]:
         """Options that make what is written in the workspace belong to the user who runs us."""
@@ -119,7 +122,7 @@ def own_limits() -> list[str]:
     options = []
     for name, number in (("nofile", resource.RLIMIT_NOFILE), ("nproc", resource.RLIMIT_NPROC)):
         hard = resource.getrlimit(number)[1]
-        value = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+        value = _MOST[name] if hard == resource.RLIM_INFINITY else min(hard, _MOST[name])
         options += ["--ulimit", f"{name}={value}:{value}"]
     return options
 

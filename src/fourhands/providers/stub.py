@@ -5,7 +5,9 @@ the program inside, must not reach them, and a value must not stand in an argume
 each `NAME=value` travels as the value of a harmless variable, and is unpacked inside.
 """
 
+import os
 import shlex
+import termios
 from collections.abc import Iterable, Mapping, Sequence
 
 from fourhands.host import tree
@@ -22,6 +24,15 @@ _PACKED = "FOURHANDS_V"
 _SPARED = ("HUP", "INT", "QUIT", "TERM")
 
 
+# dash and its kin give the terminal back to the process group that had it before them. That one is the builder's,
+# outside of their process namespace, so they would complain and exit with 2. These start in a group of their own.
+_PLAIN_SHELLS = {"sh", "dash", "ash", "ksh", "mksh", "yash"}
+_OWN_GROUP = (
+    f'setpgrp(0, 0); $SIG{{TTOU}} = "IGNORE"; ioctl(STDIN, {termios.TIOCSPGRP}, pack("i", $$)); '
+    '$SIG{TTOU} = "DEFAULT"; exec @ARGV; exit 127'
+)
+
+
 def packed(env: Mapping[str, str]) -> dict[str, str]:
     """An environment in its travelling form; the terminal's mark stays readable for whoever looks for its processes."""
     travelling = {f"{_PACKED}{number}": f"{name}={value}" for number, (name, value) in enumerate(env.items())}
@@ -31,17 +42,28 @@ def packed(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def unpacking(
-    env: Mapping[str, str], program: str, arguments: Sequence[str], *, before: Iterable[str] = (), signals: bool
+    env: Mapping[str, str],
+    program: str,
+    arguments: Sequence[str],
+    *,
+    before: Iterable[str] = (),
+    signals: bool,
+    perl: str = "",
 ) -> list[str]:
     """The command that, inside, unpacks the environment and becomes the program.
 
-    `before` are shell commands that must succeed; `signals` undoes the ignoring of `entering`.
+    `before` are shell commands; `signals` undoes the ignoring of `entering`; `perl`, where there is one and the program
+    is on a terminal, gives a plain shell a process group of its own. Others must not have one: with a parent in
+    their session they could be stopped by a key, and nobody would ever continue them.
     """
     variables = " ".join(f'"${_PACKED}{number}"' for number in range(len(env)))
     default = f"--default-signal={','.join(_SPARED)} " if signals else ""
     # env takes a program with a `=` in its name for one more variable.
     around = "/bin/sh -c 'exec \"$@\"' sh " if "=" in program else ""
-    steps = [*before, f'exec env -i {default}-- {variables} {around}"$@"']
+    group = ""
+    if perl and os.path.basename(program) in _PLAIN_SHELLS and not any(a.startswith("-c") for a in arguments):
+        group = f"{shlex.quote(perl)} -e {shlex.quote(_OWN_GROUP)} "
+    steps = [*before, f'exec {group}env -i {default}-- {variables} {around}"$@"']
     return ["/bin/sh", "-c", "\n".join(steps), "fourhands", program, *arguments]
 
 

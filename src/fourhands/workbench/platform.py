@@ -84,6 +84,17 @@ def named_shell(wanted: str, configured: Iterable[str] = ()) -> Shell:
     raise NotFound.of("shell", wanted, [path for path in allowed if _usable(path)])
 
 
+def foreign_shell(wanted: str | None, env: Mapping[str, str], there: tuple[str, ...]) -> Shell:
+    """A shell of another file system, such as a container: the wanted one, else the user's kind, else the best."""
+    if wanted is not None:
+        for path in there:
+            if wanted in (path, os.path.basename(path)):
+                return _shell(path)
+        raise NotFound.of("shell", wanted, there)
+    name = os.path.basename(env.get("SHELL", ""))
+    return _shell(next((path for path in there if os.path.basename(path) == name), there[0] if there else "/bin/sh"))
+
+
 def is_wsl() -> bool:
     """Whether this Linux runs inside Windows."""
     try:

@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from fourhands.workbench.run import Done, run
 from fourhands.workbench.screen import LiveScreen, Screen
 from fourhands.workbench.view import Match, Slice
 from fourhands.workbench.wait import Seen, Wanted, wait
+
+Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Called with the id and the facts of a terminal after the host has ended it."""
 
 SMALLEST, LARGEST = (2, 1), (2000, 1000)
 """Columns and rows that a terminal may have."""
@@ -65,7 +68,7 @@ def check_size(cols: int, rows: int) -> None:
 class Terminal:
     """A terminal of the workspace's host. Made by `Terminals`, never directly."""
 
-    def __init__(self, link: Link, record: Message, master: int) -> None:
+    def __init__(self, link: Link, record: Message, master: int, finish: Finish | None = None) -> None:
         self.id: str = record["id"]
         self.argv: tuple[str, ...] = tuple(record["argv"])
         self.pid: int = record["pid"]
@@ -76,6 +79,7 @@ class Terminal:
         self.log = LogReader(link.places.log(self.id), record["capacity"])
         self._started_in: str = record["cwd"]
         self._link = link
+        self._finish = finish
         self._slot: int = record["slot"]
         self._master = master
         self._listeners: list[Callable[[], None]] = []
@@ -102,7 +106,7 @@ class Terminal:
     @property
     def title(self) -> str:
         """The name people gave it."""
-        return str(self.meta.get("title") or os.path.basename(self.argv[0]))
+        return str(self.meta.get("title") or os.path.basename(str(self.meta.get("program") or self.argv[0])))
 
     @property
     def cwd(self) -> str:
@@ -451,6 +455,8 @@ class Terminal:
     async def close(self) -> None:
         """End all its processes and forget it; its log stays on disk for a while."""
         await self._link.request("end", terminal=self.id, forget=True)
+        if self._finish is not None:
+            await self._finish(self.id, self.meta)
 
     async def describe(self, **meta: object) -> None:
         """Store facts about it with the host, where they outlive this server."""

@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -23,6 +24,7 @@ from fourhands.core.errors import (
     FourhandsError,
     LimitReached,
     NotFound,
+    Unavailable,
 )
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
@@ -30,16 +32,19 @@ from fourhands.host import tree
 from fourhands.host.link import HostLost, Link
 from fourhands.host.places import Places
 from fourhands.host.wire import Message
-from fourhands.providers.base import Launch, Provider
-from fourhands.providers.local import Local
+from fourhands.providers import registry
+from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
 from fourhands.settings import Settings
 from fourhands.workbench import oneshot
 from fourhands.workbench.marks import SCRIPTS, integrate
-from fourhands.workbench.platform import Shell, detect_shell, named_shell
+from fourhands.workbench.platform import Shell, detect_shell, foreign_shell, named_shell
 from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 LONGEST_TITLE = 200
+
+PROVIDER_FAILED = 125
+"""What providers exit with when they could not start the program."""
 
 
 class Terminals:
@@ -53,11 +58,14 @@ class Terminals:
         places: Places | None = None,
         env: Mapping[str, str] | None = None,
         keep: bool = False,
+        providers: Mapping[str, Provider] | None = None,
     ) -> None:
         self.settings = settings or Settings()
         self.places = places or Places.of(workspace)
         self.env: Mapping[str, str] = dict(os.environ if env is None else env)
-        self.providers: dict[str, Provider] = {"local": Local()}
+        self.providers: dict[str, Provider] = dict(
+            registry.build(self.settings, env=self.env) if providers is None else providers
+        )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
         self.on_lost: Callable[[], None] = lambda: None
         self._keep = keep
@@ -69,6 +77,8 @@ class Terminals:
         self._tasks: Tasks | None = None
         self._stack = contextlib.AsyncExitStack()
         self._prepared: set[str] = set()
+        self._preparing = asyncio.Lock()
+        self._used: set[str] = set()
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -102,9 +112,8 @@ class Terminals:
         if self._spare is not None:
             doomed.append(self._spare[1])
         await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
-        for provider in self.providers.values():
-            if provider.name in self._prepared:
-                await provider.clean_up()
+        for name in self._used:
+            await self.providers[name].clean_up()
 
     def leave(self) -> None:
         """Let go of the host and leave everything running, as a crash would."""
@@ -117,8 +126,10 @@ class Terminals:
 
     async def stop(self) -> None:
         """End all terminals and the host itself."""
+        known = list(self._known.values())
         with contextlib.suppress(HostLost):
             await self._host.request("stop")
+        await asyncio.gather(*(self._finish(terminal.id, terminal.meta) for terminal in known))
 
     @property
     def _host(self) -> Link:
@@ -130,9 +141,17 @@ class Terminals:
         """A terminal from before our time."""
         if record["meta"].get("spare"):
             await self._host.request("end", terminal=record["id"], forget=True)
+            await self._finish(record["id"], record["meta"])
             return
         fds = (await self._host.request("attach", terminal=record["id"])).fds
-        self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1)
+        self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
+
+    async def _finish(self, mark: str, meta: Mapping[str, Any]) -> None:
+        """After the host has ended a terminal: let its provider end what the host cannot see."""
+        name = meta.get("provider", "local")
+        if name in self.providers and meta.get("isolation", "none") != "none":
+            with contextlib.suppress(Unavailable):  # what cannot be reached any more has nothing left to end
+                await (await self.provider(name)).end(mark)
 
     def _event(self, message: Message) -> None:
         terminal = self._known.get(message.get("terminal", ""))
@@ -145,6 +164,8 @@ class Terminals:
                 end = Exit.of(message["exit"])
                 assert end is not None
                 terminal.ended(end)
+                if end.code == PROVIDER_FAILED:
+                    self._prepared.discard(terminal.meta.get("provider", ""))  # look again before the next launch
                 self.on_change("exited", terminal)
             case "closed":
                 if terminal.exit is None:
@@ -193,6 +214,16 @@ class Terminals:
         if type(limit) is not int or not 1 <= limit <= 10_000:
             raise BadArgument(f"the limit must be a whole number from 1 to 10000, not {limit!r}")
         self._max = limit
+
+    @property
+    def spare(self) -> Terminal | None:
+        """The shell that waits to be asked for."""
+        return self._spare[1] if self._spare is not None else None
+
+    @property
+    def host_pid(self) -> int:
+        """The process that owns the terminals."""
+        return self._host.host_pid
 
     # -- creating --------------------------------------------------------------------------------------------------
 
@@ -247,16 +278,21 @@ class Terminals:
     ) -> tuple[Launch, object, dict[str, Any]]:
         """How to start it, a key under which an equal spare may wait, and the facts that belong to the start."""
         variables = self.variables(changes, agent=agent)
+        shells = (await self.provider(provider)).shells
         if argv is not None:
             if not argv or not all(isinstance(word, str) and "\0" not in word for word in argv):
                 raise BadArgument("argv must be at least one word, each a text without NUL bytes")
-            program = oneshot.find_program(argv[0], variables.get("PATH", os.defpath), cwd)
+            program = argv[0]
+            if shells is None:
+                program = oneshot.find_program(program, variables.get("PATH", os.defpath), cwd)
             return Launch(program, tuple(argv), cwd, variables), None, {}
-        chosen: Shell = (
-            named_shell(shell, self.settings.terminal.shells)
-            if shell is not None
-            else detect_shell(self.env, self.settings.terminal.shells)
-        )
+        chosen: Shell
+        if shells is not None:
+            chosen = foreign_shell(shell, self.env, shells)
+        elif shell is not None:
+            chosen = named_shell(shell, self.settings.terminal.shells)
+        else:
+            chosen = detect_shell(self.env, self.settings.terminal.shells)
         key = (chosen.path, cwd, tuple(sorted(variables.items())), provider)
         return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, {"shell": chosen.path}
 
@@ -282,7 +318,12 @@ class Terminals:
                 variables |= integration.env
                 launch = launch.replace(argv=integration.argv)
         provider = await self.provider(provider_name)
-        facts = {**facts, "provider": provider.name, "isolation": str(provider.isolation)}
+        facts = {
+            **facts,
+            "program": launch.argv[0],
+            "provider": provider_name,
+            "isolation": str(provider.isolation),
+        }
         wrapped = provider.wrap(launch.replace(env=variables), terminal=True)
         reply = await self._host.request(
             "create",
@@ -296,7 +337,7 @@ class Terminals:
             capacity=self.settings.terminal.capacity,
             meta=facts,
         )
-        terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0])
+        terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0], self._finish)
         if not facts.get("spare"):
             self._known[name] = terminal
         return terminal
@@ -307,8 +348,11 @@ class Terminals:
         if provider is None:
             raise NotFound.of("provider", name, self.providers)
         if name not in self._prepared:
-            await provider.prepare(self.places.workspace, (str(SCRIPTS),))
-            self._prepared.add(name)
+            async with self._preparing:
+                if name not in self._prepared:
+                    await provider.prepare(self.places.workspace, (str(SCRIPTS),))
+                    self._prepared.add(name)
+                    self._used.add(name)
         return provider
 
     # -- the spare shell -------------------------------------------------------------------------------------------
@@ -362,18 +406,30 @@ class Terminals:
         variables = self.variables(env, agent=agent)
         try:
             place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
-            program = oneshot.find_program(command, variables.get("PATH", os.defpath), place)
+            program = command
+            if chosen.shells is None:
+                program = oneshot.find_program(command, variables.get("PATH", os.defpath), place)
         except (BadCwd, CommandNotFound, ExecDenied) as error:
             return oneshot.failed(error, str(chosen.isolation))
         mark = new_id("run")
         launch = Launch(program, (command, *args), place, {**variables, tree.MARK: mark, "PWD": place})
-        return await oneshot.execute(
-            chosen.wrap(launch, terminal=False),
-            input_data=input.encode() if isinstance(input, str) else input,
-            timeout_s=timeout_s,
-            isolation=str(chosen.isolation),
-            mark=mark,
-        )
+        try:
+            done = await oneshot.execute(
+                chosen.wrap(launch, terminal=False),
+                input_data=input.encode() if isinstance(input, str) else input,
+                timeout_s=timeout_s,
+                isolation=str(chosen.isolation),
+                mark=mark,
+            )
+        finally:
+            if self._tasks is not None and chosen.isolation != Isolation.NONE:
+                self._tasks.start(chosen.end(mark), "the end of a one-shot command")
+        if done.exit_code:
+            problem = await chosen.explain(mark, done.exit_code, done.stderr)
+            if problem is not None:
+                self._prepared.discard(provider)  # look again before the next launch
+                return replace(done, exit_code=None, error=str(problem), code=problem.code)
+        return done
 
     async def run_script(
         self,
@@ -389,7 +445,9 @@ class Terminals:
         """Run a shell script to its end on pipes, by bash where there is one."""
         if not isinstance(script, str) or "\0" in script:
             raise BadArgument("a script must be text without NUL bytes")
-        shell = "bash" if os.path.exists("/bin/bash") else "sh"
+        shells = (await self.provider(provider)).shells
+        there = os.path.exists("/bin/bash") if shells is None else any(path.endswith("/bash") for path in shells)
+        shell = "bash" if there else "sh"
         return await self.execute(
             shell, ["-c", script], input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=provider, agent=agent
         )
