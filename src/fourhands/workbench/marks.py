@@ -70,9 +70,10 @@ _KINDS: dict[str, Kind] = {"A": "prompt", "B": "input", "P": "more", "C": "begin
 class Mark:
     """One mark, or one switch of bracketed paste, with the bounds of its escape sequence.
 
-    `number` counts the shell's commands, `prompt` its prompts. `origin` says which part of the shell reported an end:
-    "hook" or "eol" (right after the command), "begin" (just before the next command), "prompt" (with the prompt, after
-    the hook), "prompt-only" (with the prompt, no hook ran). `pastes`: bracketed paste comes on after this prompt.
+    `number` counts the shell's commands (an end without one is that of the last), `prompt` its prompts. `origin` says
+    which part of the shell reported an end: "hook" or "eol" (right after the command), "begin" (just before the next
+    command), "prompt" (with the prompt, after the hook), "prompt-only" (with the prompt, perhaps without the hook).
+    `pastes`: bracketed paste comes on after this prompt.
     """
 
     kind: Kind
@@ -323,7 +324,7 @@ class Commands:
         self._began, self._ending, self._taken = True, False, None
 
     def _end(self, mark: Mark) -> None:
-        number = mark.number or 0
+        number = self._number if mark.number is None else mark.number
         self._status = mark.exit_code
         self.cwd = mark.cwd or self.cwd
         if self._ended is None:

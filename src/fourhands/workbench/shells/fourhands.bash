@@ -19,11 +19,11 @@ unset FOURHANDS_NONCE FOURHANDS_ENV
 declare +x __fh_key
 readonly __fh_key
 
-# Element 0 is the user's; ours goes in front of it. Descriptor 3 because 2 hides the trace of `set -x`.
-__fh_first='{ __fh_end; } 3>&2 2>/dev/null;'
+# Element 0 is the user's; ours goes in front of it. Braces and redirection hide the trace of `set -x`.
+__fh_first='{ __fh_end; } 2>/dev/null;'
 __fh_last='{ __fh_wrap; } 2>/dev/null'
 declare -i __fh_n=0 __fh_p=0 __fh_s=0
-__fh_open=0 __fh_cwd= __fh_at= __fh_statuses= __fh_ps0=? __fh_ps1=? __fh_ps2=?
+__fh_open=0 __fh_cwd= __fh_at= __fh_statuses= __fh_all= __fh_ps0=? __fh_ps1=? __fh_ps2=?
 
 # D from a prompt string: n = command number, o = origin. The statuses are joined by a space whatever IFS is.
 __fh_d='\e]133;D;$?;fh=${__fh_key-};n=$((__fh_n));s=${PIPESTATUS[@]};o='
@@ -43,8 +43,11 @@ __fh_end() {
     __fh_at=$PWD __fh_cwd=${PWD//'%'/%25}
     if [[ $__fh_cwd == *[[:cntrl:]]* ]]; then __fh_escape; fi
   fi
-  __fh_open=0
-  builtin printf '\e]133;D;%s;fh=%s;n=%s;s=%s;o=h;d=%s\a' "$__fh_s" "$__fh_key" "$__fh_n" "$__fh_statuses" "$__fh_cwd" >&3
+  # Output that goes elsewhere (`exec >file`) leaves it to the prompt, which says then that it stands alone.
+  if [[ -t 1 ]]; then
+    __fh_open=0
+    builtin printf '\e]133;D;%s;fh=%s;n=%s;s=%s;o=h;d=%s\a' "$__fh_s" "$__fh_key" "$__fh_n" "$__fh_statuses" "$__fh_cwd"
+  fi
 }
 
 __fh_escape() {
@@ -58,6 +61,7 @@ __fh_escape() {
 
 # A theme may have set a prompt anew or added to it: take ours out, put it round the whole.
 __fh_wrap() {
+  if [[ ${PS0-}${PS1-}${PS2-}${PROMPT_COMMAND-}${PROMPT_COMMAND[-1]} == "$__fh_all" ]]; then return 0; fi
   if [[ ! ${PS0+x} ]]; then PS0=; fi
   if [[ ! ${PS1+x} ]]; then PS1=; fi
   if [[ ! ${PS2+x} ]]; then PS2=; fi
@@ -82,6 +86,7 @@ __fh_wrap() {
       PROMPT_COMMAND[9999]=$__fh_last
     fi
   fi
+  __fh_all=$PS0$PS1$PS2${PROMPT_COMMAND-}$__fh_last
 }
 
 if [[ -r /etc/profile ]]; then . /etc/profile; fi
