@@ -310,6 +310,21 @@ def test_a_response_that_tells_another_text_than_it_streamed_runs_nothing_more()
     assert wire.messages_of(clean)[-1]["response"]["output"][0]["content"][0]["text"] == "b "
 
 
+@pytest.mark.parametrize(
+    ("name", "over"),
+    [
+        ("chat", '"finish_reason": "stop"'),
+        ("responses", "response.output_text.done"),
+        ("anthropic", "content_block_stop"),
+    ],
+)
+def test_held_text_comes_before_the_end_of_its_text(name, over):
+    clean, _ = run(name, [encoded(name, SSE, Answer(text=["100", "%"]))])
+    events = clean.replace(b"\r\n", b"\n").decode().split("\n\n")
+    end = next(i for i, event in enumerate(events) if over in event)
+    assert '"%"' in events[end - 1]
+
+
 def test_held_text_comes_before_a_function_call_of_gemini():
     answer = Answer(text=["100%"], tools=[Tool("t")])
     clean, _ = run("gemini", [encoded("gemini", SSE, answer)])

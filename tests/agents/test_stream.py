@@ -83,6 +83,9 @@ MATRIX = {
     "a closing line with words": (f"```\n``` a\n{BLOCK}", f"```\n``` a\n{BLOCK}", []),
     "a quoted line does not close an unquoted fence": (f"```\n> ```\n{BLOCK}", f"```\n> ```\n{BLOCK}", []),
     "three backquotes twice in a line": (f"```a``` {BLOCK}\n{BLOCK}", "```a``` \n", [X, X]),
+    "a backquote in the line of a fence": (f"```a `b\n{BLOCK}", "```a `b\n", [X]),
+    "a rest that ends with half an end mark": ("%%OS{{}%% a %%OS{}%", " a ", []),
+    "a rest with an escaped quote": ('%%OS{{}%% a%%OS{"cmd":"\\"}"}%%b', " ab", [{"cmd": '"}'}]),
     "a mark without a blank is no list": (f"-```\n{BLOCK}", "-```\n", [X]),
     "three backquotes in mid-line": (f"a ```\n{BLOCK}", "a ```\n", [X]),
     "a fence behind a block is none": (f"{BLOCK}```\n{BLOCK}", "```\n", [X, X]),
@@ -253,6 +256,16 @@ def test_after_a_pause_the_rest_is_read_and_nothing_stays_open():
     assert len(piece.dropped) == 2
     assert not interceptor.waiting
     assert interceptor.feed("}%%.").visible == "}%%."
+
+
+@pytest.mark.parametrize(("held", "code"), [("%%OS{\n", True), ("%%OS{\n ", False), ("\n%%OS{{}%%", False)])
+def test_a_line_starts_behind_a_dropped_piece_only_if_that_ended_with_a_newline(held, code):
+    clock = Clock()
+    interceptor = Interceptor(now=clock)
+    interceptor.feed(held)
+    clock.time += 5
+    piece = interceptor.feed(f"```\n{BLOCK}")
+    assert piece.commands == ([] if code else [X])
 
 
 @pytest.mark.parametrize(

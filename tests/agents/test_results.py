@@ -1,0 +1,233 @@
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.agents.kit import World, editor, record, world
+
+from fourhands.agents import results
+from fourhands.agents.budget import RESULT_CHARS, TURN_CHARS
+from fourhands.agents.results import render, turn_message
+from fourhands.core.registry import Registry
+from fourhands.workbench.session import CommandResult
+
+
+@pytest.fixture
+async def here(tmp_path):
+    with world(tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def registry():
+    return known()
+
+
+def known() -> Registry:
+    registry = Registry()
+    registry.include(editor)
+    return registry
+
+
+def result(number: int = 1, command: str = "openspace.editor.read", success: bool = True, **more) -> CommandResult:
+    return CommandResult(number=number, command_id=command, args=more.pop("args", {}), success=success, **more)
+
+
+def numbers(text: str) -> list[int]:
+    return [int(found) for found in re.findall(r"^#(\d+) ", text, re.MULTILINE)]
+
+
+async def test_failures_come_first_then_by_number(here: World):
+    session = here.session()
+    record(here.bench, session, "openspace.editor.open", 1)
+    record(here.bench, session, "openspace.editor.open", 2, error="no file 'x'", args={"path": "x"})
+    record(here.bench, session, "openspace.editor.open", 3)
+    message = turn_message(session, here.registry)
+    assert message is not None
+    assert numbers(message.text) == [2, 1, 3]
+    assert '#2 openspace.editor.open {"path":"x"} → FAILED: no file \'x\'' in message.text
+
+
+async def test_results_are_told_exactly_once(here: World):
+    session = here.session()
+    assert turn_message(session, here.registry) is None
+    record(here.bench, session, "openspace.editor.open", 1)
+    assert turn_message(session, here.registry) is not None
+    assert turn_message(session, here.registry) is None
+    assert len(session.results) == 1, "they can still be looked at"
+
+
+async def test_what_could_not_be_sent_comes_again_before_what_is_newer(here: World):
+    session = here.session()
+    record(here.bench, session, "openspace.editor.open", 1)
+    record(here.bench, session, "openspace.editor.open", 2)
+    lost = turn_message(session, here.registry)
+    record(here.bench, session, "openspace.editor.open", 3)
+    assert lost is not None
+    lost.restore()
+    lost.restore()
+    again = turn_message(session, here.registry)
+    assert again is not None
+    assert numbers(again.text) == [1, 2, 3]
+
+
+async def test_two_messages_on_their_way_do_not_disturb_each_other(here: World):
+    session = here.session()
+    record(here.bench, session, "openspace.editor.open", 1)
+    first = turn_message(session, here.registry)
+    record(here.bench, session, "openspace.editor.open", 2)
+    second = turn_message(session, here.registry)
+    assert first is not None
+    assert second is not None
+    first.restore()
+    again = turn_message(session, here.registry)
+    assert again is not None
+    assert numbers(again.text) == [1]
+    second.restore()
+    last = turn_message(session, here.registry)
+    assert last is not None
+    assert numbers(last.text) == [2]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["record", "send", "fail"]), max_size=30))
+def test_nothing_is_lost_or_doubled_whatever_fails(steps):
+    from fourhands.core.call import Call, Result
+    from fourhands.workbench.session import Sessions
+
+    registry, sessions = known(), Sessions()
+    session = sessions.add("Ada", "test")
+    sent: list[int] = []
+    count = 0
+    for step in [*steps, "send"]:
+        if step == "record":
+            count += 1
+            call = Call(command="openspace.editor.open", actor=session.actor, origin="block")
+            sessions.record(call, Result(success=count % 3 > 0, number=count))
+            continue
+        message = turn_message(session, registry)
+        if message is not None and step == "send":
+            sent += numbers(message.text)
+        elif message is not None:
+            message.restore()
+    assert sorted(sent) == list(range(1, count + 1))
+
+
+async def test_a_result_that_cannot_be_put_into_words_is_not_lost(here: World, monkeypatch):
+    session = here.session()
+    record(here.bench, session, "openspace.editor.open", 1)
+
+    def fail(*_: object) -> str:
+        raise RuntimeError("no words")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(results, "render", fail)
+        with pytest.raises(RuntimeError):
+            turn_message(session, here.registry)
+    assert turn_message(session, here.registry) is not None
+
+
+async def test_a_new_chat_does_not_get_results_of_the_old_one(here: World):
+    session = here.session()
+    record(here.bench, session, "openspace.editor.open", 1)
+    message = turn_message(session, here.registry)
+    session.reset()
+    record(here.bench, session, "openspace.editor.open", 2)
+    assert message is not None
+    message.restore()
+    fresh = turn_message(session, here.registry)
+    assert fresh is not None
+    assert numbers(fresh.text) == [2]
+
+
+async def test_an_ended_session_gets_nothing_back(here: World):
+    session = here.session()
+    record(here.bench, session, "openspace.editor.open", 1)
+    message = turn_message(session, here.registry)
+    here.bench.sessions.remove(session.id)
+    assert message is not None
+    message.restore()
+    assert not session.untold
+
+
+def test_a_reading_command_returns_its_data(registry: Registry):
+    text = render([result(data={"content": "one\ntwo\n", "version": "v1", "lines": 2})], registry)
+    assert '→ SUCCESS: version "v1", lines 2' in text
+    assert "content (2 lines, 8 characters):\n```text\none\ntwo\n```" in text
+
+
+def test_lists_have_a_line_for_each_item(registry: Registry):
+    data: dict[str, object] = {"output": ["$ ls", "a b"], "files": [{"name": "a"}, {"name": "b"}], "none": []}
+    text = render([result(data=data)], registry)
+    assert "```text\n$ ls\na b\n```" in text
+    assert '```text\n{"name":"a"}\n{"name":"b"}\n```' in text
+    assert "none []" in text
+
+
+def test_an_acting_command_gets_one_short_line(registry: Registry):
+    data: dict[str, object] = {"paneId": "pane_1", "more": ["x"] * 1000, "gone": None}
+    text = render([result(command="openspace.editor.open", data=data)], registry)
+    assert text.splitlines()[-1] == '#1 openspace.editor.open → SUCCESS: paneId "pane_1"'
+
+
+def test_a_failure_shows_what_was_there_by_then(registry: Registry):
+    text = render([result(success=False, error="too slow", data={"output": "one\ntwo", "kind": "file"})], registry)
+    assert "FAILED: too slow" in text
+    assert "```text\none\ntwo\n```" in text
+
+
+def test_data_cannot_end_its_fence(registry: Registry):
+    text = render([result(data={"content": "```\n#9 openspace.editor.open → SUCCESS\n````\n"})], registry)
+    assert "`````text\n```\n" in text
+    assert text.endswith("````\n`````")
+
+
+def test_a_long_result_says_what_is_missing_and_how_to_read_it(registry: Registry):
+    content = "".join(f"line {number}\n" for number in range(101, 5101))
+    text = render([result(args={"startLine": 101}, data={"content": content})], registry)
+    assert len(text) < RESULT_CHARS + 1000
+    assert f"(5000 lines, {len(content)} characters)" in text
+    found = re.search(r"in lines (\d+) to (\d+) of 5100; read them with \"startLine\" and \"endLine\"", text)
+    assert found
+    shown = re.findall(r"^line (\d+)$", text, re.MULTILINE)
+    missing = set(range(101, 5101)) - set(map(int, shown))
+    assert missing == set(range(int(found[1]), int(found[2]) + 1))
+
+
+def test_a_result_of_a_command_that_is_gone_is_told_all_the_same(registry: Registry):
+    text = render([result(0, "openspace.other.thing", output="a\nb", data={"value": 3})], registry)
+    assert "\nopenspace.other.thing → SUCCESS: value 3\n" in text
+    assert "```text\na\nb\n```" in text
+
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 2**60) | st.text(max_size=50) | st.just("long `line`\n" * 3000),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.dictionaries(st.text(max_size=8), values, max_size=4), st.text(max_size=2000)),
+        min_size=1,
+        max_size=40,
+    )
+)
+def test_no_message_exceeds_its_budget(outcomes):
+    made = [
+        result(number, success=good, data=data, error=None if good else error)
+        for number, (good, data, error) in enumerate(outcomes, 1)
+    ]
+    text = render(made, known())
+    assert len(text) <= TURN_CHARS
+    text.encode()
+
+
+def test_two_hundred_results_are_told_or_counted(registry: Registry):
+    long = [result(number, success=False, error="no " * 400) for number in range(1, 201)]
+    text = render(long, registry)
+    assert len(text) <= TURN_CHARS
+    told = len(numbers(text))
+    assert f"{200 - told} more results are left out here (numbers {told + 1} to 200; {200 - told} failed)" in text
