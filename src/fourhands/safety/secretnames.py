@@ -66,7 +66,7 @@ class SecretNames:
         return any(self._names.search(form) is not None for form in _forms(path))
 
     def holds(self, path: str) -> bool:
-        """Tell whether `path` is a directory below which files are secret."""
+        """Tell whether `path` is itself a directory below which files are secret."""
         return any(self._places.search(form + "/") is not None for form in _forms(path))
 
 
@@ -132,7 +132,7 @@ def _compiled(patterns: Iterable[str]) -> re.Pattern[str]:
 
 def _compiled_places(patterns: Iterable[str]) -> re.Pattern[str]:
     places = [_glob(pattern.rstrip("/")) for pattern in patterns if pattern.endswith("/")]
-    return re.compile(f"/(?:{'|'.join(places)})/" if places else "(?!)", re.DOTALL)
+    return re.compile(rf"/(?:{'|'.join(places)})/\Z" if places else "(?!)", re.DOTALL)
 
 
 def _expression(pattern: str) -> str:

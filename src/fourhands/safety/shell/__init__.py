@@ -1,0 +1,38 @@
+"""Judge shell command lines: safe, unknown or dangerous, with the reason a person reads before confirming.
+
+    >>> classify("rm -rf build").reason
+    'deletes files: rm with 1 operand'
+
+The policy is safety-policy.md, section C. The text goes through `text` (deceiving characters), `scan` (words, quotes,
+here-documents), `grammar` (structure), `words` (what the shell would make of them) and `judge` with its tables.
+Nothing is executed, read from disk or sent.
+"""
+
+from fourhands.core.errors import BadArgument
+from fourhands.safety.shell.judge import Judge
+from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, worst
+from fourhands.safety.shell.text import raw, visible
+from fourhands.safety.shell.verdict import Part, Rules, Verdict
+
+__all__ = ["Part", "Rules", "Verdict", "classify", "parse", "visible"]
+
+_DEFAULT = Rules()
+
+
+def classify(line: str, rules: Rules | None = None) -> Verdict:
+    """Judge a command line; the worst of its parts decides."""
+    if not isinstance(line, str):
+        raise BadArgument(f"a command line must be text, not {type(line).__name__}")
+    rules = rules or _DEFAULT
+    text = line.replace("\r\n", "\n")
+    finding, parts = Judge(rules).line(text)
+    finding = worst(*raw(text), finding)
+    if finding.rank < DANGEROUS and rules.patterns and any(pattern.search(text) for pattern in rules.patterns):
+        finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")
+    reason = finding.reason if finding is not FINE or parts else "nothing to run"
+    return Verdict(LEVELS[finding.rank], reason, finding.rule, parts)
+
+
+def parse(line: str) -> list[str]:
+    """Return the individual commands of a compound line, those inside substitutions last."""
+    return [part.text for part in classify(line).parts]

@@ -1,0 +1,37 @@
+"""The three levels, and a finding: how bad, by which rule of the policy, and why in words for a person."""
+
+from typing import Literal, NamedTuple
+
+Level = Literal["safe", "unknown", "dangerous"]
+LEVELS: tuple[Level, ...] = ("safe", "unknown", "dangerous")
+SAFE, UNKNOWN, DANGEROUS = 0, 1, 2
+
+
+class Finding(NamedTuple):
+    """One judgement; findings compare by rank, and of equals the first one stays."""
+
+    rank: int
+    rule: str
+    reason: str
+
+
+FINE = Finding(SAFE, "C7", "reads only")
+
+
+def unknown(rule: str, reason: str) -> Finding:
+    """Return a finding that a person should look at."""
+    return Finding(UNKNOWN, rule, reason)
+
+
+def dangerous(rule: str, reason: str) -> Finding:
+    """Return a finding that a person must confirm."""
+    return Finding(DANGEROUS, rule, reason)
+
+
+def worst(*findings: Finding) -> Finding:
+    """Return the worst finding, the first of equals."""
+    result = findings[0]
+    for finding in findings:
+        if finding.rank > result.rank:
+            result = finding
+    return result

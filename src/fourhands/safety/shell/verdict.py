@@ -1,0 +1,84 @@
+"""What a judgement says to others: the verdict, its parts, and the rules a user adds."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fourhands.core.errors import BadArgument
+from fourhands.safety.secretnames import SecretNames
+from fourhands.safety.shell.levels import Level
+
+_MOST_RULES = 1000
+_NAME = re.compile(r"[^\s/;&|<>()$`'\"\\*?\[\]{}=]+")
+
+
+class Part(NamedTuple):
+    """One simple command: its text, level, reason, rule of the policy, and resolved words."""
+
+    text: str
+    level: Level
+    reason: str
+    rule: str
+    words: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement of a command line; its level is that of its worst part."""
+
+    level: Level
+    reason: str
+    rule: str
+    parts: list[Part] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a user adds: names that are safe, regular expressions that are dangerous, other secret names."""
+
+    safe_commands: tuple[str, ...] = ()
+    dangerous_commands: tuple[str, ...] = ()
+    secret_names: SecretNames | None = None
+    patterns: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        safe = _texts("safeCommands", self.safe_commands)
+        for name in safe:
+            if not _NAME.fullmatch(name):
+                raise BadArgument(
+                    f"safeCommands: {name!r} is not a command's name",
+                    hint="one name without path, blanks or options, such as 'just'",
+                )
+        expressions = _texts("dangerousCommands", self.dangerous_commands)
+        patterns = []
+        for expression in expressions:
+            try:
+                pattern = re.compile(expression)
+            except (re.error, OverflowError, RecursionError) as error:
+                raise BadArgument(
+                    f"dangerousCommands: {expression!r} is not a regular expression: {error}",
+                    hint="such as '^deploy\\b'",
+                ) from None
+            if pattern.search("") is not None:
+                raise BadArgument(
+                    f"dangerousCommands: {expression!r} matches everything", hint="write one that matches some command"
+                )
+            patterns.append(pattern)
+        if self.secret_names is not None and not isinstance(self.secret_names, SecretNames):
+            raise BadArgument(f"secretNames: {self.secret_names!r} is not a SecretNames")
+        object.__setattr__(self, "safe_commands", safe)
+        object.__setattr__(self, "dangerous_commands", expressions)
+        object.__setattr__(self, "patterns", tuple(patterns))
+
+
+def _texts(kind: str, given: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadArgument(f"{kind}: {given!r} is not a list", hint="a list of texts")
+    texts = tuple(given)
+    if len(texts) > _MOST_RULES:
+        raise BadArgument(f"{kind}: {len(texts)} entries are too many", hint=f"at most {_MOST_RULES}")
+    for text in texts:
+        if not isinstance(text, str) or not text or len(text) > 1000:
+            raise BadArgument(f"{kind}: {text!r} is not a text of 1 to 1000 characters")
+    return texts

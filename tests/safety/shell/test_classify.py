@@ -1,0 +1,171 @@
+"""The verdict's form, the rules users add, and hostile input."""
+
+import pytest
+
+from fourhands.core.errors import BadArgument
+from fourhands.safety.secretnames import SecretNames
+from fourhands.safety.shell import Part, Rules, Verdict, classify, parse, visible
+
+
+def test_a_verdict_names_the_reason_the_rule_and_the_resolved_words():
+    verdict = classify("ls; r'm' -rf $HOME/x")
+    assert isinstance(verdict, Verdict)
+    assert (verdict.level, verdict.rule) == ("dangerous", "C5.1")
+    assert verdict.reason == "deletes files: rm with 1 operand"
+    assert [part.text for part in verdict.parts] == ["ls", "r'm' -rf $HOME/x"]
+    assert [part.level for part in verdict.parts] == ["safe", "dangerous"]
+    assert verdict.parts[1].words == ("rm", "-rf", "~/x")
+    assert isinstance(verdict.parts[0], Part)
+
+
+@pytest.mark.parametrize(
+    ("line", "commands"),
+    [
+        ("", []),
+        ("ls", ["ls"]),
+        ("a && b || c; d | e & f", ["a", "b", "c", "d", "e", "f"]),
+        ("if a; then b; else c; fi", ["a", "b", "c"]),
+        ("for x in 1 2; do echo $x; done", ["echo $x"]),
+        ("echo $(date) `id`", ["echo $(date) `id`", "date", "id"]),
+        ("cat <<E\nrm x\nE\nls", ["cat <<E", "ls"]),
+        ("f() { a; }; f", ["a", "f"]),
+        ("echo 'a; b' # c", ["echo 'a; b'"]),
+        ("{ a; } > x", ["> x", "a"]),
+    ],
+)
+def test_parse_gives_the_individual_commands(line, commands):
+    assert parse(line) == commands
+
+
+def test_invisible_characters_are_shown():
+    assert (
+        visible("a\u200bb\u202ec\u00a0d\x1b[0m\te\r\nf\rg")
+        == "a<U+200B>b<U+202E>c<U+00A0>d<U+001B>[0m\te\r\nf<U+000D>g"
+    )
+    assert visible("plain é 日本") == "plain é 日本"
+
+
+def test_added_safe_commands_lift_unknown_ones_only():
+    rules = Rules(safe_commands=("just", "rm", "python"))
+    assert classify("just build", rules).level == "safe"
+    assert classify("just build > out", rules).level == "unknown"
+    assert classify("just .env", rules).level == "dangerous"
+    assert classify("rm x", rules).level == "dangerous"
+    assert classify("python x.py", rules).level == "safe"
+    assert classify("python -c 'import os; os.system(1)'", rules).level == "dangerous"
+    assert classify("other", rules).level == "unknown"
+    assert classify("nice just build", rules).level == "safe"
+
+
+def test_added_dangerous_patterns_always_win():
+    rules = Rules(safe_commands=("deploy", "ls"), dangerous_commands=(r"^deploy\b", r"ls --secret"))
+    assert classify("deploy prod", rules).level == "dangerous"
+    assert classify("dep'lo'y prod", rules).level == "dangerous"
+    assert classify("nice deploy prod", rules).level == "dangerous"
+    assert classify("bash -c 'deploy prod'", rules).level == "dangerous"
+    assert classify("ls && deploy x", rules).level == "dangerous"
+    assert classify("ls --secret", rules).level == "dangerous"
+    assert classify("ls", rules).level == "safe"
+    assert "deploy" in classify("deploy", rules).reason
+
+
+def test_other_secret_names_can_be_given():
+    rules = Rules(secret_names=SecretNames(extra=("*.vault",), removed=("*.key",)))
+    assert classify("cat a.vault", rules).level == "dangerous"
+    assert classify("cat a.key", rules).level == "safe"
+    assert classify("cat a.key").level == "dangerous"
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({"safe_commands": ("ls -la",)}, "ls -la"),
+        ({"safe_commands": ("/bin/ls",)}, "/bin/ls"),
+        ({"safe_commands": ("",)}, "''"),
+        ({"safe_commands": (3,)}, "3"),
+        ({"safe_commands": "ls"}, "ls"),
+        ({"safe_commands": None}, "None"),
+        ({"safe_commands": ("x",) * 1001}, "1001"),
+        ({"dangerous_commands": ("(",)}, "'\\('"),
+        ({"dangerous_commands": (".*",)}, "matches everything"),
+        ({"dangerous_commands": ("a" * 1001,)}, "aaa"),
+        ({"secret_names": ".env"}, ".env"),
+    ],
+)
+def test_bad_rules_are_named(given, named):
+    with pytest.raises(BadArgument, match=named):
+        Rules(**given)
+
+
+@pytest.mark.parametrize("bad", [None, 3, b"ls", ["ls"]])
+def test_a_line_that_is_not_text_is_refused(bad):
+    with pytest.raises(BadArgument, match=type(bad).__name__):
+        classify(bad)
+
+
+NESTS = [
+    *(("(", ")"), ("echo $(", ")"), ('echo "$(', ')"'), ("{ ", "; }"), ("echo ${a:-", "}"), ("echo $((", "))")),
+    *(
+        ("cat <(", ")"),
+        ("if ", "; then ls; fi"),
+        ("f() { ", "; }"),
+        ("case x in x) ", ";; esac"),
+    ),
+]
+
+
+@pytest.mark.parametrize(("opening", "closing"), NESTS)
+@pytest.mark.parametrize("closed", [True, False])
+def test_deep_nesting_is_never_safe_and_hides_nothing(opening, closing, closed):
+    def around(inner):
+        return opening * 10_000 + inner + (closing * 10_000 if closed else "")
+
+    level = classify(around("ls")).level
+    assert level != "safe"
+    level = classify(around("ls;rm -rf x")).level
+    assert level == "dangerous"
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        "(",
+        ")",
+        "{",
+        "}",
+        "[",
+        "]",
+        "<",
+        ">",
+        "|",
+        "&",
+        ";",
+        "!",
+        "$",
+        "`",
+        "'",
+        '"',
+        "\\",
+        "#",
+        "~",
+        "*",
+        "?",
+        "=",
+        "-",
+        "\n",
+        " ",
+        "é",
+        "\x00",
+    ],
+)
+def test_a_hundred_thousand_of_one_sign_have_a_verdict(sign):
+    assert classify(sign * 100_000).level in ("safe", "unknown", "dangerous")
+    assert classify("ls " + sign * 100_000).level in ("safe", "unknown", "dangerous")
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["ls;", "ls|", "ls&&", "ls\n", "eval ", "env ", "xargs ", "a=b;", "cat <<E\nE\n", "$(ls);", "f(){ ls;};"],
+)
+def test_long_lists_hide_nothing_at_their_end(part):
+    assert classify(part * (50_000 // len(part)) + " rm x").level == "dangerous"
