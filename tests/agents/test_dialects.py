@@ -110,6 +110,16 @@ def test_bytes_cut_anywhere_come_out_the_same(name, kind, size):
     assert run(name, [data[i : i + size] for i in range(0, len(data), size)], kind) == run(name, [data], kind)
 
 
+@pytest.mark.parametrize("ending", [b"\r\n", b"\r", b"\n"])
+def test_a_line_ending_cut_in_two_belongs_to_its_event(ending):
+    data = b"".join(wire.stream("chat", Answer(text=["a%", "%", BLOCK[2:], "b"]))[1:5]).replace(b"\n", ending)
+    whole = run("chat", [data])
+    assert whole[1] == [X]
+    assert whole[0].count(ending) == 2 * len(whole[0].split(b"data: ")[1:])
+    for cut in range(len(data)):
+        assert run("chat", [data[:cut], data[cut:]]) == whole
+
+
 PIECES = st.lists(
     st.sampled_from(
         [BLOCK, "%", "%%", "%%OS", "%%OS{", "{", "}", "}%%", '"', "\\", "`", "```\n", "\n", "~~~", "a", "é", "😀", " "]
