@@ -207,7 +207,8 @@ async def test_posted_state_is_told_to_models_beside_our_own(place: Place):
     assert place.hub.post_state({"panes": panes, "activePane": "p1", "timestamp": 1}) == OK
     assert "- editor other.py (active)" in place.hub.instructions()
     assert place.hub.state()["panes"] == [], "it is not ours"
-    for bad in (3, {}, {"panes": {}}, {"panes": [1]}, {"panes": [{}] * 201}, {"panes": [], "activePane": 3}):
+    wrong: list[object] = [3, {}, {"panes": {}}, {"panes": [1]}, {"panes": [{}] * 201}, {"panes": [], "activePane": 3}]
+    for bad in wrong:
         with pytest.raises(BadArgument):
             place.hub.post_state(bad)
 

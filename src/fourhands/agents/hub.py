@@ -172,7 +172,8 @@ class Hub:
     def state(self) -> dict[str, object]:
         """Return `{panes, activePane?, timestamp}` of now."""
         state = self._bench.state
-        shown: dict[str, object] = {"panes": msgspec.to_builtins(state.panes()), "timestamp": _iso(self._now())}
+        panes = [msgspec.to_builtins(pane) for pane in state.panes()]
+        shown: dict[str, object] = {"panes": panes, "timestamp": _iso(self._now())}
         if state.layout.active_pane is not None:
             shown["activePane"] = state.layout.active_pane
         return shown

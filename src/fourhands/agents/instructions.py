@@ -72,7 +72,7 @@ EXAMPLES: tuple[tuple[str, tuple[tuple[str, dict[str, object]], ...]], ...] = (
         (
             ("openspace.terminal.create", {"title": _TERMINAL}),
             ("openspace.terminal.send", {"terminalId": _TERMINAL, "text": "npm test\n"}),
-            ("openspace.terminal.wait", {"terminalId": _TERMINAL, "finished": True, "deadlineSeconds": 120}),
+            ("openspace.terminal.wait", {"terminalId": _TERMINAL, "finished": True, "deadlineSeconds": 60}),
             ("openspace.terminal.read_output", {"terminalId": _TERMINAL, "lines": 50}),
         ),
     ),
