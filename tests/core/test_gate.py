@@ -338,3 +338,15 @@ async def test_a_failing_listener_does_not_fail_the_call(caplog: pytest.LogCaptu
 
     world.events.published.subscribe(broken)
     assert (await world.gate.run(world.call())).success
+
+
+async def test_events_of_a_call_carry_its_arguments_whole_or_cut():
+    world = World()
+    await world.gate.run(world.call("safe"))
+    assert world.heard[-1].data["args"] == {"text": "safe"}
+    assert "argsCut" not in world.heard[-1].data
+    for text in ("x" * 20_000, "\ud800"):
+        await world.gate.run(world.call(text))
+        data = world.heard[-1].data
+        assert data["argsCut"] is True
+        assert len(str(data["args"])) < 300

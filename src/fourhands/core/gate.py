@@ -36,6 +36,8 @@ UndoSink = Callable[[Call, Sequence[Undo]], None]
 log = logging.getLogger(__name__)
 _ID_LENGTH = 200
 _NESTING = 64
+_TOLD_ARGS = 8192  # bytes of arguments that an event carries whole
+_TOLD_TEXT = 200
 _BREADTH = 1_000_000
 
 
@@ -289,13 +291,33 @@ class Gate:
 
 def _summary(passage: Passage) -> dict[str, object]:
     call = passage.call
-    return {
+    summary: dict[str, object] = {
         "callId": call.id,
         "command": call.command,
         "session": call.session,
         "origin": call.origin,
         "number": passage.number,
+        "args": dict(call.args),
     }
+    if not _tellable(call.args):
+        # Whole files must not crowd other events out of a subscriber's backlog; the journal has them.
+        summary["args"] = {name: _short(value) for name, value in call.args.items()}
+        summary["argsCut"] = True
+    return summary
+
+
+def _tellable(args: Mapping[str, object]) -> bool:
+    try:
+        return len(msgspec.json.encode(args, enc_hook=repr)) <= _TOLD_ARGS
+    except (TypeError, ValueError, OverflowError, RecursionError):  # lone surrogates, huge numbers
+        return False
+
+
+def _short(value: object) -> object:
+    if isinstance(value, str):
+        text = value.encode("utf-8", "replace").decode()
+        return text if len(text) <= _TOLD_TEXT else f"{text[: _TOLD_TEXT - 1]}…"
+    return value if isinstance(value, bool | float | None) else schema.show(value)
 
 
 def _structure(call: Call) -> str:

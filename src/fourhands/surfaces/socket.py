@@ -47,6 +47,8 @@ async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
     principal: Principal = socket.state.principal
     await socket.accept(subprotocol=PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None)
     leave = bench.questions.attend() if principal.person and socket.query_params.get("attend") == "1" else None
+    if leave is not None:
+        _tell_presence(bench)
     sending = asyncio.Lock()
 
     async def send(message: dict[str, object]) -> None:
@@ -67,6 +69,11 @@ async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
     finally:
         if leave is not None:
             leave()
+            _tell_presence(bench)
+
+
+def _tell_presence(bench: Workbench) -> None:
+    bench.events.emit("presence.changed", {"browsers": bench.questions.audience()})
 
 
 def _hello(bench: Workbench, principal: Principal) -> dict[str, object]:
@@ -75,6 +82,7 @@ def _hello(bench: Workbench, principal: Principal) -> dict[str, object]:
         "workspace": bench.root if principal.person else ".",
         "revision": bench.state.rev,
         "manifest": bench.registry.version,
+        "browsers": bench.questions.audience(),
     }
 
 

@@ -1,7 +1,10 @@
 """`/ws/terminals/{id}`: one terminal's output as binary frames with positions, and a person's keys the other way.
 
 Out, binary: 8 bytes of position, big-endian, then output. Out, text: `{"type": "screen" | "gap" | "size" | "exit" |
-"refused", …}`. In, binary: keys (a person's token only). In, text: `{"type": "ack" | "resize", …}`.
+"refused", …}`. In, binary: keys (a person's token only). In, text: `{"type": "ack" | "resize" | "reply", …}`.
+
+A reply is what a browser's terminal answers by itself to a program's question (where is the cursor, which colours): it
+is nobody's typing. With several browsers only one may answer: the one that was typed in last, else the first.
 
 A viewer is a position and a socket: no queue is kept for it. Whoever acknowledges what it has parsed is never sent more
 than a window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
@@ -11,6 +14,7 @@ import asyncio
 import contextlib
 import struct
 from collections.abc import Callable
+from weakref import WeakKeyDictionary
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -33,7 +37,13 @@ BACKLOG = 4 * 1024 * 1024
 INPUT_LIMIT = 1024 * 1024
 """Typed bytes that wait for a program which does not read."""
 
+REPLY_LIMIT = 4096
+"""Characters of one reply; real ones are short."""
+
 _POSITION = struct.Struct("!Q")
+
+_answering: "WeakKeyDictionary[Terminal, list[_Viewer]]" = WeakKeyDictionary()
+"""The browsers that show a terminal; the first in the list answers for it."""
 
 
 class Control(msgspec.Struct, frozen=True):
@@ -43,6 +53,7 @@ class Control(msgspec.Struct, frozen=True):
     position: int = 0
     cols: int = 0
     rows: int = 0
+    data: str = ""
 
 
 _decoder = msgspec.json.Decoder(Control)
@@ -96,6 +107,9 @@ class _Viewer:
         sizes = self.bench.events.published.subscribe(
             lambda event: self._news.set() if "terminal" in event.kind else None
         )
+        viewers = _answering.setdefault(terminal, [])
+        if self.principal.person:
+            viewers.append(self)
         try:
             if start is None:
                 await self._show_screen()
@@ -111,6 +125,8 @@ class _Viewer:
         finally:
             stop()
             sizes()
+            if self in viewers:
+                viewers.remove(self)
 
     async def _pump(self, listener: "asyncio.Task[None]") -> None:
         while not listener.done():
@@ -186,21 +202,35 @@ class _Viewer:
                 result = await self.bench.gate.run(call)
                 if not result.success:
                     await self._refuse(result.code, result.error)
+            case "reply" if self._answers() and len(control.data) <= REPLY_LIMIT:
+                self._put(control.data.encode("utf-8", "replace"))
             case _:
                 pass
+
+    def _answers(self) -> bool:
+        return _answering.get(self.terminal, [])[:1] == [self]
 
     async def _take_keys(self, keys: bytes) -> None:
         if not self.principal.person:
             await self._refuse("denied", "only a person types here; an agent uses openspace.terminal.send")
             return
+        viewers = _answering.get(self.terminal, [])
+        if viewers[:1] != [self] and self in viewers:
+            viewers.remove(self)
+            viewers.insert(0, self)
         self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
-        if not self._waiting and self.terminal.type_now(keys):
-            return
-        if self._waiting + len(keys) > INPUT_LIMIT:
+        if not self._put(keys):
             await self._refuse("limit", "the program does not read what is typed; nothing more is taken")
-            return
+
+    def _put(self, keys: bytes) -> bool:
+        """Type now or in turn; False where too much waits already."""
+        if not self._waiting and self.terminal.type_now(keys):
+            return True
+        if self._waiting + len(keys) > INPUT_LIMIT:
+            return False
         self._waiting += len(keys)
         self._typed.put_nowait(keys)
+        return True
 
     async def _type(self) -> None:
         """What could not be typed at once waits here, so that acknowledgements and the rest go on."""
