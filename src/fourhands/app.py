@@ -11,7 +11,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -62,6 +62,7 @@ class App:
         settings: Settings | None = None,
         *,
         places: Places | None = None,
+        env: Mapping[str, str] | None = None,
         contributions: Sequence[Contribution] = CONTRIBUTIONS,
     ) -> None:
         self.settings = settings or load(os.path.realpath(workspace))
@@ -74,6 +75,7 @@ class App:
         self.journal: Journal
         self.bench: Workbench
         self.gate: Gate
+        self._env = env
         self._contributions = contributions
         self._stack = contextlib.AsyncExitStack()
 
@@ -81,7 +83,7 @@ class App:
         async with contextlib.AsyncExitStack() as stack:
             self.places.prepare()
             self.terminals = await stack.enter_async_context(
-                Terminals(self.places.workspace, self.settings, places=self.places, keep=True)
+                Terminals(self.places.workspace, self.settings, places=self.places, env=self._env, keep=True)
             )
             self.terminals.providers = build_providers(self.settings, env=self.terminals.env)
             secret_values = withheld(self.terminals.env)

@@ -43,6 +43,11 @@ class Tasks:
         task.add_done_callback(self._done)
         return task
 
+    async def idle(self) -> None:
+        """Return when nothing runs."""
+        while self._tasks:
+            await asyncio.wait(self._tasks)
+
     def _done(self, task: "asyncio.Task[Any]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:

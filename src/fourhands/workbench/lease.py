@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from fourhands.core.errors import Conflict
 from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.typed import typed
 
 PATIENCE_S = 30.0
 """How long an agent waits for a person's half-typed line."""
@@ -52,6 +53,8 @@ class Lease:
     def __init__(self, terminal: Terminal, on_change: Callable[[Terminal], None]) -> None:
         self.terminal = terminal
         self.ink: list[Ink] = []
+        self.pending = ""  # what an agent typed and nobody has submitted yet
+        self.continued: list[str] = []  # lines of a command that the shell still waits for the rest of
         self._on_change = on_change
         self._holder = ""
         self._kind: Literal["", "person", "agent"] = ""
@@ -135,6 +138,13 @@ class Lease:
             await self._news(left)
         self._take(actor, "agent", kept=False)
         self._mark(actor, "agent")
+
+    def agent_typed(self, text: str) -> None:
+        """Remember what stands on the line after an agent's keys."""
+        keys = typed(self.pending, text)
+        self.pending = keys.rest
+        if keys.lines:
+            self.continued = [*self.continued, *keys.lines] if self.terminal.shell_state == "incomplete" else keys.lines
 
     def release(self, actor: str) -> None:
         """The agent is done typing."""

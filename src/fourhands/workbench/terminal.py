@@ -27,8 +27,10 @@ from fourhands.workbench.wait import Seen, Wanted, wait
 Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Called with the id and the facts of a terminal after the host has ended it."""
 
-SMALLEST, LARGEST = (2, 1), (2000, 1000)
+SMALLEST, LARGEST = (2, 1), (1000, 1000)
 """Columns and rows that a terminal may have."""
+
+SHELL_NAMES = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 
 RESIZE_EVERY_S = 0.05
 REDRAW_S = 0.15
@@ -88,7 +90,7 @@ class Terminal:
         self._nonce: str | None = self.meta.get("nonce")
         self._scanner = Scanner(self._nonce or "no-marks-here")
         self.commands = Commands()
-        self._finished = 0
+        self._finished = self._last_ended = 0
         self._screen: LiveScreen | None = None
         self._screen_position = 0
         self._size = pty.get_size(master) if master >= 0 else (0, 0)
@@ -128,6 +130,12 @@ class Terminal:
     def marked(self) -> bool:
         """Whether its shell marks its commands, so that their bounds and exit codes are known."""
         return self._nonce is not None
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether its main program is an interactive shell."""
+        name = os.path.basename(self.argv[0]).lstrip("-")
+        return name in SHELL_NAMES and "-c" not in self.argv
 
     @property
     def size(self) -> tuple[int, int]:
@@ -317,7 +325,9 @@ class Terminal:
                 self.commands = commands = Commands()
             for mark in scanner.feed(chunk.data):
                 commands.apply(mark)
-                if mark.kind == "prompt":
+                # An end is reported up to three times; its number counts once. 0 is the shell's own start.
+                if mark.kind == "end" and (mark.number or 0) > self._last_ended:
+                    self._last_ended = mark.number or 0
                     self._finished += 1
 
     @property
@@ -328,7 +338,7 @@ class Terminal:
 
     @property
     def finished_commands(self) -> int:
-        """How often the shell has come back to its prompt."""
+        """How many commands the shell has finished, as far as its marks tell."""
         self.catch_up()
         return self._finished
 

@@ -220,6 +220,11 @@ class Terminals:
         """The shell that waits to be asked for."""
         return self._spare[1] if self._spare is not None else None
 
+    async def settled(self) -> None:
+        """Return when nothing is being prepared in the background any more."""
+        if self._tasks is not None:
+            await self._tasks.idle()
+
     @property
     def host_pid(self) -> int:
         """The process that owns the terminals."""

@@ -106,7 +106,8 @@ def since(log: LogReader, position: int, *, limit: int = READ_LIMIT, closed: boo
     head = log.head
     if position < 0 or position > head:
         raise BadArgument(f"position {position} does not exist", hint=f"positions here go from {log.floor} to {head}")
-    chunk = read_range(log, position, min(head, position + limit))
+    start = max(position, log.floor)
+    chunk = read_range(log, start, min(head, start + limit))
     gap = (position, chunk.start) if chunk.start > position else None
     data, start = chunk.data, chunk.start
     if gap is not None:

@@ -82,6 +82,11 @@ class Waitable(Protocol):
         ...
 
     @property
+    def is_shell(self) -> bool:
+        """Whether its main program is an interactive shell."""
+        ...
+
+    @property
     def finished_commands(self) -> int:
         """How many commands have ended, as far as marks tell."""
         ...
@@ -237,7 +242,8 @@ class _Wait:
         """The conditions that only the kernel knows."""
         now = self.loop.time()
         if self.wanted.input_wanted and now >= self.probe_timer.due:
-            kind, sure = input_kind(await self.terminal.probe(), self.terminal.shell_state)
+            state = self.terminal.shell_state if self.terminal.is_shell else "none"
+            kind, sure = input_kind(await self.terminal.probe(), state)
             self.probe_timer.next(now)
             # Twice in a row: what was typed a moment ago may not have reached its reader yet.
             if kind is not None and kind == self.wanting:
@@ -268,7 +274,10 @@ class _Wait:
 
 
 def input_kind(probe: Message, shell_state: str) -> tuple[InputKind | None, bool]:
-    """What a program waits for, as its kernel state tells, and whether that is certain."""
+    """What a program waits for, as its kernel state tells, and whether that is certain.
+
+    `shell_state` is that of the terminal's shell by its marks: "unknown" for one without marks, "none" for no shell.
+    """
     if not probe.get("running") or probe.get("unread"):
         return None, True
     canonical, waits = bool(probe["canonical"]), probe["waits"]
@@ -278,7 +287,7 @@ def input_kind(probe: Message, shell_state: str) -> tuple[InputKind | None, bool
             return "secret", True
         if probe["shell"] and shell_state == "incomplete":
             return "incomplete", True
-        if probe["shell"] and shell_state in ("prompt", "unknown") and not (shell_state == "unknown" and canonical):
+        if probe["shell"] and shell_state in ("prompt", "unknown"):
             return "prompt", shell_state == "prompt"
         return ("line" if canonical else "keys"), True
     # A set-uid program cannot be looked into: no echo, whole lines and a sleeping group must do.

@@ -10,7 +10,7 @@ import logging
 import os
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.consent import Consent, Rules
-from fourhands.core.errors import FourhandsError
+from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.event import Events
 from fourhands.core.question import Questions
 from fourhands.core.registry import Registry
@@ -133,6 +133,7 @@ class Workbench:
         self._saved_at = Path(terminals.places.state) / "layout.json"
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
+        self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         terminals.on_change = self._terminal_changed
 
@@ -264,9 +265,20 @@ class Workbench:
         self.gate.end(session.id)
         await self.clean_up(session.id)
         self.sessions.remove(session.id)
+        self.prompters.pop(session.id, None)
         for listener in self.on_session_end:
             listener(session)
         self.events.emit("agent.ended", {"session": session.id, "name": session.name})
+
+    async def prompt(self, session: Session, text: str) -> None:
+        """Hand a person's message to the agent's connector."""
+        prompter = self.prompters.get(session.id)
+        if prompter is None:
+            raise Unavailable(
+                f"agent {session.name!r} takes no messages here: it is driven from outside",
+                hint=f"talk to it where it runs ({session.connector})",
+            )
+        await prompter(text)
 
     async def reset_session(self, name: str) -> None:
         """A new chat with the same agent: what it made goes, its settings stay."""

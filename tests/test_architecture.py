@@ -1,0 +1,103 @@
+"""Who may import whom: read from the source with `ast`, so that nobody has to remember it."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent / "src" / "fourhands"
+LAYERS = ["core", "host", "safety", "providers", "workbench", "commands", "agents", "surfaces", "app"]
+
+# Settings hold the limits of the host, so they stand between it and what is configured by them.
+LEVEL = {name: level * 10 for level, name in enumerate(LAYERS)} | {"settings": 15}
+
+STANDARD_LIBRARY_ONLY = (
+    "log",
+    "pty",
+    "process",
+    "tree",
+    "shelf",
+    "places",
+    "wire",
+    "client",
+    "requests",
+    "terminal",
+    "ending",
+)
+DOORS = ("cli", "mcp", "acp", "proxy")
+
+
+def imports(path: Path) -> set[str]:
+    """Every module that a file imports, also inside functions, but not for type checking only."""
+    tree = ast.parse(path.read_text())
+    hidden = {
+        id(node)
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and "TYPE_CHECKING" in ast.unparse(branch.test)
+        for node in ast.walk(branch)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in hidden:
+            continue
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module or "")
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def layer(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if parts[0] == "fourhands" and len(parts) > 1 and parts[1] in LEVEL else None
+
+
+FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_down(path: Path) -> None:
+    own = path.relative_to(ROOT).with_suffix("").parts[0]
+    assert own in LEVEL, f"{path} lies in no known folder"
+    upward = {name for name in imports(path) if (found := layer(name)) and LEVEL[found] > LEVEL[own]}
+    assert not upward, f"{own} must not import {', '.join(sorted(upward))}"
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "core").rglob("*.py")), ids=lambda path: path.name)
+def test_core_needs_the_standard_library_and_msgspec_only(path: Path) -> None:
+    outside = {name.split(".")[0] for name in imports(path)} - set(sys.stdlib_module_names) - {"fourhands", "msgspec"}
+    assert not outside
+
+
+@pytest.mark.parametrize("name", STANDARD_LIBRARY_ONLY)
+def test_the_host_needs_the_standard_library_only(name: str) -> None:
+    path = ROOT / "host" / f"{name}.py"
+    for module in imports(path):
+        top = module.split(".")[0]
+        assert top in sys.stdlib_module_names or module.startswith("fourhands.host") or module == "fourhands", module
+        assert module not in ("asyncio", "fourhands.host.link"), module
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_doors_do_not_import_each_other(door: str) -> None:
+    mine = [path for path in FILES if f"surfaces/{door}" in path.as_posix()]
+    others = tuple(f"fourhands.surfaces.{other}" for other in DOORS if other != door)
+    for path in mine:
+        assert not {name for name in imports(path) if name.startswith(others)}
+
+
+def test_only_providers_and_app_know_a_provider_by_name() -> None:
+    named = tuple(f"fourhands.providers.{name}" for name in ("bubblewrap", "container"))
+    knowing = {path for path in FILES if any(name.startswith(named) for name in imports(path))}
+    assert all(path.relative_to(ROOT).parts[0] in ("providers", "app.py") for path in knowing)
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    import subprocess
+
+    code = "import sys, fourhands, fourhands.host.process; print(*(m for m in sys.modules if m in {'asyncio','msgspec','starlette'}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

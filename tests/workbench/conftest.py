@@ -1,0 +1,12 @@
+from collections.abc import AsyncIterator
+
+import pytest
+from tests.support.bench import open_terminals
+
+from fourhands.workbench.terminals import Terminals
+
+
+@pytest.fixture
+async def terminals() -> AsyncIterator[Terminals]:
+    async with open_terminals() as opened:
+        yield opened

@@ -1,0 +1,152 @@
+"""Lines in persistent shells: exactly their output and exit codes, whatever the line and the prompt."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from fourhands.core.errors import BadArgument, Conflict
+from fourhands.workbench.terminals import Terminals
+
+SHELLS = ("bash", "zsh")
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize(
+    ("line", "output", "code", "statuses"),
+    [
+        ("echo hello", "hello\n", 0, (0,)),
+        ("printf no-newline", "no-newline", 0, (0,)),
+        ("false", "", 1, (1,)),
+        ("(exit 42)", "", 42, (42,)),
+        ("false | true | (exit 3) | true", "", 0, (1, 0, 3, 0)),
+        ('cat <<EOF\nhere\'s "text"\n  $((1+1))\nEOF', 'here\'s "text"\n  2\n', 0, (0,)),
+        ("for i in 1 2 3; do\n  echo $i\ndone", "1\n2\n3\n", 0, (0,)),
+        ("f() {\n  echo in f\n  return 9\n}\nf", "in f\n", 9, (9,)),
+        ("echo out; echo err >&2", "out\nerr\n", 0, (0,)),
+        ("echo 'ünïcode 🎹'", "ünïcode 🎹\n", 0, (0,)),
+        ("printf 'a\\rb\\n'", "b\n", 0, (0,)),
+        ("printf '\\033]133;D;99;fh=wrong\\a\\033]133;A\\aspoof\\n'", "spoof\n", 0, (0,)),
+    ],
+)
+async def test_a_line_gives_exactly_its_output_and_exit_code(
+    terminals: Terminals, shell: str, line: str, output: str, code: int, statuses: tuple[int, ...]
+) -> None:
+    terminal = await terminals.create(shell=shell)
+    done = await terminal.run(line, timeout_s=15)
+    assert (done.output, done.exit_code, done.reason, done.statuses) == (output, code, "finished", statuses)
+    after = await terminal.run("echo after")
+    assert (after.output, after.exit_code) == ("after\n", 0)
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_one_shell_keeps_its_state_between_lines(terminals: Terminals, shell: str) -> None:
+    Path(terminals.places.workspace, "sub").mkdir()
+    terminal = await terminals.create(shell=shell)
+    await terminal.run("cd sub; X=7; alias hi='echo aliased'")
+    assert terminal.cwd == f"{terminals.places.workspace}/sub"
+    assert (await terminal.run("echo $X; hi; pwd")).output == f"7\naliased\n{terminal.cwd}\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("line", ["", "   ", "# only a comment"])
+async def test_a_line_that_runs_nothing_comes_back_too(terminals: Terminals, shell: str, line: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    assert (await terminal.run(line, timeout_s=15)).reason == "finished"
+    assert (await terminal.run("echo on")).output == "on\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_deadline_returns_what_is_there_while_the_command_goes_on(terminals: Terminals, shell: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    await terminal.run("true")
+    done = await terminal.run("echo early; read wait; echo late", timeout_s=1)
+    assert (done.output, done.exit_code, done.reason) == ("early\n", None, "deadline")
+    with pytest.raises(Conflict, match="running"):
+        await terminal.run("echo two")
+    await terminal.type("\n")
+    seen = await terminal.wait(finished=True, deadline_s=10)
+    assert seen.reason == "finished"
+    assert "late" in terminal.since(done.end).text
+    assert (await terminal.run("echo three", timeout_s=10)).output == "three\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_half_a_command_is_a_state_of_its_own(terminals: Terminals, shell: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    done = await terminal.run("echo 'never closed", timeout_s=15)
+    assert (done.reason, done.exit_code) == ("incomplete", None)
+    assert terminal.shell_state == "incomplete"
+    await terminal.type("\x03")
+    while terminal.shell_state != "prompt":
+        await terminal.wait(quiet_s=0.05)
+    assert (await terminal.run("echo fine", timeout_s=10)).output == "fine\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_the_end_of_the_shell_ends_the_run(terminals: Terminals, shell: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    done = await terminal.run("exit 5", timeout_s=15)
+    assert (done.reason, done.exit_code) == ("exit", 5)
+
+
+async def test_a_shell_without_marks_is_run_and_says_so(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["dash", "-i"])
+    assert not terminal.marked
+    done = await terminal.run("echo from dash", timeout_s=10)
+    assert "from dash" in done.output
+    assert (done.exit_code, done.sure, done.reason) == (None, False, "input")
+
+
+async def test_a_python_repl_is_run_and_says_so(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["python3", "-q"])
+    await terminal.wait(pattern=">>>", position=0, deadline_s=10)
+    done = await terminal.run("print(6 * 7)", timeout_s=10)
+    assert "42" in done.output
+    assert not done.sure
+
+
+async def test_two_runs_at_once_in_one_terminal_are_refused(terminals: Terminals) -> None:
+    terminal = await terminals.create(shell="bash")
+    await terminal.run("true")
+    async with asyncio.TaskGroup() as group:
+        first = group.create_task(terminal.run("read x; echo got $x", timeout_s=10))
+        await terminal.wait(input_wanted=True, deadline_s=10)
+        with pytest.raises(Conflict):
+            await terminal.run("echo second")
+        await terminal.type("it\n")
+    assert first.result().output.endswith("got it\n")
+
+
+@pytest.mark.parametrize("line", ["a\0b", 7, None])
+async def test_lines_that_are_no_text_are_refused(terminals: Terminals, line) -> None:
+    terminal = await terminals.create(shell="bash")
+    with pytest.raises(BadArgument):
+        await terminal.run(line)
+
+
+@pytest.mark.parametrize("timeout", [0, -1, 1e9])
+async def test_deadlines_that_make_no_sense_are_refused(terminals: Terminals, timeout: float) -> None:
+    terminal = await terminals.create(shell="bash")
+    with pytest.raises(BadArgument, match="timeout_s"):
+        await terminal.run("true", timeout_s=timeout)
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "PS1='\\n\\u\\n[two lines]\\n$ '",
+        "set -euo pipefail",
+        "PROMPT_COMMAND='echo noise; PS1=\"> \"'",
+        "unset PROMPT_COMMAND; PS1=",
+        "trap 'true' DEBUG",
+        "alias echo='printf X' printf=false",
+        "PS1='\\[\\e]0;title\\a\\]$(false)$ '",
+    ],
+)
+async def test_hostile_prompts_do_not_move_the_bounds(terminals: Terminals, profile: str) -> None:
+    Path(terminals.env["HOME"], ".bash_profile").write_text(profile + "\n")
+    terminal = await terminals.create(shell="bash")
+    for number in range(3):
+        done = await terminal.run(f"/bin/echo line {number}", timeout_s=10)
+        assert (done.output, done.exit_code) == (f"line {number}\n", 0)

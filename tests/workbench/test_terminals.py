@@ -1,0 +1,226 @@
+"""All terminals of a workspace: names, limits, directories, environments, one-shots, restarts."""
+
+import asyncio
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.support.bench import environment, open_terminals, quick, temporary_places
+
+from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, BadEnv, Denied, LimitReached, NotFound
+from fourhands.host import tree
+from fourhands.workbench.terminals import Terminals
+
+
+def gone(pid: int) -> bool:
+    """Whether a process runs no more; whoever inherited it may not have reaped it yet."""
+    process = tree.look(pid)
+    return process is None or process.state in "ZX"
+
+
+async def test_a_title_is_as_good_as_the_id_while_it_is_unambiguous(terminals: Terminals) -> None:
+    one = await terminals.create(argv=["cat"], title="build")
+    assert terminals.get("build") is terminals.get(one.id) is one
+    two = await terminals.create(argv=["cat"], title="build")
+    with pytest.raises(Ambiguous, match="2 terminals") as caught:
+        terminals.get("build")
+    assert one.id in caught.value.hint
+    assert two.id in caught.value.hint
+
+
+async def test_an_unknown_terminal_is_answered_with_the_known_ones(terminals: Terminals) -> None:
+    await terminals.create(argv=["cat"], title="build")
+    with pytest.raises(NotFound) as caught:
+        terminals.get("biuld")
+    assert "build" in caught.value.hint
+
+
+async def test_ids_are_unique_and_sort_by_age(terminals: Terminals) -> None:
+    made = [await terminals.create(argv=["cat"]) for _ in range(5)]
+    ids = [terminal.id for terminal in made]
+    assert ids == sorted(set(ids))
+    assert all(name.startswith("term_") and len(name) == 31 for name in ids)
+    assert terminals.list() == made
+
+
+async def test_the_limit_can_be_read_and_changed_and_is_refused_clearly(terminals: Terminals) -> None:
+    assert terminals.max_terminals == 100
+    terminals.max_terminals = 1
+    await terminals.create(argv=["cat"])
+    with pytest.raises(LimitReached, match="the limit is 1"):
+        await terminals.create(argv=["cat"])
+    for wrong in (0, -1, "many", 10_001, True):
+        with pytest.raises(BadArgument):
+            terminals.max_terminals = wrong  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("cwd", "message"),
+    [
+        ("missing", "does not exist"),
+        ("file.txt", "not a directory"),
+        ("..", "outside"),
+        ("/etc", "outside"),
+        ("out", "outside"),
+        ("a\0b", "NUL"),
+        ("", "must be a path"),
+    ],
+)
+async def test_a_bad_directory_is_an_error_and_nothing_runs_elsewhere(terminals: Terminals, cwd, message) -> None:
+    root = Path(terminals.places.workspace)
+    (root / "file.txt").write_text("")
+    (root / "out").symlink_to("/etc")
+    with pytest.raises(BadCwd, match=message):
+        await terminals.create(argv=["pwd"], cwd=cwd)
+    assert terminals.list() == []
+    done = await terminals.execute("pwd", cwd=cwd)
+    assert (done.ok, done.code) == (False, "bad-cwd")
+
+
+async def test_directories_may_be_relative_or_absolute_inside(terminals: Terminals) -> None:
+    root = Path(terminals.places.workspace)
+    (root / "sub").mkdir()
+    for cwd in ("sub", str(root / "sub"), f"/{root}/sub", "sub/../sub", "./sub/"):
+        assert (await terminals.execute("pwd", cwd=cwd)).output == f"{root}/sub\n"
+
+
+async def test_a_shell_gets_a_clean_environment() -> None:
+    with temporary_places() as places:
+        env = {
+            **environment(places),
+            "FOURHANDS_SECRET": "server-secret",
+            "OPENAI_API_KEY": "sk-canary-canary",
+            "SSH_AUTH_SOCK": "/tmp/agent",
+            "EDITOR": "vi",
+        }
+        async with Terminals(places.workspace, quick(), places=places, env=env) as terminals:
+            person = (await terminals.execute("env")).output
+            agent = (await terminals.execute("env", agent=True)).output
+            await terminals.stop()
+    for seen in (person, agent):
+        assert "TERM=xterm-256color" in seen
+        assert "TERM_PROGRAM=fourhands" in seen
+        assert "canary" not in seen
+        assert "server-secret" not in seen
+    assert "SSH_AUTH_SOCK" in person
+    assert "SSH_AUTH_SOCK" not in agent
+    assert "EDITOR" not in agent
+    assert "PAGER=cat" in agent
+
+
+async def test_variables_can_be_set_and_removed(terminals: Terminals) -> None:
+    done = await terminals.execute("env", env={"MINE": "yes", "LANG": None})
+    assert "MINE=yes" in done.output
+    assert "\nLANG=" not in done.output
+    for wrong in ({"1X": "a"}, {"A B": "x"}, {"A": "x\0y"}, {"": "x"}, {"A": 7}):
+        with pytest.raises(BadEnv):
+            await terminals.execute("env", env=wrong)
+
+
+async def test_shells_that_are_not_allowed_are_refused(terminals: Terminals) -> None:
+    with pytest.raises(Denied, match="not allowed"):
+        await terminals.create(shell="/usr/bin/python3")
+    async with open_terminals(quick(shells=("/bin/sh",))) as strict:
+        with pytest.raises(Denied):
+            await strict.create(shell="bash")
+        assert (await strict.create()).argv[0] == "/bin/sh"
+
+
+async def test_output_errors_input_and_exit_code_of_a_one_shot(terminals: Terminals) -> None:
+    done = await terminals.execute("sh", ["-c", "echo out; echo err >&2; cat; exit 3"], input="in")
+    assert (done.ok, done.stdout, done.stderr, done.exit_code) == (False, "out\nin", "err\n", 3)
+    assert done.isolation == "none"
+    assert (await terminals.run_script("set -e\necho one\nfalse\necho two\n")).stdout == "one\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [("no-such-program", "command-not-found"), ("./plain", "permission-denied")]
+)
+async def test_what_cannot_be_started_has_a_code_of_its_own(terminals: Terminals, command: str, code: str) -> None:
+    Path(terminals.places.workspace, "plain").write_text("x")
+    done = await terminals.execute(command)
+    assert (done.ok, done.code, done.exit_code) == (False, code, None)
+
+
+async def test_a_timeout_ends_the_tree_and_keeps_what_was_printed(terminals: Terminals) -> None:
+    script = "echo started; (trap '' TERM; exec sleep 300) & setsid sleep 301 & echo $! ; sleep 302"
+    done = await terminals.run_script(script, timeout_s=0.7)
+    assert (done.code, done.exit_code) == ("timeout", None)
+    assert done.output.startswith("started\n")
+    assert gone(int(done.output.split()[1]))
+
+
+async def test_a_child_that_keeps_the_pipe_open_does_not_hold_up_the_call(terminals: Terminals) -> None:
+    async with asyncio.timeout(10):
+        done = await terminals.run_script("sleep 300 & echo $!")
+    pid = int(done.stdout)
+    assert done.ok
+    assert done.held_open_by == (pid,)
+    os.kill(pid, signal.SIGKILL)
+
+
+async def test_huge_output_of_a_one_shot_is_bounded_and_says_so(terminals: Terminals) -> None:
+    done = await terminals.run_script("head -c 40000000 /dev/zero | tr '\\0' a; echo end", timeout_s=60)
+    assert done.truncated
+    assert len(done.stdout) < 26_000_000
+    assert done.stdout.endswith("end\n")
+
+
+async def test_a_cancelled_one_shot_leaves_nobody_behind(terminals: Terminals) -> None:
+    marker = Path(terminals.places.workspace, "pid")
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.5):
+            await terminals.run_script(f"echo $$ > {marker}; sleep 300")
+    assert gone(int(marker.read_text()))
+
+
+async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
+    async with open_terminals(quick(spare_shell=True)) as terminals:
+        first = await terminals.create(shell="bash")
+        await first.run("true", timeout_s=10)
+        await terminals.settled()
+        spare = terminals.spare
+        assert terminals.list() == [first]
+        second = await terminals.create(shell="bash", title="quick", cols=100, rows=20)
+        assert second is spare
+        assert (second.title, second.owner) == ("quick", "")
+        assert (
+            await second.run("stty size; echo $FOURHANDS_TERMINAL", timeout_s=10)
+        ).output == f"20 100\n{second.id}\n"
+        other = await terminals.create(shell="bash", env={"X": "1"})
+        assert (await other.run("echo $X", timeout_s=10)).output == "1\n"
+
+
+async def test_a_new_server_finds_everything_where_it_was() -> None:
+    with temporary_places() as places:
+        env = environment(places)
+        async with Terminals(places.workspace, quick(), places=places, env=env, keep=True) as before:
+            terminal = await before.create(shell="bash", title="work")
+            await terminal.run("X=kept; echo one", timeout_s=10)
+            gone = await before.create(argv=["sh", "-c", "exit 4"], title="gone")
+            await gone.wait(exit=True)
+            position = terminal.log.head
+        async with Terminals(places.workspace, quick(), places=places, env=env) as after:
+            again = after.get("work")
+            assert again.id == terminal.id
+            assert again.log.head >= position
+            assert (await again.run("echo $X", timeout_s=10)).output == "kept\n"
+            ended = after.get("gone").exit
+            assert ended is not None
+            assert ended.code == 4
+            await after.stop()
+
+
+async def test_a_lost_host_is_told_and_the_logs_are_still_there(terminals: Terminals) -> None:
+    lost = asyncio.Event()
+    terminals.on_lost = lost.set
+    terminal = await terminals.create(argv=["sh", "-c", "echo last words; sleep 300"])
+    await terminal.wait(pattern="words", position=0)
+    os.kill(terminals.host_pid, signal.SIGKILL)
+    async with asyncio.timeout(10):
+        await lost.wait()
+    assert terminal.exit is not None
+    assert terminal.exit.lost
+    assert terminal.lines() == ["last words"]
+    os.kill(terminal.pid, signal.SIGKILL)

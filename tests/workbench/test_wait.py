@@ -1,0 +1,123 @@
+"""Waiting: each condition by a real program, and an answer that says which one it was."""
+
+import asyncio
+import re
+import socket
+
+import pytest
+
+from fourhands.core.errors import BadArgument
+from fourhands.workbench.terminals import Terminals
+
+
+async def test_a_pattern_is_found_wherever_the_output_is_cut(terminals: Terminals) -> None:
+    terminal = await terminals.create(
+        argv=["bash", "--norc", "-c", "for c in s e r v e r ' ' r e a d y; do printf \"$c\"; done; read"]
+    )
+    seen = await terminal.wait(pattern=r"server re\w+", position=0, deadline_s=10)
+    assert seen.reason == "pattern"
+    assert seen.match is not None
+    assert re.fullmatch(r"server re\w+", seen.match)
+    assert seen.position <= terminal.log.head
+
+
+async def test_only_what_came_after_the_position_counts(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["cat"])
+    await terminal.type("ready\n")
+    await terminal.wait(pattern="ready\nready", position=0)
+    assert (await terminal.wait(pattern="ready", deadline_s=0.2)).reason == "deadline"
+
+
+@pytest.mark.parametrize("pattern", ["(", r"(?=x)", "", "x" * 5000])
+async def test_a_pattern_that_cannot_be_used_is_an_error(terminals: Terminals, pattern: str) -> None:
+    terminal = await terminals.create(argv=["cat"])
+    with pytest.raises(BadArgument):
+        await terminal.wait(pattern=pattern)
+
+
+async def test_a_pattern_that_would_hang_a_backtracking_engine_does_not(terminals: Terminals) -> None:
+    terminal = await terminals.create(
+        argv=["bash", "--norc", "-c", "head -c 100000 /dev/zero | tr '\\0' a; echo; read"]
+    )
+    assert (await terminal.wait(pattern="(a+)+b", position=0, deadline_s=1)).reason == "deadline"
+
+
+async def test_quiet_means_no_output_for_so_long_and_not_before_the_minimum(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["cat"])
+    seen = await terminal.wait(quiet_s=0.05, min_s=0.3, deadline_s=5)
+    assert seen.reason == "quiet"
+    assert seen.elapsed_s >= 0.3
+    assert seen.limits == {"minSeconds": 0.3, "quietSeconds": 0.05}
+
+
+async def test_the_deadline_is_told_with_its_value(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["cat"])
+    seen = await terminal.wait(pattern="never", deadline_s=0.1)
+    assert (seen.reason, seen.deadline_s) == ("deadline", 0.1)
+
+
+@pytest.mark.parametrize(
+    ("argv", "kind"),
+    [
+        (["cat"], "line"),
+        (["python3", "-c", "input('name? ')"], "line"),
+        (["bash", "--norc", "-c", "read -s secret"], "secret"),
+        (["python3", "-c", "import getpass; getpass.getpass()"], "secret"),
+        (["bash", "--norc", "-c", "printf 'y/n? '; read -n 1"], "keys"),
+        (["less", "/etc/services"], "keys"),
+        (["vim", "-u", "NONE", "-N"], "keys"),
+        (["bash", "--norc", "--noprofile", "-i"], "prompt"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else value[0],
+)
+async def test_a_program_that_waits_for_input_is_noticed_by_its_kernel_state(terminals: Terminals, argv, kind) -> None:
+    terminal = await terminals.create(argv=argv)
+    seen = await terminal.wait(input_wanted=True, deadline_s=15)
+    assert (seen.reason, seen.input) == ("input", kind)
+
+
+@pytest.mark.parametrize("script", ["sleep 30", "while :; do :; done", "sleep 30 | cat; true"])
+async def test_a_program_that_works_or_sleeps_is_not_taken_for_a_waiting_one(terminals: Terminals, script: str) -> None:
+    terminal = await terminals.create(argv=["bash", "--norc", "-c", script])
+    assert (await terminal.wait(input_wanted=True, deadline_s=0.5)).reason == "deadline"
+
+
+async def test_what_was_just_typed_is_not_taken_for_waiting(terminals: Terminals) -> None:
+    terminal = await terminals.create(shell="bash")
+    await terminal.run("true")
+    for _ in range(5):
+        await terminal.type("sleep 0.2; echo slept\n")
+        seen = await terminal.wait(input_wanted=True, deadline_s=10)
+        assert seen.input == "prompt"
+        assert terminal.shell_state == "prompt"
+        assert terminal.last_command is not None
+        assert terminal.last_command.state == "finished"
+
+
+async def test_a_new_listening_port_is_told(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["python3", "-m", "http.server", "0", "--bind", "127.0.0.1"])
+    seen = await terminal.wait(port=True, deadline_s=15)
+    assert seen.reason == "port"
+    assert seen.port is not None
+    socket.create_connection(("127.0.0.1", seen.port), timeout=5).close()
+
+
+async def test_the_end_of_the_program_always_counts(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["true"])
+    assert (await terminal.wait(pattern="never", deadline_s=10)).reason == "exit"
+
+
+async def test_many_waits_on_one_terminal_are_all_answered(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["cat"])
+    async with asyncio.TaskGroup() as group:
+        waits = [group.create_task(terminal.wait(pattern=f"word{n}", position=0, deadline_s=10)) for n in range(20)]
+        await terminal.type("".join(f"word{n}\n" for n in range(20)))
+    assert {wait.result().reason for wait in waits} == {"pattern"}
+
+
+@pytest.mark.parametrize("name", ["quiet_s", "stable_s", "min_s", "deadline_s"])
+@pytest.mark.parametrize("value", [-1, 1e9])
+async def test_times_that_make_no_sense_are_refused(terminals: Terminals, name: str, value: float) -> None:
+    terminal = await terminals.create(argv=["cat"])
+    with pytest.raises(BadArgument, match=name):
+        await terminal.wait(**{name: value})
