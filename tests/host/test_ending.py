@@ -4,11 +4,14 @@ import asyncio
 import re
 import shutil
 import signal
+from typing import cast
 
 import pytest
 from tests.support.hosts import House, carriers, is_alive, need
 
 from fourhands.host import tree
+from fourhands.host.ending import Endings
+from fourhands.host.process import Host
 
 PRELUDE = """
 import os, signal, time
@@ -169,3 +172,10 @@ async def test_the_polite_way_works_without_proc(house: House) -> None:
     link.close()
     child.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(child.wait, 10) == 0
+
+
+async def test_a_group_is_killed_although_the_one_who_was_seen_has_gone() -> None:
+    child = await asyncio.create_subprocess_exec("sleep", "1000", start_new_session=True)
+    gone = tree.Process(2**22 - 1, 1, child.pid, child.pid, 0, "S", 1, "forked on and left")
+    Endings(cast(Host, None))._kill_groups([gone])
+    assert await child.wait() == -signal.SIGKILL
