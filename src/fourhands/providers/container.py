@@ -14,7 +14,7 @@ from fourhands.host import tree
 from fourhands.providers import stub, walls
 from fourhands.providers.base import Isolation, Launch, Probe
 from fourhands.providers.ending import carriers, end_carriers
-from fourhands.providers.engine import Answer, Engine, mount, own_limits, scratch
+from fourhands.providers.engine import Answer, Engine, mount, own_limits
 from fourhands.settings import ContainerSettings
 
 # A shell that waits reaps every child, also inherited ones; an engine's `--init` would need one more program.
@@ -119,7 +119,7 @@ class Container:
 
     async def _try(self) -> str:
         engine = await self._choose()
-        options = [*self._options(), *scratch(_PLACE)]
+        options = [*self._options(), *engine.scratch(_PLACE)]
         image = self._settings.image
         answer = await engine.call("run", "--rm", *options, "--entrypoint", "/bin/sh", image, "-c", _LOOK)
         if answer.code != 0:
@@ -244,16 +244,13 @@ class Container:
     def _mounts(self, readable: tuple[str, ...]) -> list[str]:
         writable = [os.path.realpath(path) for path in self._settings.writable]
         shown = [os.path.realpath(path) for path in (*self._settings.readable, *readable)]
-        options = [*scratch(_PLACE), *scratch("/tmp")]
+        options = [*self._engine.scratch(_PLACE), *self._engine.scratch("/tmp")]
         if self._home != "/tmp" and not walls.within(self._home, self._workspace):
-            options += scratch(self._home)
+            options += self._engine.scratch(self._home)
         for path in sorted({*shown, *writable, self._workspace}):
             options += mount("bind", path, path, readonly=path in shown and path != self._workspace)
         for path in walls.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace):
-            if os.path.isdir(path):
-                options += mount("tmpfs", path)
-            else:
-                options += mount("bind", path, "/dev/null", readonly=True)
+            options += self._engine.cover(path)
         return [*options, "--workdir", self._workspace]
 
     async def _exec(self, *command: str) -> Answer:
@@ -291,17 +288,17 @@ class Container:
             await self._exec("/bin/sh", "-c", _END, "fourhands", mark)
 
     async def explain(self, mark: str, exit_code: int, stderr: str) -> FourhandsError | None:
-        """An error when the engine failed: the program's own 125, 126 and 127 stay exit codes."""
-        if exit_code not in (125, 126, 127) or not self.container:
+        """An error when the engine failed: the program's own 125, 126, 127 and 255 stay exit codes."""
+        engine_speaks = stderr.lstrip().startswith(("Error: ", "Error response from", "OCI runtime", "error during"))
+        if not self.container or not engine_speaks or exit_code not in (125, 126, 127, 255):
             return None
         if not await self._running():
             return Unavailable(
                 f"the container {self.container} is gone", hint="the next terminal or command starts a new one"
             )
-        engine_speaks = stderr.lstrip().startswith(("Error: ", "Error response from", "OCI runtime", "error during"))
-        if exit_code == 125 and engine_speaks:
-            return Unavailable(f"{self._engine.name} could not run the program: {Answer(125, '', stderr).complaint}")
-        return None
+        if exit_code in (126, 127):
+            return None  # not there, or not a program
+        return Unavailable(f"{self._engine.name} could not run the program: {Answer(125, '', stderr).complaint}")
 
     async def clean_up(self) -> None:
         """Remove the container, unless a terminal that outlives us runs in it."""

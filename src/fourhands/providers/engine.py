@@ -110,6 +110,21 @@ class Engine:
         # podman would hand over the proxies of our environment, passwords included.
         return ["--http-proxy=false", "--image-volume", "tmpfs"] if self.name == "podman" else []
 
+    def scratch(self, path: str) -> list[str]:
+        """An empty directory of the container's own, in memory, in which programs may be kept and run."""
+        return ["--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777{self._empty()}"]
+
+    def cover(self, path: str) -> list[str]:
+        """Something empty over a path that must not be seen."""
+        if not os.path.isdir(path):
+            return mount("bind", path, "/dev/null", readonly=True)
+        option, value = mount("tmpfs", path)
+        return [option, value + self._empty()]
+
+    def _empty(self) -> str:
+        # podman fills a new file system with what was there before: here, with what is to be hidden.
+        return ",notmpcopyup" if self.name == "podman" else ""
+
     def detach_keys(self) -> list[str]:
         """No key sequence shall detach: Ctrl-P belongs to the program."""
         # docker has no way to switch it off: four NULs in a row are hard to type by accident.
@@ -137,8 +152,3 @@ def mount(kind: str, target: str, source: str = "", *, readonly: bool = False) -
 
 def _quoted(field: str) -> str:
     return '"' + field.replace('"', '""') + '"' if any(c in field for c in ',"') else field
-
-
-def scratch(path: str) -> list[str]:
-    """An empty directory of the container's own, in memory, in which programs may be kept and run."""
-    return ["--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777"]

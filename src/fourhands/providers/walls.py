@@ -46,7 +46,7 @@ def within(path: str, directory: str) -> bool:
 def home_of(env: Mapping[str, str]) -> str:
     """The home directory that programs are told; one that cannot be made private becomes `/tmp`."""
     home = env.get("HOME", "")
-    if not os.path.isabs(home) or "\n" in home:
+    if not os.path.isabs(home) or set(home) & {"\n", ":"}:  # engines end a path there
         return "/tmp"
     home = os.path.normpath(home)
     top = home.split("/")[1]

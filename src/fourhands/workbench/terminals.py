@@ -43,7 +43,7 @@ from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 LONGEST_TITLE = 200
 
-PROVIDER_FAILED = 125
+PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
 
 
@@ -164,7 +164,7 @@ class Terminals:
                 end = Exit.of(message["exit"])
                 assert end is not None
                 terminal.ended(end)
-                if end.code == PROVIDER_FAILED:
+                if end.code in PROVIDER_FAILED:
                     self._prepared.discard(terminal.meta.get("provider", ""))  # look again before the next launch
                 self.on_change("exited", terminal)
             case "closed":

@@ -1,0 +1,350 @@
+"""The sandbox beyond the contract: limits, refusals, secrets inside the workspace, ordinary users."""
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.isolation import CANARY, Yard, new_yard, refuse, until
+
+from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
+from fourhands.host import tree
+from fourhands.providers import bubblewrap, limits
+from fourhands.providers.base import Launch
+from fourhands.providers.bubblewrap import Bubblewrap
+from fourhands.providers.ending import carriers
+from fourhands.settings import BubblewrapSettings
+
+MARK = "run_test"
+
+
+@pytest.fixture
+async def yard() -> AsyncIterator[Yard]:
+    async with new_yard() as made:
+        yield made
+
+
+async def ready(
+    yard: Yard, *, readable: tuple[str, ...] = (), workspace: Path | None = None, **settings: object
+) -> Bubblewrap:
+    options = {"require_limits": False, "max_processes": 100, "max_memory": 1 << 28, **settings}
+    provider = Bubblewrap(BubblewrapSettings(**options), env=yard.env)  # type: ignore[arg-type]  # checked by msgspec
+    probe = await provider.probe()
+    if not probe.works:
+        refuse(probe.detail)
+    await provider.prepare(str(workspace or yard.workspace), readable)
+    return provider
+
+
+def start(
+    provider: Bubblewrap, script: str, cwd: Path, env: dict[str, str], mark: str = MARK
+) -> "subprocess.Popen[str]":
+    launch = Launch("/bin/sh", ("sh", "-c", script), str(cwd), {**env, tree.MARK: mark})
+    wrapped = provider.wrap(launch, terminal=False)
+    return subprocess.Popen(
+        list(wrapped.argv), executable=wrapped.program, env=dict(wrapped.env), cwd=wrapped.cwd, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+async def run(
+    provider: Bubblewrap, script: str, cwd: Path, env: dict[str, str], mark: str = MARK
+) -> tuple[int, str, str]:
+    with start(provider, script, cwd, env, mark) as process:
+        out, err = await asyncio.to_thread(process.communicate, timeout=15)
+    await provider.end(mark)
+    await provider.clean_up()
+    return process.returncode, out, err
+
+
+async def test_a_home_that_is_the_workspace_shows_its_files_and_hides_its_secrets(yard: Yard) -> None:
+    home = yard.root / "home"
+    env = {**yard.env, "XDG_STATE_HOME": str(home / "state"), "XDG_CONFIG_HOME": str(home / ".config")}
+    for name in ("state/fourhands/token", ".config/gh/hosts.yml", ".netrc", ".aws/credentials"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(CANARY)
+    (home / "notes").write_text("mine")
+    provider = await ready(Yard(yard.root, yard.places, env), workspace=home)
+    script = "cat ~/notes; cat .ssh/* state/fourhands/* .config/gh/* .netrc .aws/*; ls -A .ssh; echo new >made"
+    code, out, _ = await run(provider, script, home, env)
+    assert (code, out) == (0, "mine")
+    assert (home / "made").read_text() == "new\n"
+
+
+async def test_what_is_readable_cannot_be_written_even_inside_the_workspace(yard: Yard) -> None:
+    inner, outer = yard.workspace / "scripts", yard.root / "home" / "tools"
+    for folder in (inner, outer):
+        folder.mkdir()
+        (folder / "f").write_text("text")
+    provider = await ready(yard, readable=(str(inner), str(outer)))
+    script = f"cat scripts/f {outer}/f; echo x >scripts/f; echo x >{outer}/f; ls -A {outer.parent}"
+    code, out, err = await run(provider, script, yard.workspace, yard.env)
+    assert (code, out) == (0, "texttexttools\n")
+    assert err.count("Read-only") == 2
+
+
+async def test_further_directories_can_be_made_writable(yard: Yard) -> None:
+    cache = yard.root / "home" / "cache"
+    cache.mkdir()
+    provider = await ready(yard, writable=(str(cache),))
+    assert (await run(provider, f"echo x >{cache}/f", yard.workspace, yard.env))[0] == 0
+    assert (cache / "f").exists()
+
+
+async def test_a_home_chosen_for_one_program_exists_and_is_private(yard: Yard) -> None:
+    provider = await ready(yard)
+    other = str(yard.root / "elsewhere" / "deep")
+    code, out, _ = await run(provider, "cd && pwd && echo x >f && cat f", yard.workspace, {**yard.env, "HOME": other})
+    assert (code, out) == (0, f"{other}\nx\n")
+    for odd in ("/", "/usr", "relative", ""):
+        code, out, _ = await run(provider, "cd && pwd && echo x >f", yard.workspace, {**yard.env, "HOME": odd})
+        assert (code, out) == (0, "/tmp\n")
+    assert not os.path.exists(other)
+
+
+async def test_what_only_root_may_read_is_not_readable_in_roots_sandbox(yard: Yard) -> None:
+    provider = await ready(yard)
+    code, out, _ = await run(
+        provider, "cat /etc/shadow; find /etc ! -perm -o=r -type f -size +0", yard.workspace, yard.env
+    )
+    assert (code, out) == (0, "")
+
+
+async def test_the_programs_variables_do_not_reach_the_builder_of_the_wall(yard: Yard) -> None:
+    provider = await ready(yard)
+    env = {
+        **yard.env,
+        "LD_PRELOAD": "/evil.so",
+        "BASH_ENV": "/evil.sh",
+        "PATH": "/evil",
+        "ENV": "/evil",
+        "TOKEN": CANARY,
+    }
+    wrapped = provider.wrap(Launch("/bin/true", ("true",), str(yard.workspace), env), terminal=True)
+    assert not {"LD_PRELOAD", "BASH_ENV", "ENV", "TOKEN"} & wrapped.env.keys()
+    assert wrapped.env["PATH"] != "/evil"
+    assert not any(CANARY in word or "/evil" in word for word in wrapped.argv)  # arguments can be read by everybody
+    await provider.clean_up()
+
+
+@pytest.mark.parametrize("space", bubblewrap._USER_SPACES)
+async def test_no_kind_of_wall_lets_root_change_the_kernel(
+    yard: Yard, space: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "_USER_SPACES", (space,))
+    if not space and os.getuid() != 0:
+        pytest.skip("only root can do without a user namespace")
+    provider = await ready(yard)
+    write = "v=$(cat $p); echo $v >$p && echo WROTE"
+    script = f"""
+        p=/proc/sys/kernel/core_pattern; {write}
+        unshare -Urpfm --mount-proc sh -c 'p=/proc/sys/kernel/core_pattern; {write}'
+        unshare -UrmC sh -c 'mkdir /tmp/g; mount -t cgroup -o pids n /tmp/g && echo max >/tmp/g/pids.max && echo WROTE'
+        mount -o remount,rw /proc && echo WROTE
+        umount /etc/shadow && echo WROTE
+        find /proc/sys /sys -type f -writable | head -3
+    """
+    _, out, _ = await run(provider, script, yard.workspace, yard.env)
+    assert out == ""
+
+
+async def test_the_network_can_be_allowed(yard: Yard) -> None:
+    provider = await ready(yard, network=True)
+    _, out, _ = await run(provider, "readlink /proc/self/ns/net", yard.workspace, yard.env)
+    assert out.strip() == os.readlink("/proc/self/ns/net")
+    assert "network allowed" in (await provider.probe()).detail
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+def groups_of(mark: str) -> dict[str, Path]:
+    """The directory of each of the mark's control groups."""
+    found = {}
+    for base in limits.find_bases(("pids", "memory")):
+        for group in Path(base.directory).glob(f"fourhands-*/{mark}"):
+            found.update(dict.fromkeys(base.controllers, group))
+    return found
+
+
+def need_groups() -> None:
+    kept = {name for base in limits.find_bases(("pids", "memory")) for name in base.controllers}
+    if kept != {"pids", "memory"}:
+        refuse("control groups cannot be written here")
+
+
+async def test_a_fork_bomb_leaves_the_others_usable(yard: Yard) -> None:
+    need_groups()
+    provider = await ready(yard, max_processes=40, require_limits=True)
+    # First the proof that the limit holds, with processes that multiply no further.
+    harmless = "i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i+1)); done; jobs | wc -l"
+    _, out, err = await run(provider, harmless, yard.workspace, yard.env)
+    assert "fork" in err.lower() or "resource" in err.lower()
+    with start(provider, "sleep 0.2; f() { f | f & }; f; f; sleep 20", yard.workspace, yard.env, "run_bomb") as bomb:
+        pass_on = groups_of("run_bomb")["pids"]
+        await until(lambda: len((pass_on / "inside/cgroup.procs").read_text().split()) >= 2)
+        assert (pass_on / "pids.max").read_text().strip() == "40"
+        await until(lambda: int((pass_on / "pids.current").read_text()) >= 38)
+        code, out, _ = await run(provider, "echo fine; sh -c 'exit 3'", yard.workspace, yard.env, "run_other")
+        assert (code, out) == (3, "fine\n")
+        assert int((pass_on / "pids.current").read_text()) <= 40
+        bomb.kill()
+    await until(lambda: carriers("run_bomb") == [])
+    await provider.end("run_bomb")
+    await provider.clean_up()
+    assert not pass_on.exists()
+
+
+async def test_a_memory_hog_is_stopped_and_the_others_go_on(yard: Yard) -> None:
+    need_groups()
+    provider = await ready(yard, max_memory=64 << 20, require_limits=True)
+    hog = "x=x; while [ ${#x} -lt 500000000 ]; do x=$x$x; done; echo ATE"
+    with start(provider, hog, yard.workspace, yard.env, "run_hog") as process:
+        beside = await run(provider, "echo fine", yard.workspace, yard.env, "run_other")
+        out, _ = await asyncio.to_thread(process.communicate, timeout=15)
+    assert beside[:2] == (0, "fine\n")
+    assert (process.returncode, out) == (128 + 9, "")
+    # What is written to the private directories is memory too.
+    code, _, _ = await run(provider, "head -c 200000000 /dev/zero >/tmp/big", yard.workspace, yard.env)
+    assert code != 0
+    await provider.end("run_hog")
+    await provider.clean_up()
+
+
+async def test_limits_that_cannot_be_kept_are_refused_or_told(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    await ready(yard)
+    monkeypatch.setattr(limits, "find_bases", lambda *_: [])
+    strict = Bubblewrap(BubblewrapSettings(max_memory=1 << 30), env=yard.env)
+    probe = await strict.probe()
+    assert not probe.works
+    assert "1024 MiB of memory" in probe.detail
+    assert "requireLimits" in probe.detail
+    with pytest.raises(Unavailable, match="cannot be kept"):
+        await strict.prepare(str(yard.workspace), ())
+    lax = await ready(yard)
+    assert "NOT LIMITED: 256 MiB of memory" in (await lax.probe()).detail
+    assert (await run(lax, "ulimit -d", yard.workspace, yard.env))[1] == f"{(1 << 28) // 1024}\n"
+    unlimited = Bubblewrap(BubblewrapSettings(max_memory=0, max_processes=0), env=yard.env)
+    assert "no limits configured" in (await unlimited.probe()).detail
+
+
+async def test_groups_that_cannot_be_entered_are_not_used(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    await ready(yard)
+    base = limits.Base(str(yard.root / "groups"), 1, ("pids",))
+    monkeypatch.setattr(limits, "find_bases", lambda *_: [base])
+    probe = await Bubblewrap(BubblewrapSettings(), env=yard.env).probe()
+    assert not probe.works
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+async def test_without_bubblewrap_it_says_what_to_install(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    provider = Bubblewrap(env=yard.env)
+    with pytest.raises(Unavailable, match="install the package bubblewrap"):
+        await provider.prepare(str(yard.workspace), ())
+    assert not (await provider.probe()).works
+
+
+async def test_a_wall_that_cannot_be_built_is_refused_with_the_reason(yard: Yard) -> None:
+    fake = yard.root / "bin"
+    fake.mkdir()
+    (fake / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
+    (fake / "bwrap").chmod(0o755)
+    provider = Bubblewrap(env={**yard.env, "PATH": str(fake)})
+    probe = await provider.probe()
+    assert not probe.works
+    assert "No permissions to create new namespace" in probe.detail
+    assert "unprivileged_userns" in probe.detail
+
+
+async def test_a_path_that_is_not_there_is_refused_at_the_start(yard: Yard) -> None:
+    with pytest.raises(Unavailable, match="no-such"):
+        await ready(yard, readable=("/no-such-path",))
+
+
+@pytest.mark.parametrize("workspace", ["/", "/etc", "/proc", "/usr", "/no/such/place"])
+async def test_parts_of_the_system_are_no_workspaces(yard: Yard, workspace: str) -> None:
+    with pytest.raises(BadArgument):
+        await ready(yard, workspace=Path(workspace))
+
+
+async def test_it_must_be_prepared_before_it_wraps(yard: Yard) -> None:
+    with pytest.raises(FourhandsError, match="prepare"):
+        Bubblewrap(env=yard.env).wrap(Launch("/bin/true", ("true",), "/", {}), terminal=False)
+
+
+async def test_failures_of_the_wall_are_told_apart_from_those_of_the_program(yard: Yard) -> None:
+    provider = await ready(yard)
+    launch = Launch("/bin/true", ("true",), str(yard.workspace / "gone"), {**yard.env, tree.MARK: MARK})
+    wrapped = provider.wrap(launch, terminal=False)
+    failed = await asyncio.to_thread(
+        subprocess.run, list(wrapped.argv), env=dict(wrapped.env), capture_output=True, text=True, check=False
+    )
+    await provider.end(MARK)
+    await provider.clean_up()
+    assert isinstance(await provider.explain(MARK, failed.returncode, failed.stderr), Unavailable)
+    assert isinstance(await provider.explain(MARK, 125, "fourhands: cannot enter"), Unavailable)
+    assert await provider.explain(MARK, 1, "my own complaint about bwrap: no") is None
+    assert await provider.explain(MARK, 125, "") is None
+
+
+# -- another user ----------------------------------------------------------------------------------------------------
+
+_AS_NOBODY = """
+    import asyncio, concurrent.futures.thread, json, os, subprocess, sys
+    from fourhands.providers.base import Launch
+    from fourhands.providers.bubblewrap import Bubblewrap
+    from fourhands.settings import BubblewrapSettings
+
+    async def main():
+        workspace, home = sys.argv[1:]
+        env = {"HOME": home, "PATH": "/usr/bin:/bin"}
+        provider = Bubblewrap(BubblewrapSettings(max_processes=30, require_limits=False), env=env)
+        probe = await provider.probe()
+        if not probe.works:
+            print(json.dumps({"probe": probe.detail}))
+            return
+        await provider.prepare(workspace, ())
+        script = "id -u; echo x >made; ls -A ~; cat /etc/shadow; i=0; while [ $((i+=1)) -lt 60 ]; do sleep 9 & done"
+        wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), workspace, env), terminal=False)
+        done = subprocess.run(wrapped.argv, cwd=workspace, env=wrapped.env, capture_output=True, text=True, timeout=10)
+        print(json.dumps({"probe": probe.detail, "works": True, "out": done.stdout, "err": done.stderr}))
+
+    # Only now: the interpreter and its packages may lie where others cannot read.
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+    asyncio.run(main())
+"""
+
+
+async def test_an_ordinary_user_gets_the_same_wall(yard: Yard) -> None:
+    if os.getuid() != 0:
+        pytest.skip("the tests already run as an ordinary user")
+    nobody = 65534
+    yard.root.chmod(0o755)
+    for name in ("work space,1", "home"):
+        os.chown(yard.root / name, nobody, nobody)
+    done = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", textwrap.dedent(_AS_NOBODY), str(yard.workspace), str(yard.root / "home")],
+        cwd="/", capture_output=True, text=True, timeout=18, check=False,
+        env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    if "works" not in told:
+        refuse(f"as an ordinary user: {told['probe']}")
+    assert told["out"] == "65534\n"
+    assert "own user namespace" in told["probe"]
+    assert "shadow" in told["err"]
+    assert "fork" in told["err"].lower()  # the limit of 30 holds
+    assert (yard.workspace / "made").stat().st_uid == nobody

@@ -1,0 +1,282 @@
+"""The container beyond the contract: its life, its limits, its engine's failures, and the end of what runs inside."""
+
+import asyncio
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.isolation import CANARY, IMAGE, Yard, image, new_yard, refuse, until
+
+from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.host import tree
+from fourhands.providers.base import Launch
+from fourhands.providers.container import Container
+from fourhands.providers.ending import carriers
+from fourhands.providers.engine import Engine, mount
+from fourhands.settings import ContainerSettings
+
+
+@pytest.fixture
+async def yard() -> AsyncIterator[Yard]:
+    async with new_yard() as made:
+        try:
+            yield made
+        finally:
+            while MADE:  # also when a test has failed half-way
+                await asyncio.to_thread(
+                    subprocess.run, ["podman", "rm", "-f", "-t", "0", MADE.pop()], capture_output=True
+                )
+
+
+MADE: list[str] = []
+
+
+def container(yard: Yard, **settings: object) -> Container:
+    if image() != IMAGE:
+        refuse(image())
+    options = {"image": IMAGE, "engine": "podman", "max_processes": 60, "max_memory": 1 << 28, **settings}
+    return Container(ContainerSettings(**options), env=yard.env)  # type: ignore[arg-type]  # checked by msgspec
+
+
+async def ready(yard: Yard, **settings: object) -> Container:
+    provider = container(yard, **settings)
+    try:
+        await provider.prepare(str(yard.workspace), ())
+    except Unavailable as error:
+        refuse(str(error))
+    MADE.append(provider.container)
+    return provider
+
+
+def start(provider: Container, yard: Yard, script: str, mark: str) -> "subprocess.Popen[str]":
+    env = {"PATH": "/usr/bin:/bin", "HOME": yard.env["HOME"], tree.MARK: mark}
+    wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), str(yard.workspace), env), terminal=False)
+    return subprocess.Popen(
+        list(wrapped.argv), executable=wrapped.program, env=dict(wrapped.env), text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+
+
+async def run(provider: Container, yard: Yard, script: str, mark: str = "run_test") -> tuple[int, str, str]:
+    with start(provider, yard, script, mark) as process:
+        out, err = await asyncio.to_thread(process.communicate, timeout=15)
+    return process.returncode, out, err
+
+
+def names() -> set[str]:
+    listed = subprocess.run(
+        ["podman", "ps", "--all", "--format", "{{.Names}}"], capture_output=True, text=True, check=False
+    )
+    return set(listed.stdout.split())
+
+
+async def test_a_container_is_reused_and_removed_at_the_end(yard: Yard) -> None:
+    first = await ready(yard)
+    (yard.workspace / "x").write_text("")
+    await run(first, yard, "echo kept >/tmp/kept")
+    second = await ready(yard)  # the first one's server has crashed, say
+    assert second.container == first.container
+    assert (await run(second, yard, "cat /tmp/kept"))[1] == "kept\n"
+    other = await ready(yard, max_processes=50)  # other settings: another container, and the unused one is gone
+    assert other.container != first.container
+    assert first.container not in await asyncio.to_thread(names)
+    await other.clean_up()
+    assert other.container not in await asyncio.to_thread(names)
+    await other.clean_up()
+
+
+async def test_a_stopped_container_is_replaced_and_one_in_use_is_kept(yard: Yard) -> None:
+    provider = await ready(yard)
+    engine = Engine.find("podman", yard.env)[0]
+    assert (await engine.call("kill", provider.container)).code == 0
+    await until(lambda: carriers(provider.container) == [])
+    problem = await provider.explain("run_test", *(await run(provider, yard, "true"))[::2])
+    assert isinstance(problem, Unavailable)
+    assert "gone" in problem.message
+    again = await ready(yard)
+    assert (await run(again, yard, "echo back"))[1] == "back\n"
+    # A terminal leaves its number inside; as long as it lives, nobody removes its container.
+    with start(again, yard, "echo $$ >/run/fourhands/term_1; echo up; exec sleep 1000", "term_1") as process:
+        assert process.stdout is not None
+        assert await asyncio.to_thread(process.stdout.readline) == "up\n"
+        await again.clean_up()
+        assert again.container in await asyncio.to_thread(names)
+        await again.end("term_1")
+    await again.clean_up()
+    assert again.container not in await asyncio.to_thread(names)
+
+
+async def test_a_fork_bomb_is_bounded_and_can_be_ended(yard: Yard) -> None:
+    provider = await ready(yard, max_processes=40)
+    # First the proof that the limit holds, with processes that multiply no further.
+    _, _, err = await run(provider, yard, "i=0; while [ $((i+=1)) -lt 60 ]; do sleep 1 & done")
+    assert "fork" in err.lower()
+    await provider.end("run_test")
+    with start(provider, yard, "exec bash -c 'f() { f | f & sleep 1; f; }; f; sleep 1000'", "run_bomb") as process:
+        await until(lambda: len(carriers("run_bomb")) >= 30)
+        assert len(carriers("run_bomb")) <= 45
+        await provider.end("run_bomb")  # there is no room for an exec inside now
+        await until(lambda: carriers("run_bomb") == [])
+        process.kill()
+    assert (await run(provider, yard, "echo fine"))[1] == "fine\n"
+    await provider.clean_up()
+
+
+async def test_a_memory_hog_is_stopped_and_the_container_goes_on(yard: Yard) -> None:
+    provider = await ready(yard, max_memory=64 << 20)
+    code, out, _ = await run(provider, yard, "x=x; while [ ${#x} -lt 500000000 ]; do x=$x$x; done; echo ATE")
+    assert (code, out) == (137, "")
+    assert (await run(provider, yard, "echo fine"))[1] == "fine\n"
+    await provider.clean_up()
+
+
+async def test_processes_that_cannot_be_seen_from_here_are_ended_from_inside(yard: Yard) -> None:
+    provider = await ready(yard)
+    assert provider._visible
+    provider._visible = False
+    script = "(setsid sleep 1000 &); trap '' HUP TERM; (sleep 1000; sleep 1000) & echo up; wait"
+    with start(provider, yard, script, "term_1") as one, start(provider, yard, "echo up; sleep 1000", "term_2") as two:
+        for process in (one, two):
+            assert process.stdout is not None
+            assert await asyncio.to_thread(process.stdout.readline) == "up\n"
+        await provider.end("term_1")
+        await until(lambda: {p.name for p in carriers("term_1")} <= {"podman", "conmon"})
+        assert any(p.name == "sleep" for p in carriers("term_2"))
+        await provider.end("term_2")
+        one.kill()
+        two.kill()
+    await provider.end("term_unknown")
+    await provider.clean_up()
+
+
+async def test_orphans_are_reaped_by_the_first_process(yard: Yard) -> None:
+    provider = await ready(yard)
+    await run(provider, yard, "(sleep 0.05 &) ; (sh -c 'sleep 0.05' &)")
+
+    def zombies() -> bool:
+        first = next(p for p in carriers(provider.container))
+        return any(p.state == "Z" for p in map(tree.look, tree.scan()) if p is not None and p.parent == first.pid)
+
+    await until(lambda: not zombies())
+    _, out, _ = await run(provider, yard, "ps -A -o stat=")
+    assert "Z" not in out
+    await provider.clean_up()
+
+
+async def test_a_workspace_that_is_a_home_hides_its_secrets(yard: Yard) -> None:
+    home = yard.root / "home"
+    (home / ".netrc").write_text(CANARY)
+    provider = container(yard)
+    try:
+        await provider.prepare(str(home), (str(yard.root / "config"),))
+    except Unavailable as error:
+        refuse(str(error))
+    script = f"cat ~/notes .ssh/* .netrc {yard.root}/config/fourhands/*; ls -A .ssh; echo x >{yard.root}/config/x"
+    env = {"HOME": str(home), "PATH": "/bin", tree.MARK: "run_test"}
+    wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), str(home), env), terminal=False)
+    done = await asyncio.to_thread(
+        subprocess.run, list(wrapped.argv), env=dict(wrapped.env), capture_output=True, text=True, check=False
+    )
+    assert done.stdout == CANARY  # the notes, which are no secret by their name
+    assert "Read-only" in done.stderr
+    await provider.clean_up()
+
+
+async def test_values_stay_out_of_the_argument_list_and_away_from_the_engine(yard: Yard) -> None:
+    provider = await ready(yard)
+    env = {"TOKEN": CANARY, "LD_PRELOAD": "/evil.so", "DOCKER_HOST": "tcp://evil", "PATH": "/evil", tree.MARK: "m"}
+    wrapped = provider.wrap(Launch("x", ("x",), str(yard.workspace), env), terminal=True)
+    assert not any(CANARY in word for word in wrapped.argv)
+    assert "LD_PRELOAD" not in wrapped.env
+    assert "DOCKER_HOST" not in wrapped.env
+    assert wrapped.env["PATH"] == yard.env["PATH"]
+    assert "OPENAI_API_KEY" not in wrapped.env
+    await provider.clean_up()
+
+
+# -- refusals --------------------------------------------------------------------------------------------------------
+
+
+async def test_what_is_missing_is_named(yard: Yard) -> None:
+    with pytest.raises(Unavailable, match="no image is configured"):
+        await Container(ContainerSettings(engine="podman"), env=yard.env).prepare(str(yard.workspace), ())
+    with pytest.raises(FourhandsError, match="prepare"):
+        Container(env=yard.env).wrap(Launch("x", ("x",), "/", {}), terminal=False)
+    absent = container(yard, image="localhost/no-such-image:9")
+    assert "podman pull localhost/no-such-image:9" in (await absent.probe()).detail
+    with pytest.raises(Unavailable, match="no-such-image"):
+        await absent.prepare(str(yard.workspace), ())
+    assert await absent.explain("m", 1, "") is None
+    await Container(env=yard.env).end("m")
+
+
+async def test_an_engine_that_is_not_there_or_does_not_answer_is_named(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", "")
+    empty = {**yard.env, "PATH": str(yard.root)}
+    nothing = await Container(ContainerSettings(image="x"), env=empty).probe()
+    assert "neither podman nor docker" in nothing.detail
+    wanted = await Container(ContainerSettings(image="x", engine="docker"), env=empty).probe()
+    assert "docker is not installed" in wanted.detail
+    for name, text in (("podman", "podman: broken"), ("docker", "Cannot connect to the Docker daemon")):
+        (yard.root / name).write_text(f"#!/bin/sh\necho '{text}' >&2; exit 125\n")
+        (yard.root / name).chmod(0o755)
+    broken = await Container(ContainerSettings(image="x", engine="docker"), env=empty).probe()
+    assert "Cannot connect" in broken.detail
+    both = await Container(ContainerSettings(image="x"), env=empty).probe()
+    assert "podman: broken" in both.detail
+
+
+async def test_a_working_engine_is_taken_when_the_first_one_is_broken(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stand-in for docker: it writes down what it is asked."""
+    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", "/usr/bin:/bin")
+    tools = yard.root / "tools"
+    tools.mkdir()
+    (tools / "podman").write_text("#!/bin/sh\nexit 1\n")
+    (tools / "docker").write_text(
+        f"#!/bin/sh\necho \"$@\" >>{yard.root}/asked\ncase $1 in info) echo '[name=rootless]';; esac\n"
+    )
+    for tool in tools.iterdir():
+        tool.chmod(0o755)
+    provider = Container(ContainerSettings(image="x", max_cpus=1.5), env={**yard.env, "PATH": f"{tools}:/usr/bin:/bin"})
+    probe = await provider.probe()
+    assert probe.works
+    assert "1.5 processors" in probe.detail
+    asked = Path(yard.root / "asked").read_text()
+    for option in (
+        "--user 0:0",
+        "--cap-drop all",
+        "--network none",
+        "--cpus 1.5",
+        "--pids-limit 512",
+        "no-new-privileges",
+    ):
+        assert option in asked
+    assert "--http-proxy" not in asked
+    wrapped = provider.wrap(Launch("x", ("x",), "/", {}), terminal=True)
+    assert "ctrl-@,ctrl-@,ctrl-@,ctrl-@" in wrapped.argv
+
+
+async def test_an_engine_that_hangs_is_given_up(yard: Yard) -> None:
+    (yard.root / "podman").write_text("#!/bin/sh\nexec sleep 1000\n")
+    (yard.root / "podman").chmod(0o755)
+    engine = Engine("podman", str(yard.root / "podman"), yard.env)
+    answer = await engine.call("info", timeout_s=0.1)
+    assert (answer.code, answer.complaint) == (-1, "no answer within 0.1 s")
+    async with asyncio.TaskGroup() as group:
+        call = group.create_task(engine.call("info"))
+        await asyncio.sleep(0)
+        await until(lambda: True)
+        call.cancel()
+
+
+def test_paths_with_commas_and_quotes_can_be_mounted() -> None:
+    assert mount("bind", "/a,b", '/c"d', readonly=True) == [
+        "--mount",
+        'type=bind,"destination=/a,b","source=/c""d",readonly',
+    ]
+    assert mount("tmpfs", "/a b") == ["--mount", "type=tmpfs,destination=/a b"]
