@@ -10,10 +10,41 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 _WHERE: dict[str, str] = {
+    "Actor": "fourhands.core.call",
+    "App": "fourhands.app",
+    "Call": "fourhands.core.call",
+    "Contribution": "fourhands.core.registry",
     "FourhandsError": "fourhands.core.errors",
+    "Interceptor": "fourhands.agents.stream",
+    "Registry": "fourhands.core.registry",
+    "Result": "fourhands.core.call",
+    "Sanitizer": "fourhands.safety.text",
+    "Settings": "fourhands.settings",
+    "Terminal": "fourhands.workbench.terminal",
+    "Terminals": "fourhands.workbench.terminals",
+    "Workspace": "fourhands.workbench.file",
+    "classify": "fourhands.safety.shell",
+    "sanitize": "fourhands.safety.text",
 }
 
-__all__ = ["FourhandsError", "__version__"]
+__all__ = [
+    "Actor",
+    "App",
+    "Call",
+    "Contribution",
+    "FourhandsError",
+    "Interceptor",
+    "Registry",
+    "Result",
+    "Sanitizer",
+    "Settings",
+    "Terminal",
+    "Terminals",
+    "Workspace",
+    "__version__",
+    "classify",
+    "sanitize",
+]
 
 
 def __getattr__(name: str) -> object:
@@ -28,4 +59,18 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from fourhands.agents.stream import Interceptor as Interceptor
+    from fourhands.app import App as App
+    from fourhands.core.call import Actor as Actor
+    from fourhands.core.call import Call as Call
+    from fourhands.core.call import Result as Result
     from fourhands.core.errors import FourhandsError as FourhandsError
+    from fourhands.core.registry import Contribution as Contribution
+    from fourhands.core.registry import Registry as Registry
+    from fourhands.safety.shell import classify as classify
+    from fourhands.safety.text import Sanitizer as Sanitizer
+    from fourhands.safety.text import sanitize as sanitize
+    from fourhands.settings import Settings as Settings
+    from fourhands.workbench.file import Workspace as Workspace
+    from fourhands.workbench.terminal import Terminal as Terminal
+    from fourhands.workbench.terminals import Terminals as Terminals

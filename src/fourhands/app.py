@@ -17,7 +17,8 @@ from types import TracebackType
 
 import click
 
-from fourhands.commands import agent, editor, file, pane, terminal, workbench
+from fourhands.agents.connect import Connections, Wiring
+from fourhands.commands import agent, editor, file, help, pane, terminal, workbench
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
@@ -47,6 +48,7 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     agent.commands,
     editor.commands,
     file.commands,
+    help.commands,
     pane.commands,
     terminal.commands,
     workbench.commands,
@@ -185,6 +187,15 @@ async def serve(options: Options) -> None:
         loop.add_signal_handler(number, stopping.set)
     async with App(options.directory, places=places) as app:
         async with serving(app.bench, app.tasks, host=options.host, port=options.port) as server:
+            wiring = Wiring(
+                instructions=server.hub.instructions,
+                issue_token=lambda session: server.tokens.issue(session.actor),
+                url=server.address.url,
+                env=os.environ,
+            )
+            connections = Connections(app.bench, app.tasks, wiring)
+            for spec in options.agents or ("tour",):
+                await connections.start(spec)
             link = server.link()
             click.echo(f"Fourhands for {places.workspace}")
             click.echo(f"  Open   {click.style(link, bold=True)}")

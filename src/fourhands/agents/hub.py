@@ -197,7 +197,7 @@ class Hub:
 
     def _manifest_changed(self) -> None:
         manifest = self.manifest()
-        told = {name: manifest[name] for name in ("version", "lastUpdated")}
+        told = {"version": manifest["version"], "lastUpdated": manifest["lastUpdated"]}
         self._bench.events.emit(MANIFEST_CHANGED, told)
 
 

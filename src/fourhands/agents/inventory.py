@@ -59,7 +59,7 @@ class Inventory:
     def _compose(self, room: int, short: frozenset[str]) -> str:
         if not self._commands:
             return "None."
-        parts = [_about(len(short))] if short else []
+        parts = [_about(len(short))] if short and HELP in self._full else []
         for category in sorted({command.category for command in self._commands}):
             mine = [command.id for command in self._commands if command.category == category]
             parts.append(f"### {category}")

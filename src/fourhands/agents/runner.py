@@ -1,8 +1,8 @@
 """Blocks on their way to the gate: one call each, in order, and somebody who knows when all of them are done.
 
-Connectors and the proxy hand over what the interceptor took out of an answer. Nobody waits for the result of a block; it
-reaches the model with its next turn. What the interceptor had to drop is a failed result too, so that the model learns
-of it and the person sees a failed step.
+Connectors and the proxy hand over what the interceptor took out of an answer. Nobody waits for the result of a block;
+it reaches the model with its next turn. What the interceptor had to drop is a failed result too: the model learns of
+it and the person sees a failed step.
 """
 
 import asyncio

@@ -35,6 +35,24 @@ class One(Args, frozen=True, kw_only=True):
     session_id: SessionId
 
 
+class Start(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.start`."""
+
+    agent: Annotated[str, Meta(min_length=1, max_length=1000, description="tour, opencode, URL#MODEL …")]
+
+
+class Started(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The agent's session."""
+
+    session_id: str
+
+
+@commands.add("start", label="Connect an agent", actors=("person",), example={"agent": "tour"})
+async def start(bench: Workbench, args: Start) -> Started:
+    """Start an agent: the tour, a coding agent by its name, or a model as URL#MODEL."""
+    return Started(session_id=(await bench.connect(args.agent)).id)
+
+
 @commands.add("pause", label="Pause an agent", actors=("person",))
 async def pause(bench: Workbench, args: One) -> Nothing:
     """Hold an agent's next commands and its next turn; what runs goes on and nothing is lost."""

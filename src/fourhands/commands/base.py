@@ -1,12 +1,18 @@
 """What all commands share: the form of their arguments, and how a change of the layout becomes undoable."""
 
-from msgspec import Struct
+from typing import Annotated
+
+from msgspec import Meta, Struct
 
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.workbench.snapshot import Step
 from fourhands.workbench.undo import turn
 from fourhands.workbench.workbench import Workbench
+
+From0 = Annotated[int, Meta(ge=0)]
+From1 = Annotated[int, Meta(ge=1)]
+Seconds = Annotated[float, Meta(ge=0)]
 
 
 class Args(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):

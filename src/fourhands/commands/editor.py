@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, Nothing, owner_of, record_step
+from fourhands.commands.base import Args, From1, Nothing, owner_of, record_step
 from fourhands.commands.file import Content, ReadFile, read_content
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
@@ -25,8 +25,8 @@ class Open(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.editor.open`."""
 
     path: Path
-    line: Annotated[int | None, Meta(ge=1, description="Line to scroll to, from 1.")] = None
-    column: Annotated[int | None, Meta(ge=1, description="Column, from 1.")] = None
+    line: Annotated[From1 | None, Meta(description="Line to scroll to, from 1.")] = None
+    column: Annotated[From1 | None, Meta(description="Column, from 1.")] = None
     highlight: Annotated[bool, Meta(description="Mark the line too, until it is cleared.")] = False
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, Nothing
+from fourhands.commands.base import Args, From1, Nothing
 from fourhands.core.call import Actor, Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, NotFound
@@ -22,8 +22,8 @@ class ReadFile(Args, frozen=True, kw_only=True):
     """Arguments of the reading commands."""
 
     path: Annotated[str, Meta(description="Path of a file in the workspace.")]
-    start_line: Annotated[int | None, Meta(ge=1, description="First line, from 1; default: the beginning.")] = None
-    end_line: Annotated[int | None, Meta(ge=1, description="Last line; default: the end.")] = None
+    start_line: Annotated[From1 | None, Meta(description="First line, from 1; default: the beginning.")] = None
+    end_line: Annotated[From1 | None, Meta(description="Last line; default: the end.")] = None
 
 
 class Content(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, Nothing, owner_of, record_step
+from fourhands.commands.base import Args, From0, Nothing, Seconds, owner_of, record_step
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
@@ -127,7 +127,7 @@ class ReadOutput(Args, frozen=True, kw_only=True):
 
     terminal_id: TerminalId
     lines: Annotated[int, Meta(ge=1, le=MOST_LINES, description="How many of the last lines.")] = 100
-    since: Annotated[int | None, Meta(ge=0, description="Read everything from this position instead.")] = None
+    since: Annotated[From0 | None, Meta(description="Read everything from this position instead.")] = None
 
 
 class Output(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -326,10 +326,10 @@ class WaitFor(Args, frozen=True, kw_only=True):
     finished: Annotated[bool, Meta(description="Until the running command has finished.")] = False
     input_wanted: Annotated[bool, Meta(description="Until the program waits for input.")] = False
     port: Annotated[bool, Meta(description="Until it listens on a new port.")] = False
-    quiet_s: Annotated[float | None, Meta(ge=0, description="Until it printed nothing for so long.")] = msgspec.field(
+    quiet_s: Annotated[Seconds | None, Meta(description="Until it printed nothing for so long.")] = msgspec.field(
         default=None, name="quietSeconds"
     )
-    since: Annotated[int | None, Meta(ge=0, description="Look for the pattern from this position on.")] = None
+    since: Annotated[From0 | None, Meta(description="Look for the pattern from this position on.")] = None
     deadline_s: Annotated[float, Meta(ge=0, le=3600, description="At most so long.")] = msgspec.field(
         default=30.0, name="deadlineSeconds"
     )

@@ -77,6 +77,10 @@ class Gate(Protocol):
         ...
 
 
+async def _nobody(spec: str) -> Session:
+    raise Unavailable(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
+
+
 class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """A terminal as everybody sees it in lists and events."""
 
@@ -133,6 +137,7 @@ class Workbench:
         self._saved_at = Path(terminals.places.state) / "layout.json"
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
+        self.connect: Callable[[str], Awaitable[Session]] = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         terminals.on_change = self._terminal_changed

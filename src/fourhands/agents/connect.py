@@ -1,0 +1,80 @@
+"""From what a person writes behind `--agent` to an agent at work.
+
+    tour                                    the scripted tour
+    http://127.0.0.1:11434/v1#llama3        a model behind an OpenAI-compatible endpoint
+    anthropic:https://host#model            a model behind Anthropic's interface
+
+The key of a model comes from the environment: FOURHANDS_MODEL_KEY, else OPENAI_API_KEY or ANTHROPIC_API_KEY. Further
+kinds of agents add themselves with `Connections.kinds`.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from fourhands.agents.conversation import Conversation
+from fourhands.agents.model import ChatModel, Endpoint
+from fourhands.agents.tour import Tour
+from fourhands.core.errors import NotFound
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.session import Session
+from fourhands.workbench.workbench import Workbench
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """What a connector needs of the running program: tokens for the agent, and where it can reach us."""
+
+    instructions: Callable[[str], str]
+    issue_token: Callable[[Session], str]
+    url: str
+    env: Mapping[str, str]
+
+
+Kind: TypeAlias = Callable[["Connections", Session, str], Awaitable[Conversation]]
+
+
+class Connections:
+    """Starts agents and keeps their conversations."""
+
+    def __init__(self, bench: Workbench, tasks: Tasks, wiring: Wiring) -> None:
+        self.bench = bench
+        self.tasks = tasks
+        self.wiring = wiring
+        self.kinds: dict[str, Kind] = {"tour": _tour, "http": _model, "https": _model, "anthropic": _model}
+        self._conversations: dict[str, Conversation] = {}
+        bench.connect = self.start
+
+    async def start(self, spec: str) -> Session:
+        """Start the agent that `spec` names and return its session."""
+        spec = spec.strip()
+        word = spec.partition(":")[0] if "://" in spec or spec.startswith("anthropic:") else spec.split(" ")[0]
+        kind = self.kinds.get(word)
+        if kind is None:
+            raise NotFound.of("agent", spec, self.kinds)
+        session = self.bench.begin_session(_name(spec), word)
+        try:
+            self._conversations[session.id] = await kind(self, session, spec)
+        except BaseException:
+            await self.bench.end_session(session.id)
+            raise
+        return session
+
+
+def _name(spec: str) -> str:
+    """What people see: the model's name for a model, else the first word."""
+    return spec.rpartition("#")[2] if "#" in spec else spec.split(" ")[0]
+
+
+async def _tour(connections: Connections, session: Session, spec: str) -> Conversation:
+    return Tour(connections.bench, session, connections.tasks)
+
+
+async def _model(connections: Connections, session: Session, spec: str) -> Conversation:
+    anthropic = spec.startswith("anthropic:")
+    url, _, model = spec.removeprefix("anthropic:").partition("#")
+    env = connections.wiring.env
+    name = "ANTHROPIC_API_KEY" if anthropic else "OPENAI_API_KEY"
+    key = env.get("FOURHANDS_MODEL_KEY") or env.get(name, "")
+    endpoint = Endpoint(url=url, model=model, kind="anthropic" if anthropic else "openai", key=key)
+    return ChatModel(connections.bench, session, connections.tasks, endpoint, connections.wiring.instructions)

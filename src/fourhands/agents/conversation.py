@@ -1,0 +1,144 @@
+"""What all connectors share: a person's messages one after the other, one turn at a time, and a way to stop it.
+
+A connector says what an agent says by events: `agent.said` with the text so far of one message, `agent.thought`,
+`agent.step` for what it does by tools of its own. Blocks never appear in them.
+"""
+
+import asyncio
+import logging
+from collections import deque
+
+from fourhands.agents.runner import Runner
+from fourhands.agents.stream import Interceptor, Piece
+from fourhands.core.errors import FourhandsError, LimitReached
+from fourhands.core.event import Event
+from fourhands.core.ids import new_id
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.session import Session
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+WAITING_MESSAGES = 20
+
+
+class Conversation:
+    """One agent's turns. A connector gives `turn`, which answers one message."""
+
+    def __init__(self, bench: Workbench, session: Session, tasks: Tasks) -> None:
+        self.bench = bench
+        self.session = session
+        self.runner = Runner(bench, session, tasks)
+        self._tasks = tasks
+        self._waiting: deque[str] = deque()
+        self._turn: asyncio.Task[None] | None = None
+        self._resumed = asyncio.Event()
+        self._forget = bench.events.published.subscribe(self._happened)
+        bench.prompters[session.id] = self.prompt
+
+    async def turn(self, text: str) -> None:
+        """Answer one message."""
+        raise NotImplementedError
+
+    async def prompt(self, text: str) -> None:
+        """Take a person's message; it waits while an earlier one is being answered."""
+        if len(self._waiting) >= WAITING_MESSAGES:
+            raise LimitReached(f"{WAITING_MESSAGES} messages wait for {self.session.name} already")
+        self._emit("agent.asked", text=text, messageId=new_id("message"))
+        self._waiting.append(text)
+        if self._turn is None or self._turn.done():
+            self._turn = self._tasks.start(self._answer_all(), f"the turns of {self.session.name}")
+
+    async def _answer_all(self) -> None:
+        while self._waiting:
+            await self.unpaused()
+            text = self._waiting.popleft()
+            self._status("working")
+            try:
+                await self.turn(text)
+            except FourhandsError as error:
+                self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
+            except asyncio.CancelledError:
+                self._emit("agent.failed", error="stopped", hint="", code="stopped")
+                raise
+            except Exception as error:
+                log.exception("a turn of %s failed", self.session.name)
+                self._emit("agent.failed", error=f"the turn failed: {error}", hint="see the log", code="internal")
+            finally:
+                self._status("idle")
+
+    async def unpaused(self) -> None:
+        """Return when the agent is not paused."""
+        while self.bench.gate.paused(self.session.id):
+            self._status("paused")
+            self._resumed.clear()
+            await self._resumed.wait()
+
+    def cancel(self) -> None:
+        """Stop the turn that runs and forget what waits."""
+        self._waiting.clear()
+        if self._turn is not None:
+            self._turn.cancel()
+
+    def close(self) -> None:
+        """The session has ended."""
+        self.cancel()
+        self._forget()
+        self.bench.prompters.pop(self.session.id, None)
+
+    def _happened(self, event: Event) -> None:
+        if event.data.get("session") != self.session.id:
+            return
+        if event.kind == "agent.stopping":
+            self.cancel()
+        elif event.kind == "agent.resumed":
+            self._resumed.set()
+        elif event.kind == "agent.ended":
+            self.close()
+
+    def _status(self, status: str) -> None:
+        if self.session.status != status:
+            self.session.status = status
+            self._emit("agent.changed", status=status)
+
+    def _emit(self, kind: str, **data: object) -> None:
+        self.bench.events.emit(kind, {"session": self.session.id, **data}, actor=self.session.actor)
+
+    def say(self, text: str, message: str, *, done: bool = False) -> None:
+        """More of what the agent says to the person: text to append."""
+        if text or done:
+            self._emit("agent.said", text=text, messageId=message, done=done)
+
+    def think(self, text: str, message: str) -> None:
+        """More of what the agent thinks."""
+        if text:
+            self._emit("agent.thought", text=text, messageId=message)
+
+
+class Speech:
+    """One message of an agent as it streams in: what is visible is said, what is a block is run."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._conversation = conversation
+        self._interceptor = Interceptor()
+        self.id = new_id("message")
+        self.raw = ""
+        self.commands = 0
+
+    def hear(self, text: str) -> None:
+        """Take more of the answer."""
+        self.raw += text
+        self._take(self._interceptor.feed(text))
+
+    def end(self) -> None:
+        """The answer is complete."""
+        self._take(self._interceptor.close())
+        self._conversation.say("", self.id, done=True)
+
+    def _take(self, piece: Piece) -> None:
+        self._conversation.say(piece.visible, self.id)
+        if piece.commands:
+            self.commands += len(piece.commands)
+            self._conversation.runner.run(piece.commands, self.id)
+        if piece.dropped:
+            self._conversation.runner.dropped(piece.dropped)

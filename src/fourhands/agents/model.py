@@ -1,0 +1,224 @@
+"""A chat model as an agent: any OpenAI-compatible or Anthropic endpoint, and a small loop of our own around it.
+
+Each turn the model gets the instructions, the conversation and what came of its last commands. It goes on by itself
+while there are results it has not seen, up to a limit of rounds, so that it can act, look and act again. History keeps
+its answers with their blocks: a model that does not see its own commands repeats them.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import httpx
+import msgspec
+
+from fourhands.agents.conversation import Conversation, Speech
+from fourhands.agents.dialects.sse import Events, data_of
+from fourhands.agents.results import TurnMessage, turn_message
+from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.session import Session
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+CHARACTERS_PER_TOKEN = 3.5
+"""A cautious guess that needs no tokenizer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a model is reached: its interface, address, name and key."""
+
+    url: str
+    model: str
+    kind: Literal["openai", "anthropic"] = "openai"
+    key: str = field(default="", repr=False)
+    max_tokens: int = 4096
+    budget_tokens: int = 100_000
+    rounds: int = 12
+    retries: int = 4
+    timeout_s: float = 120.0
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise BadArgument(f"a model's address begins with http:// or https://, not {self.url[:60]!r}")
+        if not self.model:
+            raise BadArgument("no model is named", hint="give it as URL#MODEL, e.g. http://127.0.0.1:11434/v1#llama3")
+
+
+class Busy(Unavailable):
+    """The endpoint asks to come back later."""
+
+    def __init__(self, message: str, after_s: float | None) -> None:
+        super().__init__(message, hint="it is tried again by itself; see the endpoint's limits")
+        self.after_s = after_s
+
+
+class ChatModel(Conversation):
+    """An agent that is nothing but a model behind an endpoint."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        session: Session,
+        tasks: Tasks,
+        endpoint: Endpoint,
+        instructions: Callable[[str], str],
+        *,
+        sleep: Callable[[float], Any] = asyncio.sleep,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        super().__init__(bench, session, tasks)
+        self.endpoint = endpoint
+        self.history: list[dict[str, str]] = []
+        self._instructions = instructions
+        self._sleep = sleep
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(endpoint.timeout_s, connect=10), trust_env=False, transport=transport
+        )
+
+    async def turn(self, text: str) -> None:
+        """One message of the person, as many rounds as its commands need."""
+        message = turn_message(self.session, self.bench.registry)
+        said = f"{message.text}\n\n{text}" if message else text
+        for number in range(self.endpoint.rounds):
+            self.history.append({"role": "user", "content": said})
+            speech = await self._round(message)
+            self.history.append({"role": "assistant", "content": speech.raw or "(no text)"})
+            await self.runner.finished()
+            await self.unpaused()
+            message = turn_message(self.session, self.bench.registry)
+            if message is None or not speech.commands:
+                if message is not None:
+                    message.restore()
+                return
+            said = message.text
+            if number + 2 == self.endpoint.rounds:
+                said += "\n\nThis is your last round for this message: tell the person what you found."
+        self._emit("agent.noted", text=f"stopped after {self.endpoint.rounds} rounds; say 'go on' to continue")
+
+    async def _round(self, message: TurnMessage | None) -> Speech:
+        """One answer of the model; tried again while nothing of it has arrived."""
+        for attempt in range(self.endpoint.retries + 1):
+            speech = Speech(self)
+            try:
+                await self._stream(speech)
+                return speech
+            except (httpx.HTTPError, Busy) as error:
+                if speech.raw:
+                    speech.end()
+                    raise Unavailable(
+                        f"the model's answer broke off: {error}", hint="say 'go on' to continue"
+                    ) from error
+                if attempt == self.endpoint.retries:
+                    self.history.pop()
+                    if message is not None:
+                        message.restore()
+                    raise Unavailable(
+                        f"the model at {self.endpoint.url} cannot be reached: {error or type(error).__name__}",
+                        hint="check that it runs, its address, its key and its limits",
+                    ) from error
+                wait = getattr(error, "after_s", None) or min(30.0, 0.5 * 2**attempt)
+                self._emit("agent.noted", text=f"the model does not answer ({error}); trying again in {wait:g} s")
+                await self._sleep(wait)
+        raise AssertionError("unreachable")
+
+    async def _stream(self, speech: Speech) -> None:
+        path, headers, body = self._request()
+        url = self.endpoint.url.rstrip("/") + path
+        async with self._client.stream("POST", url, headers=headers, json=body) as response:
+            if response.status_code >= 400:
+                await self._refused(response)
+            async for kind, text in _texts(response, self.endpoint.kind):
+                if kind == "text":
+                    speech.hear(text)  # looks at the clock too: an open block is given up with the next text
+                else:
+                    self.think(text, speech.id)
+        speech.end()
+
+    async def _refused(self, response: httpx.Response) -> None:
+        detail = (await response.aread())[:500].decode("utf-8", "replace")
+        status = response.status_code
+        if status == 429 or status >= 500:
+            after = response.headers.get("retry-after", "")
+            raise Busy(f"status {status}", float(after) if after.replace(".", "", 1).isdigit() else None)
+        hint = "check the key" if status in (401, 403) else "check the address and the model's name"
+        raise Unavailable(f"the model refused with status {status}: {detail}", hint=hint)
+
+    def _request(self) -> tuple[str, dict[str, str], dict[str, object]]:
+        endpoint = self.endpoint
+        system = self._instructions(self.session.id)
+        messages = fit(self.history, endpoint.budget_tokens - int(len(system) / CHARACTERS_PER_TOKEN))
+        if endpoint.kind == "anthropic":
+            headers = {"x-api-key": endpoint.key, "anthropic-version": "2023-06-01"}
+            body: dict[str, object] = {"model": endpoint.model, "system": system, "messages": messages, "stream": True}
+            return "/v1/messages", headers, body | {"max_tokens": endpoint.max_tokens}
+        headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+        full = [{"role": "system", "content": system}, *messages]
+        body = {"model": endpoint.model, "messages": full, "stream": True, "max_tokens": endpoint.max_tokens}
+        return "/chat/completions", headers, body
+
+    def close(self) -> None:
+        """The session has ended."""
+        super().close()
+        with contextlib.suppress(RuntimeError):
+            self._tasks.start(self._client.aclose(), "closing the model's connection")
+
+
+def fit(history: list[dict[str, str]], budget_tokens: int) -> list[dict[str, str]]:
+    """The newest messages that fit the budget, beginning with one of the user's; the last one always."""
+    left = budget_tokens * CHARACTERS_PER_TOKEN
+    first = len(history)
+    while first > 0 and (left := left - len(history[first - 1]["content"])) >= 0:
+        first -= 1
+    first = min(first, len(history) - 1)
+    while first < len(history) - 1 and history[first]["role"] != "user":
+        first += 1
+    return history[first:]
+
+
+async def _texts(response: httpx.Response, kind: str) -> AsyncIterator[tuple[Literal["text", "thought"], str]]:
+    """What a streamed answer says, and what it thinks."""
+    events = Events()
+    async for chunk in response.aiter_bytes():
+        for lines in events.feed(chunk):
+            data = data_of(lines)
+            if data is None or data.strip() == b"[DONE]":
+                continue
+            try:
+                message = msgspec.json.decode(data)
+            except msgspec.DecodeError:
+                log.warning("an event of the model cannot be read")
+                continue
+            for found in _anthropic(message) if kind == "anthropic" else _openai(message):
+                yield found
+
+
+def _openai(message: Any) -> list[tuple[Literal["text", "thought"], str]]:
+    found: list[tuple[Literal["text", "thought"], str]] = []
+    if isinstance(message, dict) and message.get("error"):
+        raise Unavailable(f"the model reports an error: {message['error']}")
+    for choice in message.get("choices") or [] if isinstance(message, dict) else []:
+        delta = choice.get("delta") or {}
+        thoughts = (delta.get(name) for name in ("reasoning_content", "reasoning"))
+        found += [("thought", thought) for thought in thoughts if isinstance(thought, str)]
+        if isinstance(delta.get("content"), str):
+            found.append(("text", delta["content"]))
+    return found
+
+
+def _anthropic(message: Any) -> list[tuple[Literal["text", "thought"], str]]:
+    if not isinstance(message, dict):
+        return []
+    if message.get("type") == "error":
+        raise Unavailable(f"the model reports an error: {message.get('error')}")
+    delta = message.get("delta") or {}
+    if delta.get("type") == "text_delta":
+        return [("text", str(delta.get("text", "")))]
+    if delta.get("type") == "thinking_delta":
+        return [("thought", str(delta.get("thinking", "")))]
+    return []
