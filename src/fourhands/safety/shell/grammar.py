@@ -76,14 +76,14 @@ def structure(script: Script) -> Structure:
     return result
 
 
-_TOP = Place()
+_TOP, _HEAD = Place(), Place(piped=True)
 _SEPARATORS = frozenset({";", "\n", "&", "&&", "||", "|", "|&"})
 
 
 def _flat(tokens: list[Token]) -> list[Simple] | None:
     """Return the commands of a plain list or pipeline, where there is nothing for a grammar to decide."""
     commands: list[Simple] = []
-    first = -1  # of the pipeline that is being read
+    first, fed = -1, _TOP  # of the pipeline that is being read
     at, count = 0, len(tokens)
     while at < count:
         token = tokens[at]
@@ -107,12 +107,12 @@ def _flat(tokens: list[Token]) -> list[Simple] | None:
             return None
         at += 1
         if first >= 0:
-            command.place = Place(piped=True, fed_from=first)
+            command.place = fed
         commands.append(command)
         if sign == "|" or sign == "|&":
             if first < 0:
                 first = len(commands) - 1
-                command.place = Place(piped=True)
+                command.place, fed = _HEAD, Place(piped=True, fed_from=first)
             continue
         if sign == "&":
             for command in commands[first if first >= 0 else -1 :]:
@@ -128,17 +128,22 @@ def _flat(tokens: list[Token]) -> list[Simple] | None:
 
 def _hopeless(tokens: list[Token]) -> str:
     """Tell whether a script is no bash at all, or nested too deeply: the grammar would take its time to say so."""
-    depth, before = 0, ""
+    depth, cases, before = 0, 0, ""
     for kind, value, _, _ in tokens:
         sign = value if kind in (OPERATOR, RESERVED) and isinstance(value, str) else ""
         if sign in _JOINTS and before in _JOINTS:
             return "wrong"
-        if sign in _OPENING:
+        if sign in _OPENING and not (cases and sign == "("):
             depth += 1
+            cases += sign == "case"
             if depth > DEPTH_LIMIT:
                 return "deep"
         elif sign in _AFTER_COMPOUND:
-            depth = max(0, depth - 1)
+            if not depth:
+                return "wrong"
+            # The parenthesis behind a case's pattern closes nothing; in a case only its end is counted.
+            cases -= sign == "esac"
+            depth -= not (cases and sign == ")")
         before = sign
     return ""
 

@@ -21,7 +21,15 @@ from fourhands.safety.shell.options import Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
 from fourhands.safety.shell.places import NULL, is_protected, normal, own, secret, written
 from fourhands.safety.shell.scan import DEPTH_LIMIT, scan
-from fourhands.safety.shell.tables_names import HARMLESS_PAGERS, HELPFUL, HOOK_PREFIXES, HOOKS, PRIVILEGE, SECRET_PARTS
+from fourhands.safety.shell.tables_names import (
+    HARMLESS_PAGERS,
+    HELPFUL,
+    HOOK_PREFIXES,
+    HOOKS,
+    PRIVILEGE,
+    SECRET_PARTS,
+    WRAPPERS,
+)
 from fourhands.safety.shell.tables_readers import READERS
 from fourhands.safety.shell.tables_system import SYSTEM, SYSTEM_PREFIXES
 from fourhands.safety.shell.tables_tools import DATABASE_TOOLS, PROJECT
@@ -57,12 +65,12 @@ _NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n"
 
 HANDLERS: dict[str, Handler] = {**PACKAGES, **NETWORK, **FILES, **CODE, "git": git}
 TABLE: Mapping[str, Tool] = {**READERS, **SYSTEM, **PROJECT}
-# A cheap look for the lexical scan of text that cannot be parsed: only these can be dangerous.
 # Programs that are judged by a table alone: what they read makes no difference.
 UNFED = frozenset(
     name for name, tool in TABLE.items() if name not in HANDLERS and tool.operands not in ("write", "last")
 )
-SUSPECTS = frozenset(HANDLERS) | frozenset(SYSTEM) | PRIVILEGE | DATABASE_TOOLS
+# The lexical scan of text that cannot be parsed looks at these only: no other name is dangerous by itself.
+SUSPECTS = frozenset(HANDLERS) | frozenset(TABLE) | frozenset(WRAPPERS) | PRIVILEGE | DATABASE_TOOLS
 
 
 class Judge:
@@ -141,11 +149,9 @@ class Judge:
                 words[0] in ("then", "do", "else", "if", "while", "until", "!", "time") or re.match(r"\w+=", words[0])
             ):
                 words = words[1:]
-            if not words or words[0].rsplit("/", 1)[-1] not in SUSPECTS or chunk in seen:
-                if words and wrapper_name(words[0]) and chunk not in seen:
-                    pass
-                else:
-                    continue
+            name = words[0].rsplit("/", 1)[-1] if words else ""
+            if chunk in seen or not (name in SUSPECTS or name.startswith(tuple(SYSTEM_PREFIXES))):
+                continue
             seen.add(chunk)
             if self.depth >= DEPTH_LIMIT + 2:
                 break

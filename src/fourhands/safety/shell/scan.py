@@ -45,8 +45,6 @@ _TOKEN = re.compile(
     r"|(?P<operator>;;&|;;|;&|\|\||\|&|&&|[;&|()\n])",
     re.ASCII,
 )
-# A whole command of plain words up to its end: one match instead of one per word.
-_COMMAND = re.compile(r"([\w./:,@%+~^-]++)(?:[ \t]++[\w./:=,@%+~^-]++)*+(?=[ \t]*+(?:[;\n|]|&&|\Z))", re.ASCII)
 _PLAIN = re.compile(r"[\w./:=,@%+~^\[\]-]+", re.ASCII)
 _RUN = re.compile(r"[^ \t\n;&|()<>'\"\\$`!]+")
 _DOUBLE = re.compile(r'[^"\\$`]+')
@@ -54,6 +52,7 @@ _PARAMETER = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
 _PARAM_HEAD = re.compile(r"([!#]?)([A-Za-z_]\w*|\d+|[@*#?$!-])", re.ASCII)
 _PARAM_RUN = re.compile(r"[^}'\"\\$`]+")
 _ARITH_RUN = re.compile(r"[^()\[\]'\"\\$`]+")
+_NO_ARITHMETIC = re.compile(r"\w\s+[\w.~]|\.")
 _INDEX = re.compile(r"\[([^\]$`'\"\\\[]*)\]")
 _LOOK = re.compile(r"[()]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
 _ARRAY = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=\Z", re.ASCII)
@@ -61,6 +60,13 @@ _OPENERS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{",
 _CLOSERS = frozenset({"fi", "done", "esac", "}"})
 _RESERVED = _OPENERS | _CLOSERS | {"for", "select", "case", "function"}
 _GROUP = re.compile(r"[ \t]+[{(]")
+# A whole command of plain words up to its end: one match instead of one per word. The look ahead comes first, or
+# `if if if …` would be read to its end from every word.
+_SIGNS = r"[\w./:=,@%+~^-]"
+_STARTERS = "|".join(sorted(word for word in _RESERVED if word.isalpha()))
+_COMMAND = re.compile(
+    rf"(?!(?:{_STARTERS}|-p)(?!{_SIGNS}))[\w./:,@%+~^-]++(?:[ \t]++{_SIGNS}++)*+(?=[ \t]*+(?:[;\n|]|&&|\Z))", re.ASCII
+)
 _AFTER_HISTORY = " \t\n=("
 
 
@@ -106,7 +112,7 @@ class _Scanner:
             start = self.pos
             if fresh and not loop and (not nest or nest[-1] in ("(", "body")):
                 whole = _COMMAND.match(text, start)
-                if whole and whole[1] not in _RESERVED and whole[1] != "-p":
+                if whole:
                     self.pos = whole.end()
                     out.append(Token(PLAIN, whole[0], start, self.pos))
                     fresh = False
@@ -492,6 +498,8 @@ class _Scanner:
         while self.pos < len(text):
             found = _ARITH_RUN.match(text, self.pos)
             if found:
+                # `((rm -rf x))` is no arithmetic, and other shells take it for a command.
+                self.scan.broken |= _NO_ARITHMETIC.search(found.group()) is not None
                 pieces.append(Piece(LIT, found.group(), False))
                 self.pos = found.end()
                 continue
