@@ -1,0 +1,61 @@
+"""A real workbench behind a real server, and a real browser that looks at it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from tests.journeys.served import Served, Visit
+
+from fourhands.surfaces.http import STATIC
+
+CHROMIUM = next((p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()), "")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.browser)
+            item.add_marker(pytest.mark.timeout(60))
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
+def missing() -> str:
+    if not CHROMIUM:
+        return "chromium is not installed (make tools)"
+    if not (STATIC / "index.html").is_file():
+        return "the page is not built (make web)"
+    return ""
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if reason := missing():
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with Served(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(served: Served, browser: Browser) -> Iterator[Visit]:
+    """A way to open the page; what the browser's console complains of fails the test."""
+    with Visit(served, browser) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+def page(visit: Visit) -> Page:
+    """The page, open and connected."""
+    return visit()

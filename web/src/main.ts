@@ -1,0 +1,95 @@
+// The one place that knows every panel: signs in, connects, puts the page together.
+
+import "./style/index.css";
+import type { Manifest } from "./model/schema.ts";
+import { Model } from "./model/state.ts";
+import { Desk } from "./panels/desk.ts";
+import { h } from "./panels/dom.ts";
+import { Frame } from "./panels/frame.ts";
+import { Theme } from "./panels/theme.ts";
+import { Toasts } from "./panels/toasts.ts";
+import { headers, signIn } from "./wire/key.ts";
+import { Link } from "./wire/link.ts";
+
+const model = new Model();
+const link = new Link();
+const desk = new Desk(model, link, new Theme(), new Toasts());
+const frame = new Frame(desk);
+
+let asking = false;
+
+// The whole state anew. Events that arrive meanwhile are older than the answer or follow it: the revision tells.
+async function takeSnapshot(): Promise<void> {
+  if (asking) return;
+  asking = true;
+  try {
+    const answer = await link.call("openspace.workbench.snapshot", {});
+    if (answer.success) model.reset(answer);
+  } finally {
+    asking = false;
+  }
+}
+
+async function takeManifest(): Promise<void> {
+  const response = await fetch("/openspace/manifest", { headers: headers() });
+  if (response.ok) model.setManifest((await response.json()) as Manifest);
+}
+
+model.onMissed = () => void takeSnapshot();
+model.onManifest = () => void takeManifest();
+model.onActions = () => {
+  void link.call("openspace.workbench.actions", {}).then((answer) => {
+    if (!answer.success) return;
+    model.actions = answer.actions;
+    model.signals.fire(["actions"]);
+  });
+};
+
+link.onEvent = (event) => model.apply(event);
+link.onHello = (hello) => {
+  model.me = hello.actor.id;
+  model.browsers = hello.browsers ?? 1;
+  void takeSnapshot().then(() => frame.connected());
+  if (hello.manifest !== model.manifestVersion) void takeManifest();
+  model.signals.fire(["presence"]);
+};
+link.onStatus = (status) => {
+  if (status.kind === "refused") {
+    showSignIn();
+    return;
+  }
+  model.signals.fire(["connection"]);
+};
+
+function showSignIn(): void {
+  document.body.replaceChildren(
+    h(
+      "main",
+      { class: "gone" },
+      h("h1", {}, "This browser is not signed in"),
+      h("p", {}, "The link was used already, or is too old. Get a fresh one in the workspace with:"),
+      h("p", {}, h("code", {}, "fourhands open")),
+    ),
+  );
+}
+
+// What tests look at: terminals by id, the state, and nothing that could do harm.
+Object.defineProperty(window, "__fh", {
+  value: {
+    model,
+    link,
+    desk,
+    get terminals() {
+      return frame.terminals();
+    },
+    get editors() {
+      return frame.editors();
+    },
+  },
+});
+
+document.body.replaceChildren(frame.element, desk.toasts.element);
+void signIn().then((key) => {
+  if (key) link.start();
+  else showSignIn();
+});

@@ -1,0 +1,344 @@
+// All that the page knows, built from one snapshot and the events after it. It decides nothing and has no browser in it.
+//
+// The revision rule: a change at or below the revision we have is old and ignored; one further ahead than the next
+// means that something was missed, and a snapshot is asked for.
+
+import type {
+  Action,
+  Change,
+  Draft,
+  Editor,
+  Event,
+  Highlight,
+  Layout,
+  Question,
+  SessionInfo,
+  TerminalInfo,
+  WorkbenchEverything,
+} from "../wire/types.ts";
+import { Chat } from "./chat.ts";
+import type { Manifest, ManifestCommand } from "./schema.ts";
+import { Signals } from "./signal.ts";
+import { type CallSummary, type Step, worthListing } from "./steps.ts";
+
+export type Topic =
+  | "layout"
+  | "editors"
+  | "drafts"
+  | "highlights"
+  | "terminals"
+  | "agents"
+  | "questions"
+  | "actions"
+  | "activity"
+  | "chat"
+  | "files"
+  | "manifest"
+  | "presence"
+  | "connection";
+
+export interface Failure {
+  text: string;
+  severity: string;
+  command: string;
+}
+
+const LISTED = 300;
+
+export class Model {
+  readonly signals = new Signals<Topic>();
+  rev = -1;
+  workspace = "";
+  me = "";
+  browsers = 1;
+  layout: Layout = { root: null, activePane: null };
+  editors = new Map<string, Editor>();
+  drafts = new Map<string, Draft>();
+  staleDrafts = new Set<string>(); // another browser typed: the text is asked for when it is needed
+  highlights = new Map<string, Highlight>();
+  terminals = new Map<string, TerminalInfo>();
+  agents = new Map<string, SessionInfo>();
+  questions = new Map<string, Question>();
+  actions: Action[] = [];
+  activity: Step[] = [];
+  chats = new Map<string, Chat>();
+  commands = new Map<string, ManifestCommand>();
+  manifestVersion = "";
+  changedFiles = new Set<string>(); // since the files topic was last looked at
+  wroteBy = new Map<string, string>(); // path to the session that wrote it last
+  lastReveal = new Map<string, { reveal: number; by: string }>();
+
+  // Called when events were missed and the whole state is wanted again.
+  onMissed: () => void = () => {};
+  onFailure: (failure: Failure, step: Step) => void = () => {};
+  onFileChanged: (path: string, version: string | null) => void = () => {};
+  private calls = new Map<string, Step>();
+
+  chat(session: string): Chat {
+    let chat = this.chats.get(session);
+    if (!chat) this.chats.set(session, (chat = new Chat()));
+    return chat;
+  }
+
+  setManifest(manifest: Manifest): void {
+    this.manifestVersion = manifest.version;
+    this.commands = new Map(manifest.commands.map((command) => [command.id, command]));
+    this.signals.fire(["manifest"]);
+  }
+
+  reset(all: WorkbenchEverything): void {
+    this.workspace = all.workspace;
+    this.rev = all.state.rev;
+    this.layout = all.state.layout;
+    this.editors = new Map(all.state.editors.map((editor) => [editor.path, editor]));
+    this.drafts = new Map(all.state.drafts.map((draft) => [draft.path, draft]));
+    this.staleDrafts.clear();
+    this.highlights = new Map(all.state.highlights.map((mark) => [mark.id, mark]));
+    this.terminals = new Map(all.terminals.map((terminal) => [terminal.id, terminal]));
+    this.agents = new Map(all.agents.map((agent) => [agent.id, agent]));
+    this.questions = new Map(all.questions.map((question) => [question.id, question]));
+    this.actions = all.actions;
+    this.signals.fire(["terminals", "layout", "editors", "drafts", "highlights", "agents", "questions", "actions"]);
+  }
+
+  apply(event: Event): void {
+    const topics = new Set<Topic>();
+    if (event.kind === "events.missed") {
+      this.onMissed();
+      return;
+    }
+    if (event.revision !== null && event.revision !== undefined) {
+      if (event.revision <= this.rev) return;
+      if (event.revision > this.rev + 1 && this.rev >= 0) {
+        this.onMissed();
+        return;
+      }
+      this.change(event.data as unknown as Change, topics);
+    } else {
+      this.tell(event, topics);
+    }
+    this.signals.fire(topics);
+  }
+
+  private change(change: Change, topics: Set<Topic>): void {
+    this.rev = change.rev;
+    if (change.layout) {
+      this.layout = change.layout;
+      topics.add("layout");
+    }
+    if (change.editors?.length || change.closedEditors?.length) {
+      const editors = new Map(this.editors);
+      for (const path of change.closedEditors ?? []) editors.delete(path);
+      for (const editor of change.editors ?? []) editors.set(editor.path, editor);
+      this.editors = editors;
+      topics.add("editors");
+    }
+    for (const path of change.drafts ?? []) {
+      this.staleDrafts.add(path);
+      if (!this.editors.get(path)?.dirty) this.drafts.delete(path);
+      topics.add("drafts");
+    }
+    if (change.highlights?.length || change.clearedHighlights?.length) {
+      const marks = new Map(this.highlights);
+      for (const id of change.clearedHighlights ?? []) marks.delete(id);
+      for (const mark of change.highlights ?? []) marks.set(mark.id, mark);
+      this.highlights = marks;
+      topics.add("highlights");
+    }
+  }
+
+  private tell(event: Event, topics: Set<Topic>): void {
+    const [noun, past] = event.kind.split(".");
+    const data = event.data;
+    switch (noun) {
+      case "terminal":
+        this.tellTerminal(past ?? "", data, topics);
+        break;
+      case "agent":
+        this.tellAgent(past ?? "", data, topics);
+        break;
+      case "question":
+        if (past === "asked") {
+          const question = data as unknown as Question;
+          this.questions = new Map(this.questions).set(question.id, question);
+        } else {
+          const left = new Map(this.questions);
+          left.delete(String(data.id));
+          this.questions = left;
+        }
+        topics.add("questions");
+        break;
+      case "call":
+        this.tellCall(event, topics);
+        break;
+      case "action":
+        topics.add("actions");
+        this.onActions();
+        break;
+      case "file":
+        this.changedFiles.add(String(data.path));
+        this.onFileChanged(String(data.path), (data.version as string | null) ?? null);
+        topics.add("files");
+        break;
+      case "presence":
+        this.browsers = Number(data.browsers ?? 1);
+        topics.add("presence");
+        break;
+      case "manifest":
+        this.onManifest();
+        break;
+    }
+  }
+
+  onActions: () => void = () => {};
+  onManifest: () => void = () => {};
+
+  private tellTerminal(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
+    const terminals = new Map(this.terminals);
+    if (past === "closed") {
+      terminals.delete(String(data.terminalId));
+    } else if (data.terminal) {
+      const terminal = data.terminal as TerminalInfo;
+      terminals.set(terminal.id, terminal);
+    }
+    this.terminals = terminals;
+    topics.add("terminals");
+  }
+
+  private tellAgent(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
+    if (past === "started" || past === "changed") {
+      const session = data.session as SessionInfo;
+      if (typeof session === "object") this.agents = new Map(this.agents).set(session.id, session);
+      topics.add("agents").add("chat");
+      return;
+    }
+    const id = String(data.session ?? "");
+    const agent = this.agents.get(id);
+    const text = String(data.text ?? "");
+    switch (past) {
+      case "ended": {
+        const left = new Map(this.agents);
+        left.delete(id);
+        this.agents = left;
+        this.chat(id).notice("The session has ended.");
+        topics.add("agents").add("chat");
+        break;
+      }
+      case "paused":
+      case "resumed":
+        if (agent) this.agents = new Map(this.agents).set(id, { ...agent, paused: past === "paused" });
+        topics.add("agents");
+        break;
+      case "stopped":
+        this.chat(id).notice("Stopped.");
+        topics.add("chat").add("agents");
+        break;
+      case "status":
+        if (agent) this.agents = new Map(this.agents).set(id, { ...agent, status: String(data.status ?? "") });
+        topics.add("agents");
+        break;
+      case "reset":
+        this.chat(id).clear();
+        topics.add("chat");
+        break;
+      case "prompted":
+        topics.add("chat");
+        break;
+      case "said":
+        this.chat(id).said("said", text, String(data.messageId ?? ""), data.done === true);
+        topics.add("chat");
+        break;
+      case "thought":
+        this.chat(id).said("thought", text, String(data.messageId ?? ""), data.done === true);
+        topics.add("chat");
+        break;
+      case "step":
+        if (Array.isArray(data.plan)) this.chat(id).plan(data.plan as { content: string; status: string }[]);
+        else {
+          const key = String(data.id ?? data.toolCallId ?? data.title ?? "");
+          this.chat(id).tool(key, String(data.title ?? ""), String(data.status ?? ""), String(data.detail ?? ""));
+        }
+        topics.add("chat");
+        break;
+      case "failed":
+        this.chat(id).notice(text || String(data.error ?? "The agent failed."), true);
+        topics.add("chat");
+        break;
+    }
+  }
+
+  private tellCall(event: Event, topics: Set<Topic>): void {
+    const data = event.data as unknown as CallSummary & { ok?: boolean; error?: string; code?: string; severity?: string };
+    const finished = event.kind === "call.finished";
+    const before = this.calls.get(data.callId);
+    const step: Step = {
+      callId: data.callId,
+      command: data.command,
+      session: data.session,
+      actorKind: event.actor?.kind ?? "system",
+      actorName: event.actor?.name ?? "",
+      args: data.args ?? before?.args ?? {},
+      whole: data.args !== undefined && data.argsCut !== true,
+      state: !finished ? "running" : data.ok ? "done" : "failed",
+      error: data.error ?? "",
+      code: data.code ?? "",
+      time: before?.time ?? event.time,
+      count: 1,
+    };
+    if (finished) this.calls.delete(data.callId);
+    else this.calls.set(data.callId, step);
+    if (step.command === "openspace.agent.prompt" && !finished) this.heardPrompt(step, topics);
+    const readOnly = this.commands.get(step.command)?.readOnly ?? false;
+    if (worthListing(step, readOnly)) {
+      this.list(step);
+      topics.add("activity");
+    }
+    if (step.session && step.actorKind === "agent") {
+      this.chat(step.session).step(step);
+      topics.add("chat");
+      if (step.command === "openspace.file.write" && step.state === "done") {
+        this.wroteBy.set(String(step.args.path ?? ""), step.session);
+      }
+    }
+    if (finished && data.ok === false && data.severity && data.severity !== "info") {
+      this.onFailure({ text: data.error ?? "", severity: data.severity, command: data.command }, step);
+    }
+  }
+
+  // What any browser says to an agent is seen in all of them.
+  private heardPrompt(step: Step, topics: Set<Topic>): void {
+    const { sessionId, text } = step.args as { sessionId?: string; text?: string };
+    const agent = [...this.agents.values()].find((one) => one.id === sessionId || one.name === sessionId);
+    if (!agent || !text) return;
+    this.chat(agent.id).you(text, false, `prompt:${step.callId}`);
+    topics.add("chat");
+  }
+
+  private list(step: Step): void {
+    const at = this.activity.findIndex((one) => one.callId === step.callId);
+    if (at >= 0) {
+      this.activity = this.activity.with(at, step);
+      return;
+    }
+    const last = this.activity[0];
+    const same =
+      last &&
+      last.state === "failed" &&
+      step.state === "failed" &&
+      last.command === step.command &&
+      last.error === step.error &&
+      last.session === step.session;
+    if (same) this.activity = [{ ...step, count: last.count + 1 }, ...this.activity.slice(1)];
+    else this.activity = [step, ...this.activity].slice(0, LISTED);
+  }
+
+  // What a thing is called, for any id that calls carry.
+  title = (id: string): string => {
+    if (!id) return "";
+    const terminal = this.terminals.get(id);
+    if (terminal) return terminal.title;
+    const agent = this.agents.get(id);
+    if (agent) return agent.name;
+    return id.includes("_0") || /^[a-z]+_[0-9A-Z]{20,}$/.test(id) ? "" : id;
+  };
+}

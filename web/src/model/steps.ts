@@ -1,0 +1,152 @@
+// A call in words: what somebody did, for the activity list and the chat.
+
+export interface CallSummary {
+  callId: string;
+  command: string;
+  session: string | null;
+  origin: string;
+  number: number;
+  args?: Record<string, unknown>;
+  argsCut?: boolean;
+}
+
+export type StepState = "waiting" | "running" | "done" | "failed";
+
+export interface Step {
+  callId: string;
+  command: string;
+  session: string | null;
+  actorKind: string;
+  actorName: string;
+  args: Record<string, unknown>;
+  whole: boolean; // whether the arguments are all there, so that it can be run again
+  state: StepState;
+  error: string;
+  code: string;
+  time: number;
+  count: number;
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+export function lines(args: Record<string, unknown>): string {
+  const ranges = Array.isArray(args.ranges) ? (args.ranges as { startLine?: number; endLine?: number }[]) : [];
+  return ranges
+    .map((range) => (range.startLine === range.endLine ? `${range.startLine}` : `${range.startLine}–${range.endLine}`))
+    .join(", ");
+}
+
+// Two words of it: the verb in the past, and what it was done to (shown as code).
+export function describe(step: Pick<Step, "command" | "args">, title: (id: string) => string): [string, string, string] {
+  const { args } = step;
+  const path = text(args.path);
+  const terminal = title(text(args.terminalId));
+  const pane = title(text(args.paneId));
+  const in_ = terminal ? `in ${terminal}` : "";
+  switch (step.command) {
+    case "openspace.editor.open":
+      return ["opened", args.line ? `${path}:${args.line}` : path, ""];
+    case "openspace.editor.scroll_to":
+      return ["scrolled to", `${path}:${args.line}`, ""];
+    case "openspace.editor.highlight":
+      return ["highlighted", `${path}:${lines(args)}`, ""];
+    case "openspace.editor.clear_highlight":
+      return ["cleared", text(args.highlightId), ""];
+    case "openspace.editor.clear_highlights":
+    case "openspace.editor.escape":
+      return ["cleared highlights", "", ""];
+    case "openspace.editor.close":
+      return ["closed", path, ""];
+    case "openspace.editor.save":
+      return ["saved", path, ""];
+    case "openspace.editor.discard":
+      return ["discarded changes of", path, ""];
+    case "openspace.editor.read_file":
+    case "openspace.file.read":
+      return ["read", path, ""];
+    case "openspace.file.write":
+      return ["wrote", path, ""];
+    case "openspace.file.list":
+      return ["listed", text(args.path) || ".", ""];
+    case "openspace.file.search":
+      return ["searched", text(args.query), ""];
+    case "openspace.file.remove":
+      return ["deleted", path, ""];
+    case "openspace.pane.open":
+      return ["opened", title(text(args.contentId)) || text(args.contentId), ""];
+    case "openspace.pane.close":
+      return ["closed", pane || text(args.paneId), ""];
+    case "openspace.pane.focus":
+      return ["focused", pane || text(args.paneId), ""];
+    case "openspace.pane.resize":
+    case "openspace.pane.set_sizes":
+      return ["resized panes", "", ""];
+    case "openspace.pane.move":
+      return ["moved", pane || text(args.paneId), ""];
+    case "openspace.pane.pin":
+      return [args.pinned === false ? "unpinned" : "pinned", pane || text(args.paneId), ""];
+    case "openspace.terminal.create":
+      return ["started terminal", text(args.title), ""];
+    case "openspace.terminal.send": {
+      const line = text(args.text);
+      const shown = line.replace(/[\r\n]+$/, "");
+      return [line !== shown ? "ran" : "typed", shown.length > 80 ? `${shown.slice(0, 79)}…` : shown, in_];
+    }
+    case "openspace.terminal.run":
+      return ["ran", text(args.command), in_];
+    case "openspace.terminal.read_output":
+    case "openspace.terminal.screen":
+      return ["read", terminal || text(args.terminalId), ""];
+    case "openspace.terminal.wait":
+      return ["waited for", terminal || text(args.terminalId), ""];
+    case "openspace.terminal.close":
+      return ["closed terminal", terminal || text(args.terminalId), ""];
+    case "openspace.terminal.interrupt":
+      return ["interrupted", terminal || text(args.terminalId), ""];
+    case "openspace.terminal.take_over":
+      return ["took the keyboard", "", in_];
+    case "openspace.terminal.hand_back":
+      return ["handed the keyboard back", "", in_];
+    case "openspace.terminal.show":
+      return ["showed", terminal || text(args.terminalId), ""];
+    case "openspace.terminal.rename":
+      return ["renamed", terminal, `to ${text(args.title)}`];
+    case "openspace.workbench.undo":
+      return ["undid the last action", "", ""];
+    case "openspace.workbench.redo":
+      return ["redid an action", "", ""];
+    case "openspace.agent.stop":
+      return [args.kill ? "killed" : "stopped", title(text(args.sessionId)) || "the agent", ""];
+    case "openspace.agent.pause":
+      return ["paused", title(text(args.sessionId)) || "the agent", ""];
+    case "openspace.agent.resume":
+      return ["resumed", title(text(args.sessionId)) || "the agent", ""];
+    default: {
+      const [noun, verb] = step.command.split(".").slice(-2);
+      return [`${noun ?? ""}: ${(verb ?? "").replaceAll("_", " ")}`, "", ""];
+    }
+  }
+}
+
+// What would only be noise in a list of what happened: the page's own reading, keys of the protocol.
+const QUIET = new Set([
+  "openspace.editor.set_draft",
+  "openspace.terminal.resize",
+  "openspace.workbench.answer",
+  "openspace.agent.prompt",
+]);
+
+export function worthListing(step: Step, readOnly: boolean): boolean {
+  if (step.state === "failed" && !QUIET.has(step.command)) return true;
+  if (step.actorKind === "agent") return true;
+  return !readOnly && !QUIET.has(step.command);
+}
+
+// How long ago, in as few letters as possible.
+export function ago(seconds: number): string {
+  if (seconds < 2) return "now";
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86400) return `${Math.floor(seconds / 3600)} h`;
+  return `${Math.floor(seconds / 86400)} d`;
+}

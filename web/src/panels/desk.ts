@@ -1,0 +1,69 @@
+// What every panel is given: the model to look at, the way to call commands, and a few things of this browser alone.
+
+import type { Model } from "../model/state.ts";
+import type { Answer, Link } from "../wire/link.ts";
+import type { Commands } from "../wire/types.ts";
+import type { Theme } from "./theme.ts";
+import type { Toasts } from "./toasts.ts";
+
+const TYPING_MS = 5000;
+
+export class Desk {
+  following = true;
+  typedAt = 0; // when a key was last pressed here, by a person
+  pending = 0; // calls of this browser that are not answered yet: changes meanwhile are most likely its own
+  openPalette: (start?: string) => void = () => {};
+  askArguments: (command: string, known: Record<string, unknown>) => void = () => {};
+  focusActive: () => void = () => {};
+  onFollow: () => void = () => {};
+  announce: (text: string, urgent?: boolean) => void = () => {};
+
+  constructor(
+    readonly model: Model,
+    readonly link: Link,
+    readonly theme: Theme,
+    readonly toasts: Toasts,
+  ) {}
+
+  get typing(): boolean {
+    return Date.now() - this.typedAt < TYPING_MS;
+  }
+
+  typed(): void {
+    this.typedAt = Date.now();
+  }
+
+  setFollowing(following: boolean): void {
+    if (this.following === following) return;
+    this.following = following;
+    this.onFollow();
+  }
+
+  // Call a command; what goes wrong is told in a toast unless `quiet`.
+  async run<Id extends keyof Commands>(
+    command: Id,
+    args: Commands[Id]["args"],
+    quiet?: boolean,
+  ): Promise<Answer<Commands[Id]["result"]>>;
+  async run(command: string, args: Record<string, unknown>, quiet?: boolean): Promise<Answer<Record<string, unknown>>>;
+  async run(command: string, args: object, quiet = false): Promise<Answer<unknown>> {
+    this.pending++;
+    try {
+      const answer = await this.link.call(command, args as Record<string, unknown>);
+      if (!answer.success && !quiet) this.toasts.show(answer.error, answer.hint, "error");
+      return answer;
+    } finally {
+      // Its events may come a moment after its answer.
+      setTimeout(() => this.pending--, 50);
+    }
+  }
+
+  // The agent whose buttons the top bar shows: the one that was chosen, or the only one.
+  chosenAgent = "";
+
+  agent(): string {
+    const { agents } = this.model;
+    if (agents.has(this.chosenAgent)) return this.chosenAgent;
+    return agents.keys().next().value ?? "";
+  }
+}

@@ -1,0 +1,44 @@
+// What is seen before anything is open: three ways to begin.
+
+import { copyText, h, icon } from "./dom.ts";
+
+export function startCards(actions: { openFile: () => void; newTerminal: () => void }): HTMLElement {
+  const line = "fourhands agent connect";
+  const code = h("code", {}, line);
+  const copy = h("button", { class: "button small" }, "Copy");
+  copy.addEventListener("click", () => {
+    void copyText(code.textContent ?? "").then((done) => (copy.textContent = done ? "Copied" : "Select it"));
+  });
+  return h(
+    "div",
+    { class: "start" },
+    h("h2", {}, "Four hands, one workbench"),
+    h("p", {}, "What you and the agent open appears here, for both of you."),
+    h(
+      "div",
+      { class: "cards" },
+      h(
+        "button",
+        { class: "card", on: { click: actions.openFile } },
+        icon("file"),
+        h("b", {}, "Open a file"),
+        h("span", {}, "Search by name, or pick one on the left."),
+      ),
+      h(
+        "button",
+        { class: "card", on: { click: actions.newTerminal } },
+        icon("terminal"),
+        h("b", {}, "New terminal"),
+        h("span", {}, "A shell that goes on when this page is closed."),
+      ),
+      h(
+        "div",
+        { class: "card agent" },
+        icon("agent"),
+        h("b", {}, "Connect an agent"),
+        h("span", {}, "Run this in the workspace; it shows every way in."),
+        h("div", { class: "copyline" }, code, copy),
+      ),
+    ),
+  );
+}

@@ -1,0 +1,475 @@
+// A terminal in a pane: xterm.js on one stream, the strip that says who has the keyboard, author marks, search.
+
+import { FitAddon } from "@xterm/addon-fit";
+import { SearchAddon } from "@xterm/addon-search";
+import { Unicode11Addon } from "@xterm/addon-unicode11";
+import { WebLinksAddon } from "@xterm/addon-web-links";
+import { WebglAddon } from "@xterm/addon-webgl";
+import { type IMarker, type ITheme, Terminal as Xterm } from "@xterm/xterm";
+import "@xterm/xterm/css/xterm.css";
+import { Marks, type Placed, stretches } from "../model/ink.ts";
+import { isReply } from "../model/reply.ts";
+import { ago, describe } from "../model/steps.ts";
+import { Stream } from "../wire/stream.ts";
+import type { Ink, Tab } from "../wire/types.ts";
+import type { Desk } from "./desk.ts";
+import type { View } from "./dock.ts";
+import { debounce, h, icon, perFrame, setText } from "./dom.ts";
+import { token } from "./theme.ts";
+
+const SCROLLBACK = 20_000;
+
+export function terminalTheme(): ITheme {
+  const of = token;
+  const light = document.documentElement.dataset.theme === "light";
+  return {
+    background: of("bg"),
+    foreground: of("fg"),
+    cursor: of("fg"),
+    cursorAccent: of("bg"),
+    selectionBackground: light ? "#0b62c440" : "#5aa9ff55",
+    black: light ? "#1b1f26" : "#3a404b",
+    red: of("bad"),
+    green: of("ok"),
+    yellow: of("warn"),
+    blue: of("you"),
+    magenta: light ? "#8a3fae" : "#c792ea",
+    cyan: light ? "#0b7285" : "#66c7d4",
+    white: light ? "#566072" : "#d3d8e0",
+    brightBlack: light ? "#566072" : "#7d8797",
+    brightRed: light ? "#a32220" : "#ff8f8c",
+    brightGreen: light ? "#126338" : "#7fdca8",
+    brightYellow: light ? "#664900" : "#f5d98b",
+    brightBlue: light ? "#084c99" : "#86c1ff",
+    brightMagenta: light ? "#6c2c8c" : "#ddb3f5",
+    brightCyan: light ? "#075b6a" : "#93dde7",
+    brightWhite: light ? "#1b1f26" : "#ffffff",
+  };
+}
+
+export class TerminalView implements View {
+  readonly element: HTMLElement;
+  readonly term: Xterm;
+  readonly id: string;
+  private readonly stream: Stream;
+  private readonly fit = new FitAddon();
+  private readonly search = new SearchAddon();
+  private webgl: WebglAddon | null = null;
+  private readonly strip = h("div", { class: "lease", role: "status", hidden: true });
+  private readonly holder = h("div", { class: "fit" });
+  private readonly gutter = h("div", { class: "gutter", "aria-hidden": "true" });
+  private readonly screen = h("div", { class: "screen" }, this.gutter, this.holder);
+  private readonly note = h("div", { class: "sizenote", hidden: true });
+  private readonly ended = h("div", { class: "ended", hidden: true });
+  private readonly disposers: (() => void)[] = [];
+  private readonly marks = new Marks();
+  private ink: Ink[] = [];
+  private placed: Placed[] = [];
+  private leaseSeen = "";
+  private parsed = 0;
+  private asked = 0; // programs that asked for the cursor's place and have no answer yet
+  private mine: { cols: number; rows: number } | null = null;
+  private driving = false; // this browser's person typed last, so its size counts
+  private find: HTMLElement | null = null;
+  private visible = false;
+  private since = 0;
+  private readonly paint = perFrame(() => this.paintInk());
+  private readonly propose = debounce(() => this.proposeSize(), 60);
+
+  constructor(
+    tab: Tab,
+    private readonly desk: Desk,
+  ) {
+    this.id = tab.content;
+    this.element = h("section", {}, this.strip, this.screen, this.ended);
+    this.screen.append(this.note);
+    this.term = new Xterm({
+      allowProposedApi: true,
+      scrollback: SCROLLBACK,
+      fontFamily: token("mono"),
+      fontSize: 13,
+      lineHeight: 1.15,
+      cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
+      macOptionIsMeta: true,
+      minimumContrastRatio: 3,
+      screenReaderMode: localStorage.getItem("fourhands.screenReader") === "1",
+      theme: terminalTheme(),
+      // Windows and other control of the page are not a program's business.
+      windowOptions: {},
+    });
+    this.term.loadAddon(this.fit);
+    this.term.loadAddon(this.search);
+    this.term.loadAddon(new WebLinksAddon((_, uri) => void window.open(uri, "_blank", "noopener,noreferrer")));
+    this.term.loadAddon(new Unicode11Addon());
+    this.term.unicode.activeVersion = "11";
+    this.term.open(this.holder);
+    this.listen();
+    this.stream = new Stream(this.id, {
+      output: (data, position) => this.write(data, position),
+      screen: (screen) => this.restore(screen),
+      gap: () => this.markGap(),
+      size: (cols, rows) => this.setSize(cols, rows),
+      exit: (end) => this.showEnd(end.lost ? "lost" : end.signal ? `ended by ${end.signal}` : `ended with ${end.code}`),
+      refused: (error, code) => {
+        if (code === "not-found") this.showEnd(error);
+        else this.desk.toasts.show(error, "", "warning");
+      },
+      connected: (connected) => {
+        this.term.options.cursorStyle = connected ? "block" : "underline";
+        if (connected) this.propose();
+      },
+    });
+  }
+
+  private listen(): void {
+    const { term, disposers } = this;
+    term.parser.registerCsiHandler({ final: "n" }, (params) => {
+      if (params[0] === 6) this.asked++;
+      return false;
+    });
+    term.parser.registerCsiHandler({ prefix: "?", final: "n" }, (params) => {
+      if (params[0] === 6) this.asked++;
+      return false;
+    });
+    // A program may say what to copy only where a person can see it: the clipboard stays theirs.
+    term.parser.registerOscHandler(52, () => true);
+    term.onData((data) => this.typed(data));
+    term.onBinary((data) => this.stream.keys(Uint8Array.from(data, (letter) => letter.charCodeAt(0))));
+    term.onRender(this.paint);
+    term.onScroll(this.paint);
+    term.buffer.onBufferChange(this.paint);
+    const sizes = new ResizeObserver(() => this.propose());
+    sizes.observe(this.holder);
+    disposers.push(
+      () => sizes.disconnect(),
+      this.desk.theme.on(() => {
+        term.options.theme = terminalTheme();
+      }),
+      this.desk.model.signals.on(["terminals", "activity", "agents", "presence"], () => this.showLease()),
+    );
+    const clock = setInterval(() => this.visible && this.showLease(), 1000);
+    disposers.push(() => clearInterval(clock));
+  }
+
+  shown(visible: boolean): void {
+    this.visible = visible;
+    if (visible) {
+      this.accelerate();
+      this.propose();
+      this.showLease();
+    } else {
+      // Browsers keep only a few WebGL contexts: the hidden give theirs back.
+      this.webgl?.dispose();
+      this.webgl = null;
+    }
+  }
+
+  focus(): void {
+    this.term.focus();
+  }
+
+  dispose(): void {
+    this.stream.close();
+    for (const dispose of this.disposers) dispose();
+    this.propose.cancel();
+    this.term.dispose();
+  }
+
+  retry(): void {
+    this.stream.retry();
+  }
+
+  private accelerate(): void {
+    if (this.webgl || new URLSearchParams(location.search).get("renderer") === "dom") return;
+    if (this.term.options.screenReaderMode) return;
+    try {
+      const addon = new WebglAddon();
+      addon.onContextLoss(() => {
+        addon.dispose();
+        this.webgl = null;
+      });
+      this.term.loadAddon(addon);
+      this.webgl = addon;
+    } catch {
+      this.webgl = null; // no WebGL here: xterm's own renderer does it
+    }
+  }
+
+  // -- output --------------------------------------------------------------------------------------------------------
+
+  private write(data: Uint8Array, position: number): void {
+    this.term.write(data, () => {
+      this.parsed = position;
+      this.stream.ack(position);
+      this.remember(position);
+    });
+  }
+
+  private restore(screen: { position: number; cols: number; rows: number; data: string }): void {
+    this.marks.clear();
+    this.placed = [];
+    this.term.reset();
+    this.setSize(screen.cols, screen.rows);
+    this.term.write(screen.data, () => {
+      this.parsed = screen.position;
+      this.stream.ack(screen.position);
+      this.remember(screen.position);
+      void this.fetchInk();
+    });
+  }
+
+  private markGap(): void {
+    const marker = this.term.registerMarker(0);
+    if (!marker) return;
+    const line = this.term.registerDecoration({ marker, width: this.term.cols });
+    line?.onRender((element) => {
+      element.classList.add("gapline");
+      element.title = "Some output is not shown here";
+    });
+  }
+
+  // -- keys ----------------------------------------------------------------------------------------------------------
+
+  private typed(data: string): void {
+    if (isReply(data, this.asked > 0)) {
+      if (data.endsWith("R") && this.asked > 0) this.asked--;
+      this.stream.reply(data);
+      return;
+    }
+    this.desk.typed();
+    this.driving = true;
+    this.proposeSize();
+    if (!this.stream.keys(data) && this.ended.hidden) {
+      this.desk.toasts.show("Not typed: the connection is lost", "what you type in a terminal is never sent later", "warning");
+    }
+  }
+
+  // For the key bar of small screens.
+  press(data: string): void {
+    this.typed(data);
+  }
+
+  // -- size ----------------------------------------------------------------------------------------------------------
+
+  private proposeSize(): void {
+    if (!this.visible) return;
+    const wanted = this.fit.proposeDimensions();
+    if (!wanted || !Number.isFinite(wanted.cols) || !Number.isFinite(wanted.rows)) return;
+    this.mine = { cols: Math.max(2, wanted.cols), rows: Math.max(1, wanted.rows) };
+    const { cols, rows } = this.mine;
+    const decides = this.driving || this.desk.model.browsers <= 1;
+    if (decides && (cols !== this.term.cols || rows !== this.term.rows)) this.stream.resize(cols, rows);
+    this.showSize();
+  }
+
+  private setSize(cols: number, rows: number): void {
+    const { mine } = this;
+    // Another size than ours, after ours was in force: somebody else types now, in another browser.
+    if (mine && this.driving && (cols !== mine.cols || rows !== mine.rows) && this.desk.model.browsers > 1) {
+      if (this.term.cols === mine.cols && this.term.rows === mine.rows) this.driving = false;
+    }
+    if (cols !== this.term.cols || rows !== this.term.rows) this.term.resize(cols, rows);
+    this.showSize();
+  }
+
+  private showSize(): void {
+    const { mine, term } = this;
+    const boxed = mine !== null && (mine.cols !== term.cols || mine.rows !== term.rows) && this.desk.model.browsers > 1;
+    this.screen.classList.toggle("boxed", boxed);
+    this.note.hidden = !boxed;
+    setText(this.note, `${term.cols} × ${term.rows}, the size of another browser`);
+  }
+
+  // -- who has the keyboard ------------------------------------------------------------------------------------------
+
+  private showLease(): void {
+    const { model } = this.desk;
+    const terminal = model.terminals.get(this.id);
+    if (!terminal) return;
+    const { lease } = terminal;
+    const seen = `${lease.kind}:${lease.holder}:${lease.kept}`;
+    if (seen !== this.leaseSeen) {
+      this.leaseSeen = seen;
+      this.since = Date.now();
+      void this.fetchInk();
+    }
+    const deed = model.activity.find(
+      (step) =>
+        step.actorKind === "agent" &&
+        step.command.startsWith("openspace.terminal.") &&
+        (step.args.terminalId === this.id || step.args.terminalId === terminal.title),
+    );
+    const waiting = deed?.state === "running" && deed.command === "openspace.terminal.send" && lease.kind === "person";
+    const button = (label: string, run: () => void, key = "") =>
+      h("button", { class: "button small", on: { click: run } }, label, key ? h("kbd", {}, key) : null);
+    const call = (command: "take_over" | "hand_back" | "interrupt") => () =>
+      void this.desk.run(`openspace.terminal.${command}`, { terminalId: this.id });
+    let kind = "";
+    let parts: (Node | string)[] = [];
+    const name = model.agents.get(lease.holder)?.name ?? "Agent";
+    if (terminal.status !== "running") {
+      kind = "";
+    } else if (lease.secret) {
+      kind = "secret";
+      parts = [h("b", {}, "A secret is wanted"), h("span", { class: "what" }, "Type it here. Agents see nothing of this terminal until it is done.")];
+    } else if (waiting) {
+      kind = "person";
+      parts = [
+        h("b", {}, "You are typing"),
+        h("span", { class: "what" }, `${deed.actorName || "the agent"} waits until your line is finished`),
+        button("Let it go", call("hand_back")),
+      ];
+    } else if (lease.kind === "agent") {
+      kind = "agent";
+      const [verb, what] = deed ? describe(deed, model.title) : ["", ""];
+      const doing = deed ? `${verb === "ran" ? "running" : verb} ${what}` : "";
+      const seconds = ago((Date.now() - this.since) / 1000);
+      parts = [
+        h("b", {}, `${name} has the keyboard`),
+        h("span", { class: "what" }, [doing, seconds].filter(Boolean).join(" · ")),
+        button("Take over", call("take_over"), "Ctrl ."),
+        button("Interrupt", call("interrupt")),
+      ];
+    } else if (lease.kind === "person" && lease.kept) {
+      kind = "person";
+      parts = [
+        h("b", {}, "You have the keyboard"),
+        h("span", { class: "what" }, "Agents wait until you hand it back."),
+        button("Hand back", call("hand_back")),
+      ];
+    }
+    const text = kind + parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("|");
+    if (this.strip.dataset.text === text) return;
+    this.strip.dataset.text = text;
+    const had = this.strip.contains(document.activeElement);
+    this.strip.className = `lease ${kind}`;
+    this.strip.hidden = kind === "";
+    this.strip.replaceChildren(...parts);
+    if (had) (this.strip.querySelector("button") ?? this.term).focus();
+  }
+
+  private showEnd(text: string): void {
+    if (!this.ended.hidden) return;
+    this.ended.hidden = false;
+    this.ended.replaceChildren(
+      h("span", {}, `The program has ${text}.`),
+      h("button", { class: "link", on: { click: () => void this.desk.run("openspace.terminal.close", { terminalId: this.id }) } }, "Close"),
+    );
+    this.term.options.cursorBlink = false;
+  }
+
+  // -- ink -----------------------------------------------------------------------------------------------------------
+
+  private remember(position: number): void {
+    if (this.term.buffer.active.type !== "normal") return;
+    const line = this.term.buffer.active.baseY + this.term.buffer.active.cursorY;
+    const last = this.marks.before(position);
+    if (last && last.row() === line) return;
+    const marker: IMarker | undefined = this.term.registerMarker(0);
+    if (marker) this.marks.add({ position, row: () => marker.line });
+    this.marks.trim();
+  }
+
+  private async fetchInk(): Promise<void> {
+    const answer = await this.desk.link.call("openspace.terminal.authors", { terminalId: this.id });
+    if (!answer.success) return;
+    this.ink = answer.ink;
+    const kept = new Map(this.placed.map((one) => [one.ink.position, one]));
+    this.placed = this.ink.flatMap((ink) => {
+      const old = kept.get(ink.position);
+      if (old && old.ink.kind === ink.kind) return [old];
+      const mark = this.marks.before(ink.position);
+      return mark ? [{ ink, row: mark.row }] : [];
+    });
+    this.paint();
+  }
+
+  private paintInk(): void {
+    const buffer = this.term.buffer.active;
+    const cell = this.term.element?.querySelector<HTMLElement>(".xterm-screen")?.offsetHeight ?? 0;
+    const height = cell / this.term.rows;
+    const rows =
+      buffer.type === "normal" && height > 0
+        ? stretches(this.placed, buffer.viewportY, buffer.viewportY + this.term.rows - 1, buffer.baseY + buffer.cursorY)
+        : [];
+    while (this.gutter.childElementCount > rows.length) this.gutter.lastChild!.remove();
+    while (this.gutter.childElementCount < rows.length) this.gutter.append(h("i"));
+    rows.forEach((stretch, index) => {
+      const bar = this.gutter.children[index] as HTMLElement;
+      bar.className = stretch.ink.kind;
+      bar.style.top = `${(stretch.from - buffer.viewportY) * height + 1}px`;
+      bar.style.height = `${(stretch.to - stretch.from + 1) * height - 2}px`;
+      const who = stretch.ink.kind === "agent" ? this.desk.model.title(stretch.ink.actor) || "the agent" : "you";
+      bar.title = `${who}, ${new Date(stretch.ink.time * 1000).toLocaleTimeString()}`;
+    });
+  }
+
+  // -- search and the clipboard --------------------------------------------------------------------------------------
+
+  async copy(): Promise<void> {
+    if (this.term.hasSelection()) await navigator.clipboard.writeText(this.term.getSelection());
+  }
+
+  openFind(): void {
+    if (this.find) {
+      this.find.querySelector("input")!.select();
+      return;
+    }
+    const input = h("input", { type: "text", "aria-label": "Search this terminal", placeholder: "Search" });
+    const count = h("span", { class: "count", "aria-live": "polite" });
+    const options = {
+      decorations: {
+        matchBackground: token("warn"),
+        matchOverviewRuler: token("warn"),
+        activeMatchBackground: token("you"),
+        activeMatchColorOverviewRuler: token("you"),
+      },
+    };
+    const seek = (back = false) => {
+      if (!input.value) this.search.clearDecorations();
+      else if (back) this.search.findPrevious(input.value, options);
+      else this.search.findNext(input.value, { ...options, incremental: false });
+    };
+    const results = this.search.onDidChangeResults(({ resultIndex, resultCount }) => {
+      count.textContent = resultCount ? `${resultIndex + 1} of ${resultCount}` : input.value ? "none" : "";
+    });
+    const close = () => {
+      results.dispose();
+      this.search.clearDecorations();
+      this.find?.remove();
+      this.find = null;
+      this.term.focus();
+    };
+    input.addEventListener("input", () => seek());
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") seek(event.shiftKey);
+      if (event.key === "Escape") {
+        event.stopPropagation();
+        close();
+      }
+    });
+    this.find = h(
+      "div",
+      { class: "find", role: "search" },
+      input,
+      count,
+      h("button", { class: "plain", "aria-label": "Previous", on: { click: () => seek(true) } }, icon("up")),
+      h("button", { class: "plain", "aria-label": "Next", on: { click: () => seek() } }, icon("down")),
+      h("button", { class: "plain", "aria-label": "Close search", on: { click: close } }, icon("close")),
+    );
+    this.screen.append(this.find);
+    input.focus();
+  }
+
+  setScreenReader(on: boolean): void {
+    this.term.options.screenReaderMode = on;
+    if (on) {
+      this.webgl?.dispose();
+      this.webgl = null;
+    }
+  }
+
+  get position(): number {
+    return this.parsed;
+  }
+}

@@ -1,0 +1,128 @@
+// The socket for calls and events: reconnects by itself, and refuses calls while it is down instead of keeping them.
+
+import { headers, protocols, socketAddress } from "./key.ts";
+import type { Actor, Commands, Event } from "./types.ts";
+
+export interface Hello {
+  actor: Actor;
+  workspace: string;
+  revision: number;
+  manifest: string;
+  browsers?: number;
+}
+
+export interface Failed {
+  success: false;
+  error: string;
+  code: string;
+  hint: string;
+  data?: Record<string, unknown>;
+}
+
+export type Answer<T> = ({ success: true } & T) | Failed;
+
+export type Status =
+  | { kind: "connecting" }
+  | { kind: "open" }
+  | { kind: "lost"; retryAt: number }
+  | { kind: "refused" };
+
+const FIRST_MS = 500;
+const LONGEST_MS = 5000;
+
+export class Link {
+  status: Status = { kind: "connecting" };
+  onStatus: (status: Status) => void = () => {};
+  onHello: (hello: Hello) => void = () => {};
+  onEvent: (event: Event) => void = () => {};
+
+  private socket: WebSocket | null = null;
+  private waiting = new Map<number, (answer: Answer<unknown>) => void>();
+  private last = 0;
+  private delay = FIRST_MS;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  start(): void {
+    this.connect();
+    addEventListener("online", () => this.retry());
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.retry();
+    });
+  }
+
+  // Try again at once, if it is waiting to.
+  retry(): void {
+    if (this.status.kind === "lost") {
+      clearTimeout(this.timer);
+      this.delay = FIRST_MS;
+      this.connect();
+    }
+  }
+
+  async call<Id extends keyof Commands>(command: Id, args: Commands[Id]["args"]): Promise<Answer<Commands[Id]["result"]>>;
+  async call(command: string, args: Record<string, unknown>): Promise<Answer<Record<string, unknown>>>;
+  async call(command: string, args: object): Promise<Answer<unknown>> {
+    const socket = this.socket;
+    if (!socket || socket.readyState !== WebSocket.OPEN) return offline();
+    const id = ++this.last;
+    return new Promise((resolve) => {
+      this.waiting.set(id, resolve);
+      socket.send(JSON.stringify({ id, command, args }));
+    });
+  }
+
+  private connect(): void {
+    if (this.status.kind !== "lost") this.set({ kind: "connecting" });
+    const socket = new WebSocket(socketAddress("/ws?attend=1"), protocols());
+    this.socket = socket;
+    socket.onmessage = (message) => this.receive(JSON.parse(String(message.data)));
+    socket.onclose = () => {
+      if (this.socket === socket) void this.lost();
+    };
+  }
+
+  private receive(message: { hello?: Hello; event?: Event; id?: number | null; result?: Answer<unknown> }): void {
+    if (message.event) {
+      this.onEvent(message.event);
+    } else if (message.hello) {
+      this.delay = FIRST_MS;
+      this.set({ kind: "open" });
+      this.onHello(message.hello);
+    } else if (message.result && typeof message.id === "number") {
+      this.waiting.get(message.id)?.(message.result);
+      this.waiting.delete(message.id);
+    }
+  }
+
+  private async lost(): Promise<void> {
+    this.socket = null;
+    for (const resolve of this.waiting.values()) resolve(offline());
+    this.waiting.clear();
+    // A browser does not say why an upgrade failed; a plain request does.
+    if (this.status.kind !== "open" && (await refused())) {
+      this.set({ kind: "refused" });
+      return;
+    }
+    const wait = this.delay * (0.8 + Math.random() * 0.4);
+    this.delay = Math.min(this.delay * 1.7, LONGEST_MS);
+    this.set({ kind: "lost", retryAt: Date.now() + wait });
+    this.timer = setTimeout(() => this.connect(), wait);
+  }
+
+  private set(status: Status): void {
+    this.status = status;
+    this.onStatus(status);
+  }
+}
+
+async function refused(): Promise<boolean> {
+  try {
+    return (await fetch("/openspace/manifest", { headers: headers() })).status === 401;
+  } catch {
+    return false;
+  }
+}
+
+function offline(): Failed {
+  return { success: false, error: "the connection is lost", code: "offline", hint: "it is being tried again" };
+}

@@ -1,0 +1,148 @@
+// One terminal's socket: output with positions one way, keys the other. Goes on from the exact position after a loss.
+
+import { protocols, socketAddress } from "./key.ts";
+
+export interface Screen {
+  position: number;
+  cols: number;
+  rows: number;
+  data: string;
+}
+
+export interface Ended {
+  code: number | null;
+  signal: string | null;
+  lost: boolean;
+}
+
+export interface StreamEvents {
+  output(data: Uint8Array, position: number): void;
+  screen(screen: Screen): void;
+  gap(from: number, to: number): void;
+  size(cols: number, rows: number): void;
+  exit(end: Ended): void;
+  refused(error: string, code: string): void;
+  connected(connected: boolean): void;
+}
+
+const encoder = new TextEncoder();
+
+export class Stream {
+  position: number | null = null; // behind the last byte that was handed on
+  private socket: WebSocket | null = null;
+  private timer: ReturnType<typeof setTimeout> | undefined;
+  private delay = 300;
+  private closed = false;
+  private ended = false;
+
+  constructor(
+    private readonly terminal: string,
+    private readonly events: StreamEvents,
+  ) {
+    this.connect();
+  }
+
+  get open(): boolean {
+    return this.socket?.readyState === WebSocket.OPEN;
+  }
+
+  // Keys are never kept for later: what a person typed blind must not run when the line is back.
+  keys(data: string | Uint8Array): boolean {
+    if (!this.open) return false;
+    this.socket!.send(typeof data === "string" ? encoder.encode(data) : (data as Uint8Array<ArrayBuffer>));
+    return true;
+  }
+
+  // The terminal's own answer to a program's question; nobody typed it.
+  reply(data: string): void {
+    this.tell({ type: "reply", data });
+  }
+
+  ack(position: number): void {
+    this.tell({ type: "ack", position });
+  }
+
+  resize(cols: number, rows: number): void {
+    this.tell({ type: "resize", cols, rows });
+  }
+
+  retry(): void {
+    if (this.socket === null && !this.closed && !this.ended) {
+      clearTimeout(this.timer);
+      this.connect();
+    }
+  }
+
+  close(): void {
+    this.closed = true;
+    clearTimeout(this.timer);
+    this.socket?.close();
+    this.socket = null;
+  }
+
+  private tell(message: object): void {
+    if (this.open) this.socket!.send(JSON.stringify(message));
+  }
+
+  private connect(): void {
+    const from = this.position === null ? "" : `&from=${this.position}`;
+    const path = `/ws/terminals/${encodeURIComponent(this.terminal)}?ack=1${from}`;
+    const socket = new WebSocket(socketAddress(path), protocols());
+    socket.binaryType = "arraybuffer";
+    this.socket = socket;
+    socket.onopen = () => {
+      this.delay = 300;
+      this.events.connected(true);
+    };
+    socket.onmessage = (message) => {
+      if (typeof message.data === "string") this.control(JSON.parse(message.data));
+      else this.output(message.data as ArrayBuffer);
+    };
+    socket.onclose = () => {
+      if (this.socket !== socket) return;
+      this.socket = null;
+      if (this.closed) return;
+      this.events.connected(false);
+      if (this.ended) return;
+      this.timer = setTimeout(() => this.connect(), this.delay);
+      this.delay = Math.min(this.delay * 1.7, 5000);
+    };
+  }
+
+  private output(frame: ArrayBuffer): void {
+    const start = Number(new DataView(frame).getBigUint64(0));
+    let data = new Uint8Array(frame, 8);
+    const seen = this.position === null ? 0 : this.position - start;
+    if (seen >= data.length) return;
+    if (seen > 0) data = data.subarray(seen);
+    const position = start + Math.max(seen, 0) + data.length;
+    this.position = position;
+    this.events.output(data, position);
+  }
+
+  private control(message: Record<string, unknown> & { type: string }): void {
+    switch (message.type) {
+      case "screen": {
+        const screen = message as unknown as Screen;
+        this.position = screen.position;
+        this.events.screen(screen);
+        break;
+      }
+      case "gap":
+        this.events.gap(Number(message.from), Number(message.to));
+        this.position = Number(message.to);
+        break;
+      case "size":
+        this.events.size(Number(message.cols), Number(message.rows));
+        break;
+      case "exit":
+        this.ended = true;
+        this.events.exit(message as unknown as Ended);
+        break;
+      case "refused":
+        if (message.code === "not-found") this.ended = true;
+        this.events.refused(String(message.error), String(message.code));
+        break;
+    }
+  }
+}
