@@ -139,7 +139,8 @@ async def test_an_endpoint_that_is_not_there_is_told_and_the_next_message_works(
         assert "cannot be reached" in str(failed["error"])
         chat.endpoint = gone
         await chat.prompt("two")
-        await watched.until("agent.said", text="back")
+        await chat.idle()
+        assert watched.said() == "back"
         assert chat.history[-2] == {"role": "user", "content": "two"}
 
 

@@ -150,3 +150,10 @@ async def test_hostile_prompts_do_not_move_the_bounds(terminals: Terminals, prof
     for number in range(3):
         done = await terminal.run(f"/bin/echo line {number}", timeout_s=10)
         assert (done.output, done.exit_code) == (f"line {number}\n", 0)
+
+
+async def test_a_shell_whose_marks_were_removed_is_noticed_by_its_kernel_state(terminals: Terminals) -> None:
+    terminal = await terminals.create(shell="bash")
+    await terminal.run("true", timeout_s=10)
+    done = await terminal.run("exec bash --norc --noprofile", timeout_s=15)
+    assert (done.reason, done.exit_code, done.sure) == ("quiet", None, False)

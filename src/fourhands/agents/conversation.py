@@ -74,6 +74,11 @@ class Conversation:
             self._resumed.clear()
             await self._resumed.wait()
 
+    async def idle(self) -> None:
+        """Return when all messages are answered."""
+        if self._turn is not None:
+            await asyncio.wait([self._turn])
+
     def cancel(self) -> None:
         """Stop the turn that runs and forget what waits."""
         self._waiting.clear()

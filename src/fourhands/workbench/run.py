@@ -6,6 +6,7 @@ says so, has no exit code, and its output is what was printed, echo included.
 """
 
 import asyncio
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +18,9 @@ from fourhands.workbench.view import READ_LIMIT, read_range, whole_end
 if TYPE_CHECKING:
     from fourhands.workbench.terminal import Terminal
 
+DOUBT_S = 0.5
+"""After so long without output it is asked whether the shell is back although its marks do not say so."""
+
 Reason = Literal["finished", "deadline", "exit", "incomplete", "input", "quiet"]
 
 
@@ -25,7 +29,8 @@ class Done:
     """What came of a line.
 
     `reason`: finished; deadline (it goes on); exit (the shell ended); incomplete (the shell waits for the rest of the
-    line); input or quiet (a shell without marks: `sure` is False). `start` and `end` are the output's positions.
+    line); input (a shell without marks) or quiet (its marks are gone): then `sure` is False and there is no exit code.
+    `start` and `end` are the output's positions.
     """
 
     output: str
@@ -68,19 +73,27 @@ class _Run:
                 position = terminal.log.head
                 return Done("", None, "exit" if terminal.exited else "deadline", position, position)
             prompt = terminal.commands.shown
-            typed = await terminal.type(encode_input(self.line, terminal.commands.bracketed))
+            typed = await terminal.type(
+                encode_input(self.line, terminal.commands.bracketed, shell=os.path.basename(terminal.argv[0]))
+            )
             reason = await self._ended(prompt)
             return self._answer(reason, prompt, typed)
 
-    async def _news(self) -> bool:
-        """Wait for output; False when the deadline has passed."""
-        timer = self.loop.call_at(self.deadline, self._woken.set)
+    async def _news(self, patience_s: float | None = None) -> bool:
+        """Wait for output, or for so long; False when the deadline has passed."""
+        until = self.deadline if patience_s is None else min(self.deadline, self.loop.time() + patience_s)
+        timer = self.loop.call_at(until, self._woken.set)
         try:
             await self._woken.wait()
             self._woken.clear()
         finally:
             timer.cancel()
         return self.loop.time() < self.deadline
+
+    async def _back_at_the_prompt(self) -> bool:
+        """Whether the shell itself reads its terminal, by its kernel state: somebody may have removed its marks."""
+        probe = await self.terminal.probe()
+        return bool(probe.get("shell") and probe.get("waits") and not probe.get("unread") and not probe["canonical"])
 
     async def _ready(self) -> bool:
         """The first prompt may still be on its way; a command that runs already is somebody else's."""
@@ -100,11 +113,11 @@ class _Run:
                 return False
 
     async def _ended(self, prompt: int) -> Reason:
-        terminal = self.terminal
+        terminal, doubts = self.terminal, 0
         while True:
             terminal.catch_up()
             commands = terminal.commands
-            if commands.shown > prompt and commands.ready:
+            if commands.settled(prompt):
                 return "finished"
             if commands.shown < prompt:  # the log's window has passed the beginning
                 prompt = commands.shown
@@ -112,8 +125,13 @@ class _Run:
                 return "exit"
             if commands.state == "incomplete" and not self.terminal.since(terminal.log.head).text:
                 return "incomplete"
-            if not await self._news():
+            head = terminal.log.head
+            if not await self._news(DOUBT_S):
                 return "deadline"
+            if terminal.log.head == head:
+                doubts = doubts + 1 if await self._back_at_the_prompt() else 0
+                if doubts == 2:
+                    return "quiet"
 
     def _answer(self, reason: Reason, prompt: int, typed: int) -> Done:
         terminal = self.terminal
@@ -135,7 +153,7 @@ class _Run:
             truncated=chunk.start > start,
             statuses=last.statuses if last is not None else (),
             cwd=terminal.commands.cwd,
-            sure=all(record.bounded and record.sure for record in records) if records else reason != "finished",
+            sure=reason == "finished" and all(record.bounded and record.sure for record in records),
         )
 
 
