@@ -29,6 +29,9 @@ async def yard() -> AsyncIterator[Yard]:
                 )
 
 
+# Each thing that an engine does takes a good part of a second, and more on a busy machine.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+
 MADE: list[str] = []
 
 

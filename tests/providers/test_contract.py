@@ -18,7 +18,8 @@ from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSetti
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+# A container's engine takes a good part of a second for each thing, and more on a busy machine.
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 
 LEVELS = {"local": "none", "bubblewrap": "sandbox", "container": "container"}
 SETTINGS: dict[str, AnySettings] = {

@@ -135,7 +135,7 @@ class Container:
     async def _refusal(self, answer: Answer) -> Unavailable:
         """Why a container could not be started."""
         engine, image = self._engine, self._settings.image
-        if (await engine.call("image", "inspect", "--format", "{{.Id}}", image)).code != 0:
+        if not await engine.has(image):
             return Unavailable(f"{engine.name} has no image {image!r}", hint=f"get it: {engine.name} pull {image}")
         reason = "the image has no `env`" if answer.code == 3 and not answer.err else answer.complaint
         return Unavailable(
@@ -160,7 +160,8 @@ class Container:
         reason: Unavailable | None = None
         for engine in engines:
             try:
-                await engine.check()
+                if len(engines) > 1 or engine.name == "docker":
+                    await engine.check()
             except Unavailable as error:
                 reason = reason or error
             else:

@@ -46,7 +46,7 @@ class Engine:
         self.program = program
         self.env = {n: v for n, v in env.items() if n in _NAMES or n.startswith(_BEGINNINGS)}
         self.env.setdefault("PATH", stub.SAFE_PATH)
-        self._rootless: bool | None = None
+        self._rootless = name == "podman" and os.getuid() != 0
 
     @classmethod
     def find(cls, wanted: str, env: Mapping[str, str]) -> list["Engine"]:
@@ -84,17 +84,23 @@ class Engine:
         return Answer(process.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
 
     async def check(self) -> None:
-        """Find out whether it answers, and whether it runs without root; raises when it does not answer."""
+        """Find out whether it answers, and docker whether it runs without root; raises when it does not answer."""
         if self.name == "podman":
             answer = await self.call("version", "--format", "{{.Client.Version}}")
         else:
             answer = await self.call("info", "--format", "{{.SecurityOptions}}")
+            self._rootless = "name=rootless" in answer.out
         if answer.code != 0:
             raise Unavailable(
                 f"{self.name} is installed and does not work: {answer.complaint}",
                 hint=f"see what `{self.name} info` says",
             )
-        self._rootless = os.getuid() != 0 if self.name == "podman" else "name=rootless" in answer.out
+
+    async def has(self, image: str) -> bool:
+        """Whether an image is here; True also when it does not answer, which is another trouble."""
+        if self.name == "podman":
+            return (await self.call("image", "exists", image)).code != 1
+        return (await self.call("image", "inspect", "--format", "{{.Id}}", image)).code == 0
 
     def identity(self) -> list[str]:
         """Options that make what is written in the workspace belong to the user who runs us."""
