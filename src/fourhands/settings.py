@@ -123,6 +123,9 @@ class Upstream(Part, frozen=True, kw_only=True):
 
     url: str
     key_variable: str = ""
+    key_header: str = ""  # empty: the one of the interface, e.g. Authorization or x-api-key
+    connect_s: float = msgspec.field(default=10.0, name="connectSeconds")
+    silence_s: float = msgspec.field(default=600.0, name="silenceSeconds")
 
 
 class Settings(Part, frozen=True, kw_only=True):

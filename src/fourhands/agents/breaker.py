@@ -20,7 +20,7 @@ class Resting(Unavailable):
 
     def __init__(self, name: str, wait_s: float, why: str) -> None:
         super().__init__(
-            f"{name} failed {FAILURES} times in a row, the last time with: {why}",
+            f"{name} failed again and again, the last time with: {why}",
             hint=f"it is tried again in {max(1, round(wait_s))} s",
         )
         self.wait_s = wait_s

@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 import uvicorn
+from starlette.applications import Starlette
+from starlette.routing import Mount
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fourhands.agents.hub import Hub
@@ -21,6 +23,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.address import Address, address_file
 from fourhands.surfaces.door import Door
 from fourhands.surfaces.http import Routes, build, public_files
+from fourhands.surfaces.proxy import proxy_routes
 from fourhands.surfaces.tokens import Tokens
 from fourhands.workbench.workbench import Workbench
 
@@ -129,7 +132,9 @@ async def serving(
     bench.on_session_end.append(lambda session: tokens.revoke(session.id))
     hosts = {f"{known}:{number}" for known in ("127.0.0.1", "localhost", "[::1]")} | set(options.allowed_hosts)
     routes = Routes(bench, tokens, hub)
-    door = Door(build(routes), tokens, hosts=hosts, public=public_files())
+    # The proxy stands beside the compression of our own answers: it must pass on a model's bytes when they come.
+    app = Starlette(routes=[*proxy_routes(bench, hub, tasks), Mount("/", build(routes))])
+    door = Door(app, tokens, hosts=hosts, public=public_files())
     server = uvicorn.Server(_config(door))
     file = address_file(places.runtime)
     file.write_bytes(msgspec.json.encode(address))

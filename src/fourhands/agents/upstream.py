@@ -1,0 +1,138 @@
+"""The servers of models that the proxy forwards to: where they are, with which key, and whether they answer at all.
+
+An upstream is a setting: `[upstreams.openai]`, `anthropic` or `gemini`; `chat` and `responses` may have one of their
+own. Its key is read from the environment variable that the setting names, when it is needed. Nothing of the
+environment decides where a request goes: no proxies, and redirects are answers like any other.
+"""
+
+import re
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+import httpx
+
+from fourhands.agents.breaker import Breaker
+from fourhands.core.errors import NotFound, Unavailable
+from fourhands.settings import Upstream
+
+Headers = list[tuple[bytes, bytes]]
+
+CONNECTIONS = httpx.Limits(max_connections=200, max_keepalive_connections=20, keepalive_expiry=20.0)
+
+_KEY_HEADERS = {"openai": "authorization", "anthropic": "x-api-key", "gemini": "x-goog-api-key"}
+_VERSION = re.compile(rb"/v[0-9]+[a-z0-9]*/?\Z")
+_OURS = re.compile(rb"/v1(?:beta)?(?=/)")
+
+
+class Remote:
+    """One upstream as one family of agents uses it."""
+
+    def __init__(
+        self,
+        name: str,
+        family: str,
+        setting: Upstream,
+        env: Mapping[str, str],
+        *,
+        now: Callable[[], float] = time.monotonic,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self.name = name
+        self.breaker = Breaker(f"the model's server {name!r}", now=now)
+        self.key_header = (setting.key_header or _KEY_HEADERS[family]).lower()
+        self._setting = setting
+        self._env = env
+        self._url = httpx.URL(setting.url)
+        if self._url.scheme not in ("http", "https") or not self._url.host:
+            raise Unavailable(
+                f"upstreams.{name}.url is {setting.url!r}, which is no address", hint="e.g. https://api.openai.com/v1"
+            )
+        self._transport = transport or httpx.AsyncHTTPTransport(
+            verify=_context() if self._url.scheme == "https" else False, limits=CONNECTIONS, trust_env=False
+        )
+        patience = setting.silence_s
+        self._timeout = {"connect": setting.connect_s, "read": patience, "write": patience, "pool": setting.connect_s}
+
+    def target(self, path: bytes, query: bytes) -> bytes:
+        """The request's path there: a version at the end of the setting's address stands for the one in `path`."""
+        base = self._url.raw_path.partition(b"?")[0]
+        if _VERSION.search(base):
+            path = _OURS.sub(b"", path, count=1)
+        whole = base.rstrip(b"/") + path
+        return whole + b"?" + query if query else whole
+
+    def key(self) -> Headers:
+        """The header with our own key; none if the setting names no variable."""
+        variable = self._setting.key_variable
+        if not variable:
+            return []
+        key = self._env.get(variable, "").strip()
+        if not key:
+            raise Unavailable(
+                f"the environment variable {variable} of upstreams.{self.name} is not set",
+                hint="set it before Fourhands is started",
+            )
+        value = f"Bearer {key}" if self.key_header == "authorization" else key
+        return [(self.key_header.encode(), value.encode("utf-8"))]
+
+    async def send(
+        self, method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]], content: bytes
+    ) -> httpx.Response:
+        """Send a request and return its answer, of which only the head has been read; the caller closes it."""
+        request = httpx.Request(
+            method,
+            self._url,
+            headers=[*headers, *self.key()],
+            content=content or None,
+            extensions={"timeout": self._timeout, "target": target},
+        )
+        return await self._transport.handle_async_request(request)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        await self._transport.aclose()
+
+
+class Upstreams:
+    """All of them, each made when it is first needed."""
+
+    def __init__(
+        self,
+        settings: Mapping[str, Upstream],
+        env: Mapping[str, str],
+        *,
+        now: Callable[[], float] = time.monotonic,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._settings = settings
+        self._env = env
+        self._now = now
+        self._transport = transport
+        self._remotes: dict[tuple[str, str], Remote] = {}
+
+    def find(self, family: str, dialect: str = "") -> Remote:
+        """The upstream for a dialect, or for its family."""
+        name = dialect if dialect in self._settings else family
+        if (remote := self._remotes.get((name, family))) is None:
+            setting = self._settings.get(name)
+            if setting is None:
+                raise NotFound(
+                    f"no model server is configured for {dialect or family}",
+                    hint=f"give its address in the settings, as url in [upstreams.{family}]",
+                )
+            remote = Remote(name, family, setting, self._env, now=self._now, transport=self._transport)
+            self._remotes[name, family] = remote
+        return remote
+
+    async def close(self) -> None:
+        """Close all connections."""
+        remotes, self._remotes = self._remotes, {}
+        for remote in remotes.values():
+            await remote.close()
+
+
+def _context() -> ssl.SSLContext:
+    context = httpx.create_ssl_context(trust_env=False)
+    context.load_default_certs()  # a company's own authority is in the system's store
+    return context

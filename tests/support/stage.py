@@ -1,0 +1,90 @@
+"""A whole server on loopback with a scripted model behind its proxy, and an agent's session that may act."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import anthropic
+import httpx
+import msgspec
+import openai
+from tests.support.bench import open_app
+from tests.support.model import Model, Script
+
+from fourhands.app import App
+from fourhands.core.call import Entry
+from fourhands.settings import Settings, Upstream
+from fourhands.surfaces.server import Running, serving
+from fourhands.workbench.session import Session
+
+KEY = "upstream-secret"
+
+
+@dataclass
+class Stage:
+    """What a test of the proxy needs."""
+
+    app: App
+    server: Running
+    model: Model
+    session: Session
+    token: str
+
+    @property
+    def url(self) -> str:
+        return self.server.address.url
+
+    @property
+    def root(self) -> Path:
+        return Path(self.app.bench.root)
+
+    def openai(self, token: str = "") -> openai.AsyncOpenAI:
+        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key=token or self.token, max_retries=0)
+
+    def anthropic(self, token: str = "") -> anthropic.AsyncAnthropic:
+        return anthropic.AsyncAnthropic(base_url=self.url, api_key=token or self.token, max_retries=0)
+
+    def raw(self, token: str = "") -> httpx.AsyncClient:
+        headers = {"x-goog-api-key": token or self.token}
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=15, trust_env=False)
+
+    def begin(self, name: str) -> tuple[Session, str]:
+        """Another agent, that may act."""
+        session = self.app.bench.begin_session(name, "proxy")
+        self.app.gate.consent.grant(session.id)
+        return session, self.server.tokens.issue(session.actor)
+
+    async def journal(self, session: Session | None = None) -> list[Entry]:
+        """The calls of an agent, in order, when all are done."""
+        session = session or self.session
+        with self.app.events.subscribe(["call.finished"]) as events:
+            while self.app.gate.pending(session.id):
+                await anext(events)
+        entries = await self.app.journal.query()
+        mine = [entry for entry in entries if entry.call.actor.id == session.id and entry.result is not None]
+        return sorted(mine, key=lambda entry: entry.number)
+
+
+@contextlib.asynccontextmanager
+async def stage(script: Script = (), *, upstream: str = "", settings: Settings | None = None) -> AsyncIterator[Stage]:
+    """Open one; `upstream` is another address than the scripted model's."""
+    async with Model(script) as model:
+        remote = Upstream(url=upstream or model.url, key_variable="MODEL_KEY", connect_s=3.0)
+        remotes = dict.fromkeys(("openai", "anthropic", "gemini"), remote)
+        settings = msgspec.structs.replace(settings or Settings(), upstreams=remotes)
+        async with open_app(settings) as app:
+            env = app.terminals.env
+            assert isinstance(env, dict)
+            env["MODEL_KEY"] = KEY
+            async with serving(app.bench, app.tasks, port=0) as server:
+                session = app.bench.begin_session("robo", "proxy")
+                app.gate.consent.grant(session.id)
+                yield Stage(app, server, model, session, server.tokens.issue(session.actor))
+
+
+def person_token(server: Running) -> str:
+    """The person's own token."""
+    return server.tokens.file.read_text().strip()
+
+
