@@ -6,7 +6,6 @@ its answers with their blocks: a model that does not see its own commands repeat
 """
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -70,19 +69,21 @@ class ChatModel(Conversation):
         instructions: Callable[[str], str],
         *,
         sleep: Callable[[float], Any] = asyncio.sleep,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         super().__init__(bench, session, tasks)
         self.endpoint = endpoint
         self.history: list[dict[str, str]] = []
         self._instructions = instructions
         self._sleep = sleep
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(endpoint.timeout_s, connect=10), trust_env=False, transport=transport
-        )
+        self._client: httpx.AsyncClient
 
     async def turn(self, text: str) -> None:
         """One message of the person, as many rounds as its commands need."""
+        timeout = httpx.Timeout(self.endpoint.timeout_s, connect=10)
+        async with httpx.AsyncClient(timeout=timeout, trust_env=False) as self._client:
+            await self._rounds(text)
+
+    async def _rounds(self, text: str) -> None:
         message = turn_message(self.session, self.bench.registry)
         said = f"{message.text}\n\n{text}" if message else text
         for number in range(self.endpoint.rounds):
@@ -161,12 +162,6 @@ class ChatModel(Conversation):
         full = [{"role": "system", "content": system}, *messages]
         body = {"model": endpoint.model, "messages": full, "stream": True, "max_tokens": endpoint.max_tokens}
         return "/chat/completions", headers, body
-
-    def close(self) -> None:
-        """The session has ended."""
-        super().close()
-        with contextlib.suppress(RuntimeError):
-            self._tasks.start(self._client.aclose(), "closing the model's connection")
 
 
 def fit(history: list[dict[str, str]], budget_tokens: int) -> list[dict[str, str]]:
