@@ -79,7 +79,7 @@ def cut(data, places):
     return "".join([*out, sanitizer.feed(data[last:]), sanitizer.close()])
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=800, deadline=None)
 @given(noise)
 def test_the_rules_written_down_one_by_one_give_the_same(data):
     assert sanitize(data) == reference(data)
@@ -91,7 +91,7 @@ def test_bytes_give_the_same_as_the_rules(data):
     assert sanitize(data) == reference(data)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=400, deadline=None)
 @given(raw_bytes, st.lists(st.integers(0, 500), max_size=8))
 def test_any_cut_of_bytes_gives_the_same(data, places):
     assert cut(data, places) == sanitize(data)

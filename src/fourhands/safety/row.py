@@ -82,7 +82,11 @@ class Row:
     def home(self) -> None:
         """Move the cursor to column 0."""
         self._move()
-        self._step_left(self._column)
+        self._left.reverse()
+        self._right += self._left
+        self._right += [" "] * self._lead
+        self._left = []
+        self._lead = 0
 
     def left(self, count: int) -> None:
         """Move the cursor left, not below column 0."""
@@ -231,6 +235,9 @@ class Row:
             self._shared -= len(self._right.pop()) - 1
 
     def _step_left(self, count: int) -> None:
+        if count == 1 and self._left:
+            self._right.append(self._left.pop())
+            return
         cells = self._left[-count:] if count else []
         if cells:
             del self._left[-len(cells) :]

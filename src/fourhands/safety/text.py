@@ -29,6 +29,11 @@ _surrogates = re.compile("[\ud800-\udfff]")
 _printed = re.compile(f"(?:[^\\x00-\\x08\\x0a-\\x1f\\x7f-\\x9f\u2028\u2029{_DECEIVING}]++|[{JOINERS}]++)++")
 _control_sequence = re.compile(r"\[([0-?]{0,64}+)([ -/]?+)([@-~])")
 _parameters = re.compile(r"[ -?]*")
+_intermediates = re.compile(r"[ -/]+")
+# Controls that do nothing and characters that are removed.
+_nothing = re.compile(
+    f"(?:[\\x00-\\x07\\x0e-\\x1a\\x1c-\\x1f\\x7f-\\x83\\x86-\\x8f\\x91-\\x97\\x99\\x9a\\x9c]|(?![{JOINERS}])[{_DECEIVING}])+"
+)
 _numbers = re.compile(r"[0-9;]*")
 _attributes = re.compile(r"[0-9;:]*")
 _string_end = re.compile("[\x18\x1a\x1b\x9c]")
@@ -176,6 +181,10 @@ class Sanitizer:
                         self._print(found.group())
                         at = found.end()
                         continue
+                    found = _nothing.match(text, at)
+                    if found:
+                        at = found.end()
+                        continue
                     at += 1
                     self._control(text[at - 1])
                     if self._state is _State.ESCAPE:
@@ -229,10 +238,11 @@ class Sanitizer:
 
     def _escape(self, text: str, at: int) -> int:
         """Go on behind an ESC, or behind an ESC and intermediates."""
-        char = text[at]
-        if " " <= char <= "/":
+        found = _intermediates.match(text, at)
+        if found:
             self._state = _State.INTERMEDIATE
-            return at + 1
+            return found.end()
+        char = text[at]
         state, self._state = self._state, _State.GROUND
         if not "0" <= char <= "~":
             return at  # not a sequence: what has come of it is dropped, this character counts
