@@ -1,6 +1,6 @@
 import re
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fourhands.agents.shorten import clean, one_line, shorten
@@ -11,6 +11,8 @@ texts = st.text(alphabet=st.sampled_from("ab\n é😀\ud83d\ude00"), max_size=60
 
 @settings(max_examples=200, deadline=None)
 @given(texts, st.integers(0, 500), st.integers(1, 1000), st.sampled_from(["", "how"]))
+@example("a" * 600, 200, 1, "")
+@example("a\n" + "b" * 598, 300, 99, "how")
 def test_a_shortened_text_keeps_its_limit_and_says_exactly_what_is_missing(text, limit, first_line, how):
     short = shorten(text, limit, first_line=first_line, how=how)
     whole = clean(text)
