@@ -252,6 +252,13 @@ dangerous C5.1
 dangerous C3.4
     PROMPT_COMMAND='rm x'
 
+dangerous C5.1
+    complete -C 'rm x' ls
+    bind -x '"a": rm x'
+    mapfile -C 'rm x' -c 1 a
+    sh -c '"$@"' _ rm x
+    bash -c '$0 x' rm
+
 dangerous C2.4
     eval "$x"
     eval $(cat f)
@@ -344,6 +351,9 @@ dangerous C3.4
     DYLD_INSERT_LIBRARIES=x ls
     GIT_CONFIG_COUNT=1 git log
     TAR_OPTIONS=--checkpoint tar t
+    read PATH
+    printf -v PATH /tmp
+    declare -n r=PATH
 
 safe -
     A=1
@@ -718,6 +728,10 @@ unknown C6
     make install
     make deploy
     npm start
+
+dangerous C5.4
+    python3 -c "print(open('.env').read())"
+    python <<E«\nopen(".env")\nE»
 
 dangerous C6.2
     python -c 'import os; os.system("ls")'

@@ -158,9 +158,9 @@ def test_deep_nesting_is_never_safe_and_hides_nothing(opening, closing, closed):
         "\x00",
     ],
 )
-def test_a_hundred_thousand_of_one_sign_have_a_verdict(sign):
-    assert classify(sign * 100_000).level in ("safe", "unknown", "dangerous")
-    assert classify("ls " + sign * 100_000).level in ("safe", "unknown", "dangerous")
+def test_twenty_thousand_of_one_sign_have_a_verdict(sign):
+    assert classify(sign * 20_000).level in ("safe", "unknown", "dangerous")
+    assert classify("ls " + sign * 20_000).level in ("safe", "unknown", "dangerous")
 
 
 @pytest.mark.parametrize(
@@ -168,4 +168,4 @@ def test_a_hundred_thousand_of_one_sign_have_a_verdict(sign):
     ["ls;", "ls|", "ls&&", "ls\n", "eval ", "env ", "xargs ", "a=b;", "cat <<E\nE\n", "$(ls);", "f(){ ls;};"],
 )
 def test_long_lists_hide_nothing_at_their_end(part):
-    assert classify(part * (50_000 // len(part)) + " rm x").level == "dangerous"
+    assert classify(part * (20_000 // len(part)) + " rm x").level == "dangerous"

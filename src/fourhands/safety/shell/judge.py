@@ -422,7 +422,7 @@ class Judge:
             return FINE
         finding = FINE
         if name in _NAMES:
-            finding = names_variable(argv, case)
+            finding = worst(names_variable(argv, case), *(self.setting(word, None) for word in _set_by(name, rest)))
             self._builtin(name, argv)
             if name in _DECLARE:
                 finding = worst(finding, *(self.setting(*_split(word)) for word in rest if "=" in word))
@@ -596,6 +596,17 @@ def _runs(option: str, value: str) -> Finding:
     ):
         return FINE
     return dangerous("C6.5", f"runs a program: {option} {shown(value)[:40]}")
+
+
+def _set_by(name: str, rest: list[str]) -> list[str]:
+    """Return the variables that a builtin sets by name, without an assignment."""
+    if name in ("read", "mapfile", "readarray"):
+        return [word for word in rest if not word.startswith("-")]
+    if name == "printf":
+        return [rest[at + 1] for at, word in enumerate(rest[:-1]) if word == "-v"]
+    if name in ("declare", "typeset", "local") and any(word.startswith("-") and "n" in word for word in rest):
+        return [word.partition("=")[2] for word in rest]
+    return []
 
 
 def _is_plain(piece: Piece) -> bool:

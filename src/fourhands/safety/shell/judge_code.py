@@ -10,6 +10,8 @@ from fourhands.safety.shell.tables_names import INTERPRETERS, SHELLS
 from fourhands.safety.shell.tables_tools import PROJECT
 from fourhands.safety.shell.words import COMMAND, PROCESS, is_static, literal, shown
 
+_STRING = re.compile(r"[\"']([^\"'\n]{1,255})[\"']")
+_POSITIONAL = re.compile(r"\$[{@*0-9]")
 _SHELL = Tool(takes=words("-o -O +o +O --rcfile --init-file"), texts=words("-c"))
 _STDIN = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 # Calls that start programs, change files, open connections or evaluate decoded text, in any of the languages (C6.2).
@@ -45,7 +47,12 @@ def shell(argv: list[str], case: Case) -> Finding:
         # -c takes the first operand, also behind further options: bash -c -e 'x'.
         if text.startswith("-") and args.operands:
             text = args.operands[0]
-        return case.court.script(literal(text), f"{argv[0]} -c")
+        finding = case.court.script(literal(text), f"{argv[0]} -c")
+        # sh -c '"$@"' _ rm x: the words behind the text may be the command.
+        if finding.rank < DANGEROUS and _POSITIONAL.search(text):
+            tails = [case.court.argv([*args.operands[first:], "{}"], case) for first in (0, 1)]
+            finding = worst(finding, *(tail for tail in tails if tail.rank == DANGEROUS))
+        return finding
     for value in args.values("--rcfile", "--init-file"):
         return dangerous("C6.3", f"starts a shell with the file {shown(value)}")
     if args.has("--version", "--help"):
@@ -78,14 +85,14 @@ def stdin_program(name: str, case: Case) -> Finding:
         return dangerous("C6.3", f"{name} runs whatever is piped or redirected into it")
     if stdin.kind == "text":
         if name not in SHELLS:
-            return code(stdin.text, name)
+            return code(stdin.text, name, case)
         finding = case.court.script(stdin.text, f"{name} with text as its input")
         # A here-document is a script like any other; echoed text is at least worth a look.
         return finding if stdin.source == "<<" else worst(unknown("C6.3", f"runs text in {name}"), finding)
     return unknown("C6.1", f"starts an interactive {name}")
 
 
-def code(text: str, name: str) -> Finding:
+def code(text: str, name: str, case: Case) -> Finding:
     """Judge inline code of an interpreter."""
     if not is_static(text):
         return dangerous("C6.2", f"{name} runs code that is not wholly in the text")
@@ -93,6 +100,8 @@ def code(text: str, name: str) -> Finding:
         return dangerous(
             "C6.2", f"{name} code that may run programs, change files or connect: {found.group().strip()[:24]}"
         )
+    if named := case.court.secret(_STRING.findall(text)):
+        return dangerous("C5.4", f"{name} code that names the secret file {shown(named)}")
     return unknown("C6.2", f"runs {name} code")
 
 
@@ -110,7 +119,7 @@ def interpreter(argv: list[str], case: Case) -> Finding:
     options = {option for option, _ in args.options}
     texts = [value for option, value in args.options if option in tool.texts and value is not None]
     # perl -ne, ruby -pe: code behind a bundle.
-    findings.extend(code(literal(text), name) for text in texts)
+    findings.extend(code(literal(text), name, case) for text in texts)
     if options & {"-r", "--require", "--import", "--loader", "--preload", "-L", "-l"} and name in (
         "node",
         "bun",
@@ -124,7 +133,7 @@ def interpreter(argv: list[str], case: Case) -> Finding:
     if name in ("perl", "ruby") and options & {"-i"}:
         findings.append(unknown("C5.2", "edits files in place"))
     if name == "perl" and any(value and re.match(r"[\w:]*[ =(]", value) for value in args.values("-M", "-m")):
-        findings.append(code(" ".join(args.values("-M", "-m")), name))
+        findings.append(code(" ".join(args.values("-M", "-m")), name, case))
     if not texts:
         operand = args.operands[0] if args.operands else ""
         if operand and operand not in _STDIN:
@@ -147,7 +156,7 @@ def _language(name: str) -> str:
 def _subcommand(name: str, operands: list[str], case: Case) -> Finding | None:
     if name == "deno":
         if operands[0] == "eval":
-            return code(literal(" ".join(operands[1:])), name)
+            return code(literal(" ".join(operands[1:])), name, case)
         return unknown("C6.1", f"deno {shown(operands[0])}")
     if name == "bun":
         return unknown("C6.1", f"bun {shown(operands[0])}")
@@ -216,6 +225,18 @@ def source(argv: list[str], case: Case) -> Finding:
     if operand in _STDIN:
         return stdin_program("sh", case)
     return script_file(operand, "source", case) if operand else FINE
+
+
+def completion(argv: list[str], case: Case) -> Finding:
+    """Judge `complete`, `compgen`, `bind` and `mapfile`: some of their options hold text that is run later."""
+    findings = [unknown("C2.4", f"{argv[0]} changes how the shell reacts") if argv[0] in ("bind", "complete") else FINE]
+    for at, word in enumerate(argv[1:-1], 1):
+        if word == "-C":
+            findings.append(case.court.script(literal(argv[at + 1]), f"{argv[0]} -C"))
+        elif word == "-x" and argv[0] == "bind":
+            text = literal(argv[at + 1]).partition(":")[2].strip().strip("\"'")
+            findings.append(case.court.script(text, "bind -x"))
+    return worst(*findings)
 
 
 _NAMES_VARIABLE = re.compile(r"\$\(|`")
@@ -315,6 +336,7 @@ CODE: dict[str, Handler] = {
     "trap": trap,
     "alias": alias,
     "source": source,
+    **dict.fromkeys(("complete", "compgen", "bind", "mapfile", "readarray"), completion),
     ".": source,
     **dict.fromkeys(
         (
