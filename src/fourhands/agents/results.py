@@ -110,8 +110,7 @@ def _reset_since(session: Session, results: Iterable[CommandResult]) -> bool:
 def _parts(result: CommandResult, registry: Registry) -> tuple[str, list[_Piece]]:
     """A result's line, and what does not fit into it."""
     names, read_only = _declaration(result.command_id, registry)
-    args = msgspec.json.encode(result.args, enc_hook=repr).decode() if result.args else ""
-    args = f" {one_line(args, ARGS_CHARS)}" if args else ""
+    args = f" {one_line(_json(result.args), ARGS_CHARS)}" if result.args else ""
     number = f"#{result.number} " if result.number else ""  # reported from outside: it has none
     head = f"{number}{result.command_id}{args} → "
     inline, pieces = _sorted_data(result, names, read_only)
@@ -169,7 +168,11 @@ def _worded(value: object) -> str:
 
 
 def _json(value: object) -> str:
-    return clean(msgspec.json.encode(value, enc_hook=repr).decode())
+    """A value as JSON, whatever it holds: one that has no words would stand in the way of all later messages."""
+    try:
+        return msgspec.json.encode(value, enc_hook=repr).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):  # half a surrogate pair, a number beyond 64 bits
+        return clean(repr(value))
 
 
 def _size(piece: _Piece) -> int:
