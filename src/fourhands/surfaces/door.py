@@ -5,16 +5,16 @@ Origin one of ours exactly (absent only with a bearer token, or for a plain GET 
 everything but `/health`, the code exchange and the page's static files needs a token.
 """
 
+import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterable
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qs
 
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from fourhands.surfaces.tokens import COOKIE, Principal, Tokens
+from fourhands.surfaces.tokens import Principal, Tokens
 
 log = logging.getLogger(__name__)
 
@@ -23,10 +23,14 @@ KEY_PROTOCOL = "fourhands.key."
 """A browser's WebSocket cannot set headers: its key comes as a subprotocol of this form, beside `fourhands`."""
 
 PROXY_ROUTES = ("/v1/", "/v1beta/")
-OPEN_ROUTES = frozenset({"/health", "/api/browser"})
+READING = ("GET", "HEAD")
+OPEN_ROUTES = {"/health": READING, "/api/browser": ("POST",)}
 SOCKETS_PER_TOKEN = 64
 BODY_LIMIT = 1024 * 1024
 PROXY_BODY_LIMIT = 64 * 1024 * 1024
+
+BODY_S = 30.0
+"""How long a whole body may take to come."""
 
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     # Monaco and xterm.js write style attributes: the one exception. Workers are files of our own.
@@ -78,7 +82,7 @@ class Door:
             principal = self._admit(scope)
         except Refusal as refusal:
             log.warning(
-                "refused %s %s from %s: %s",
+                "refused %s %.200r from %s: %s",
                 scope.get("method", "upgrade"),
                 scope["path"],
                 (scope.get("client") or ("?",))[0],
@@ -88,8 +92,8 @@ class Door:
             return
         scope.setdefault("state", {})["principal"] = principal
         if scope["type"] == "http":
-            limit = PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
-            await self._app(scope, _limited(receive, limit), _with_headers(send))
+            body = _Body(receive, _with_headers(send), _limit(scope))
+            await self._app(scope, body.receive, body.send)
             return
         assert principal is not None
         self._sockets[principal.token] += 1
@@ -110,12 +114,8 @@ class Door:
             )
         if origin is not None and origin not in self._origins:
             raise Refusal(403, "bad-origin", f"pages from {origin[:100]!r} have no business here")
-        if length := headers.get("content-length"):
-            limit = PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
-            if not length.isdigit() or int(length) > limit:
-                raise Refusal(413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken")
         principal, bearer = self._identify(scope, headers)
-        plain = not upgrade and scope.get("method") in ("GET", "HEAD")
+        plain = not upgrade and scope.get("method") in READING
         if origin is None and not bearer and not plain:
             raise Refusal(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
         if principal is None and (upgrade or not self._open(scope)):
@@ -123,26 +123,35 @@ class Door:
             raise Refusal(401, "no-token", "no valid token was given", hint)
         if upgrade and principal is not None and self._sockets[principal.token] >= SOCKETS_PER_TOKEN:
             raise Refusal(429, "limit", f"{SOCKETS_PER_TOKEN} sockets are open with this token already")
+        if length := headers.get("content-length"):
+            limit = _limit(scope)
+            if not (length.isascii() and length.isdigit() and len(length) <= 15) or int(length) > limit:
+                raise Refusal(413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken")
         return principal
 
     def _open(self, scope: Scope) -> bool:
-        path = scope["path"]
+        path, method = scope["path"], scope.get("method")
         if path in OPEN_ROUTES:
-            return True
-        static = path in self._public or path.startswith("/assets/")
-        return static and scope.get("method") in ("GET", "HEAD")
+            return method in OPEN_ROUTES[path]
+        return method in READING and (path in self._public or path.startswith("/assets/"))
 
     def _identify(self, scope: Scope, headers: dict[str, str]) -> tuple[Principal | None, bool]:
-        """Who it is, and whether by a bearer token, which no browser sends by itself."""
+        """Who it is, and whether a bearer token was shown, which no browser sends by itself.
+
+        A wrong token is an end: the cookie is not tried after it.
+        """
         scheme, _, token = headers.get("authorization", "").partition(" ")
         candidates = [token.strip()] if scheme.lower() == "bearer" else []
         if scope["path"].startswith(PROXY_ROUTES):
             candidates += [headers.get("x-api-key", ""), headers.get("x-goog-api-key", "")]
             candidates += parse_qs(scope.get("query_string", b"").decode("latin-1")).get("key", [])
-        for candidate in candidates:
-            if candidate and (principal := self._tokens.check(candidate)) is not None:
+        shown = [candidate for candidate in candidates if candidate]
+        for candidate in shown:
+            if (principal := self._tokens.check(candidate)) is not None:
                 return principal, True
-        cookie, key = _cookie(headers.get("cookie", "")), headers.get(KEY_HEADER, "")
+        if shown:
+            return None, True
+        cookie, key = _cookie(headers.get("cookie", ""), self._tokens.cookie), headers.get(KEY_HEADER, "")
         for name in headers.get("sec-websocket-protocol", "").split(","):
             if name.strip().startswith(KEY_PROTOCOL):
                 key = name.strip()[len(KEY_PROTOCOL) :]
@@ -162,12 +171,17 @@ def _headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-def _cookie(header: str) -> str:
-    try:
-        found = SimpleCookie(header).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found is not None else ""
+def _cookie(header: str, name: str) -> str:
+    """One cookie of many. Other ports' programs set theirs too, in forms that the standard library stumbles over."""
+    for pair in header.split(";"):
+        key, _, value = pair.strip().partition("=")
+        if key == name:
+            return value.strip('"')
+    return ""
+
+
+def _limit(scope: Scope) -> int:
+    return PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
 
 
 def _with_headers(send: Send) -> Send:
@@ -179,32 +193,71 @@ def _with_headers(send: Send) -> Send:
     return sending
 
 
-def _limited(receive: Receive, limit: int) -> Receive:
-    """A body that is longer than it said, or did not say, ends as a disconnect."""
-    taken = 0
+class _Body:
+    """A body that is longer than allowed and did not say so, or comes too slowly, is refused while it comes.
 
-    async def receiving() -> Message:
-        nonlocal taken
-        message = await receive()
+    The application sees a disconnect and whatever it answers to that is dropped: the client gets the refusal.
+    """
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive, self._send, self._limit = receive, send, limit
+        self._taken = 0
+        self._deadline: float | None = None
+        self._complete = self._answered = self._refused = False
+
+    async def receive(self) -> Message:
+        """The next part."""
+        if self._refused:
+            return {"type": "http.disconnect"}
+        if self._complete:
+            return await self._receive()
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + BODY_S
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            return await self._end(Refusal(408, "timeout", f"the body was not here after {BODY_S:g} s"))
         if message["type"] == "http.request":
-            taken += len(message.get("body", b""))
-            if taken > limit:
-                return {"type": "http.disconnect"}
+            self._taken += len(message.get("body", b""))
+            self._complete = not message.get("more_body", False)
+            if self._taken > self._limit:
+                return await self._end(Refusal(413, "too-large", f"a body of more than {self._limit} bytes"))
         return message
 
-    return receiving
+    async def _end(self, refusal: Refusal) -> Message:
+        self._refused = True
+        log.warning("refused in the middle of a request: %s", refusal.message)
+        if not self._answered:
+            await _answer(self._send, refusal, closing=True)
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: Message) -> None:
+        """Answer, unless that has been done."""
+        if not self._refused:
+            self._answered = True
+            await self._send(message)
 
 
 async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) -> None:
-    if scope["type"] == "websocket":
-        await receive()
-        if "websocket.http.response" in scope.get("extensions", {}):
-            headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
-            await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
-            await send({"type": "websocket.http.response.body", "body": refusal.body})
-        else:
-            await send({"type": "websocket.close", "code": 1008})
+    if scope["type"] == "http":
+        names = {name for name, _ in scope["headers"]}
+        # What follows is nothing that anybody will read: a client may not keep the connection busy with it.
+        closing = bool(names & {b"content-length", b"transfer-encoding"})
+        await _answer(_with_headers(send), refusal, closing=closing)
         return
-    headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
+    await receive()
+    if "websocket.http.response" in scope.get("extensions", {}):
+        headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
+        await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": refusal.body})
+    else:
+        await send({"type": "websocket.close", "code": 1008})
+
+
+async def _answer(send: Send, refusal: Refusal, *, closing: bool) -> None:
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(refusal.body)).encode())]
+    if closing:
+        headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
     await send({"type": "http.response.body", "body": refusal.body})

@@ -1,28 +1,30 @@
 """HTTP: calls, the hub, health, metrics, the page. Everything here is behind the door."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
-from starlette.types import ASGIApp
-from starlette.websockets import WebSocket
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketClose
 
 from fourhands import __version__
 from fourhands.agents.hub import Hub
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.tasks import Tasks
 from fourhands.surfaces.metrics import Metrics
 from fourhands.surfaces.openapi import openapi
 from fourhands.surfaces.socket import serve_socket
-from fourhands.surfaces.tokens import BROWSER_LIFE_S, COOKIE, Principal, Tokens
+from fourhands.surfaces.tokens import BROWSER_LIFE_S, Principal, Tokens
 from fourhands.surfaces.viewer import serve_viewer
 from fourhands.workbench.workbench import Workbench
 
@@ -97,6 +99,16 @@ async def read_json(request: Request) -> dict[str, object]:
     return value
 
 
+SOON_S = 0.5
+"""How long a call runs before anybody looks whether its client is still there."""
+
+
+class Cancelled(FourhandsError):
+    """Nobody waits for the answer any more."""
+
+    code = "cancelled"
+
+
 Handler = Callable[[Request], Awaitable[Response]]
 
 
@@ -120,6 +132,10 @@ class Routes:
         self.tokens = tokens
         self.hub = hub
         self.metrics = Metrics(bench)
+
+    def close(self) -> None:
+        """Count no longer."""
+        self.metrics.close()
 
     def all(self) -> list[BaseRoute]:
         """Every route but the page's files."""
@@ -153,7 +169,14 @@ class Routes:
         cookie, key = pair
         response = Json({"success": True, "key": key})
         response.set_cookie(
-            COOKIE, cookie, max_age=int(BROWSER_LIFE_S), httponly=True, samesite="strict", path="/", secure=False
+            self.tokens.cookie,
+            cookie,
+            max_age=int(BROWSER_LIFE_S),
+            httponly=True,
+            samesite="strict",
+            path="/",
+            # TLS ends in front of us: the browser's own word for where it is tells whether there is any.
+            secure=request.headers.get("origin", "").startswith("https://"),
         )
         return response
 
@@ -170,6 +193,9 @@ class Routes:
         """One call."""
         args = await read_json(request)
         call = Call(command=request.path_params["id"], args=args, actor=_principal(request).actor, origin="http")
+        known = call.command in self.bench.registry and self.bench.registry.get(call.command)
+        if known and known.read_only:
+            return answer(await _while_connected(request, self.bench.gate.run(call)))
         return answer(await self.bench.gate.run(call))
 
     async def manifest(self, request: Request) -> Response:
@@ -206,6 +232,25 @@ class Routes:
         await serve_viewer(self.bench, socket)
 
 
+async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+    """Give up what changes nothing, such as a long wait, when nobody is there any more to read what came of it."""
+    async with Tasks() as tasks:
+        call = tasks.start(work, "a call over HTTP")
+        done, _ = await asyncio.wait({call}, timeout=SOON_S)
+        if not done:
+            gone = tasks.start(_gone(request), "a client that waits")
+            await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if call.done():
+            result: Result = call.result()
+            return result
+        raise Cancelled("the client has gone")
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
 def _principal(request: Request) -> Principal:
     principal: Principal = request.state.principal
     return principal
@@ -236,14 +281,48 @@ def public_files() -> list[str]:
 
 def build(routes: Routes, extra: list[BaseRoute] | None = None) -> ASGIApp:
     """The application behind the door."""
-    listed = [*routes.all(), *(extra or [])]
-    if (STATIC / "index.html").is_file():
-        listed.append(Mount("/", Page(directory=STATIC, html=True)))
-    else:
-        listed.append(Route("/", _no_page))
-    return GZipMiddleware(Starlette(routes=listed), minimum_size=1024)
+    problems: dict[Any, Any] = {HTTPException: _problem, Exception: _fault}
+    app = Starlette(routes=[*routes.all(), *(extra or [])], exception_handlers=problems)
+    app.router.redirect_slashes = False  # a path with a slash too many is another path, for the door as well
+    app.router.default = _Rest(Page(directory=STATIC, html=True) if (STATIC / "index.html").is_file() else None)
+    return GZipMiddleware(app, minimum_size=1024)
 
 
-async def _no_page(request: Request) -> Response:
-    text = "Fourhands is running. The page is not built: run `make web`, or use the command line and the HTTP API.\n"
-    return PlainTextResponse(text)
+class _Rest:
+    """Whatever no route takes: the page's files, or nothing."""
+
+    def __init__(self, page: ASGIApp | None) -> None:
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await WebSocketClose()(scope, receive, send)
+        elif self._page is not None:
+            await self._page(scope, receive, send)
+        elif scope["path"] == "/":
+            await PlainTextResponse(NO_PAGE)(scope, receive, send)
+        else:
+            raise HTTPException(404)
+
+
+NO_PAGE = "Fourhands is running. The page is not built: run `make web`, or use the command line and the HTTP API.\n"
+
+_PROBLEMS = {404: ("not-found", "there is nothing here"), 405: ("bad-method", "not with this method")}
+
+
+async def _problem(request: Request, error: HTTPException) -> Response:
+    code, words = _PROBLEMS.get(error.status_code, ("bad-request", error.detail))
+    hint = f"accepted: {allowed}" if (allowed := (error.headers or {}).get("Allow")) else "see /api/openapi.json"
+    body = {
+        "success": False,
+        "error": f"{request.method} {request.url.path[:200]}: {words}",
+        "code": code,
+        "hint": hint,
+    }
+    return Json(body, error.status_code, headers=error.headers)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    """Starlette logs it; who asked is told no more than that it is our fault."""
+    body = {"success": False, "error": "a fault of ours", "code": "internal", "hint": "the log has the details"}
+    return Json(body, 500)

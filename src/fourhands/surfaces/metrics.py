@@ -31,7 +31,7 @@ class Metrics:
         }
         for name, (text, read) in gauges.items():
             Gauge(name, text, registry=self._registry).set_function(read)
-        bench.events.published.subscribe(self._note)
+        self.close = bench.events.published.subscribe(self._note)
 
     def _note(self, event: Event) -> None:
         if event.kind == "call.finished":

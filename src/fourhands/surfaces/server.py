@@ -2,35 +2,40 @@
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import logging
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from fourhands.agents.hub import Hub
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.address import Address, address_file
-from fourhands.surfaces.door import Door
+from fourhands.surfaces.address import Address, address_file, publish
+from fourhands.surfaces.door import SECURITY_HEADERS, Door
 from fourhands.surfaces.http import Routes, build, public_files
 from fourhands.surfaces.proxy import proxy_routes
-from fourhands.surfaces.tokens import Tokens
+from fourhands.surfaces.tokens import SECRET_LENGTH, Tokens
+from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
 
 OPEN_S = 5.0
 """How long a connection may take to send its first request, and each later one once begun."""
+
+HEAD_LIMIT = 64 * 1024
+"""Bytes of a request before its body."""
 
 TRIES = 20
 
@@ -41,12 +46,14 @@ class Impatient(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
         """Begin to count."""
         super().connection_made(transport)
+        self._head = 0
         self._impatience: asyncio.TimerHandle | None = self.loop.call_later(OPEN_S, self._give_up)
 
     def _give_up(self) -> None:
         self._impatience = None
         if self.transport is not None and not self.transport.is_closing():
-            self.transport.close()
+            log.info("closed a connection that sent no request within %g s", OPEN_S)
+            self.transport.abort()
 
     def _calm(self) -> None:
         if self._impatience is not None:
@@ -55,27 +62,56 @@ class Impatient(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """More of a request: from its first byte on it has 5 seconds to come to the end of its headers."""
-        if (self._impatience is None and self.cycle is None) or (
-            self.cycle is not None and self.cycle.response_complete
-        ):
-            self._calm()
+        idle = self.cycle is None or self.cycle.response_complete
+        if idle and self._impatience is None:  # not restarted by each byte, or a byte in time would keep it open
+            self._head = 0
             self._impatience = self.loop.call_later(OPEN_S, self._give_up)
+        self._head += len(data)
         super().data_received(data)
+        if self._impatience is not None and self._head > HEAD_LIMIT and not self.transport.is_closing():
+            self.send_400_response("The headers are too long.")
 
     def on_headers_complete(self) -> None:
         """The request is there."""
         self._calm()
         super().on_headers_complete()
 
-    def handle_websocket_upgrade(self) -> None:
-        """The socket's own protocol takes over."""
+    def send_400_response(self, msg: str) -> None:
+        """What is no HTTP is answered before the door, with its headers all the same."""
         self._calm()
-        super().handle_websocket_upgrade()
+        lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in SECURITY_HEADERS)]
+        lines += [
+            b"content-type: text/plain",
+            b"content-length: %d" % len(msg),
+            b"connection: close",
+            b"",
+            msg.encode(),
+        ]
+        self.transport.write(b"\r\n".join(lines))
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Gone."""
         self._calm()
         super().connection_lost(exc)
+
+
+class Firm(WebSocketsSansIOProtocol):
+    """uvicorn's WebSocket protocol, but whoever does not answer, or speaks no WebSocket, is really gone."""
+
+    def keepalive_timeout(self) -> None:
+        """No pong came: what is still buffered will never be taken, so closing politely would never end."""
+        super().keepalive_timeout()
+        self.transport.abort()
+
+    def handle_parser_exception(self) -> None:
+        """Bytes that are no WebSocket; in the upgrade request itself there is nothing to close yet."""
+        if self.conn.close_sent is None:
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
+            self.close_sent = True
+            self.transport.close()
+            return
+        super().handle_parser_exception()
 
 
 @dataclass(slots=True)
@@ -92,7 +128,7 @@ class Running:
         return f"{self.address.url}/#code={self.tokens.new_code()}"
 
 
-def listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int, *, secret: str | None = None) -> socket.socket:
     """A listening socket on this port or the next free one; beyond loopback only with a secret of the user's own."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
@@ -100,68 +136,90 @@ def listen(host: str, port: int) -> socket.socket:
         raise BadArgument(
             f"{host!r} is not an address to listen on", hint="give an IP address, e.g. 127.0.0.1"
         ) from error
-    if not loopback and not os.environ.get("FOURHANDS_SECRET"):
+    if not 0 <= port <= 65535:
+        raise BadArgument(f"{port} is no port", hint="give one from 1 to 65535, or 0 for any free one")
+    if not loopback and not secret:
         raise BadArgument(
             f"listening on {host} would open terminals to the network",
-            hint="set FOURHANDS_SECRET to a secret of your own (32 characters or more) and put TLS in front",
+            hint=f"set FOURHANDS_SECRET to a secret of your own ({SECRET_LENGTH} characters or more): it is then your "
+            "token; name the host in the setting server.allowedHosts and put TLS in front",
         )
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for candidate in range(port, port + TRIES) if port else (0,):
+    last = min(port + TRIES, 65536)
+    for candidate in range(port, last) if port else (0,):
         sock = socket.socket(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, candidate))
             sock.listen(256)
             return sock
-        except OSError:
+        except OSError as error:
             sock.close()
-    raise Unavailable(f"ports {port} to {port + TRIES - 1} on {host} are all taken", hint="choose another with --port")
+            if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+                raise Unavailable(f"cannot listen on {host}: {error.strerror}") from error
+    raise Unavailable(f"ports {port} to {last - 1} on {host} cannot be had", hint="choose another with --port")
+
+
+def host_names(address: Address, more: Iterable[str]) -> set[str]:
+    """What a Host header may say: loopback's names and the address itself with the port, and what the settings name."""
+    names = {"127.0.0.1", "localhost", "[::1]"}
+    if not ipaddress.ip_address(address.host).is_unspecified:
+        names.add(f"[{address.host}]" if ":" in address.host else address.host)
+    hosts = {f"{name}:{address.port}" for name in names} | set(more)
+    return hosts | names if address.port == 80 else hosts  # the one port that clients leave out
 
 
 @contextlib.asynccontextmanager
 async def serving(
-    bench: Workbench, tasks: Tasks, *, host: str | None = None, port: int | None = None
+    bench: Workbench, tasks: Tasks, *, host: str | None = None, port: int | None = None, secret: str | None = None
 ) -> AsyncIterator[Running]:
     """Serve a workbench for the length of the block."""
     options, places = bench.settings.server, bench.terminals.places
-    sock = listen(host or options.host, options.port if port is None else port)
-    name, number = sock.getsockname()[:2]
-    address = Address(name, number, os.getpid())
-    tokens = Tokens(Path(places.runtime), Path(places.state))
-    hub = Hub(bench, bench.registry)
-    bench.on_session_end.append(lambda session: tokens.revoke(session.id))
-    hosts = {f"{known}:{number}" for known in ("127.0.0.1", "localhost", "[::1]")} | set(options.allowed_hosts)
-    routes = Routes(bench, tokens, hub)
-    # The proxy stands beside the compression of our own answers: it must pass on a model's bytes when they come.
-    app = Starlette(routes=[*proxy_routes(bench, hub, tasks), Mount("/", build(routes))])
-    door = Door(app, tokens, hosts=hosts, public=public_files())
-    server = uvicorn.Server(_config(door))
-    file = address_file(places.runtime)
-    file.write_bytes(msgspec.json.encode(address))
-    # Not `serve`: it would take over SIGINT and SIGTERM, which are the command line's to handle.
-    task = tasks.start(server._serve(sockets=[sock]), "the server")
-    try:
-        while not server.started and not task.done():  # noqa: ASYNC110 - uvicorn has no event for it
-            await asyncio.sleep(0.005)
-        yield Running(address, tokens, hub, server)
-    finally:
-        server.should_exit = True
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.wait([task], timeout=5)
-        server.force_exit = True
-        with contextlib.suppress(FileNotFoundError):
-            file.unlink()
-        sock.close()
+    tokens = Tokens(Path(places.runtime), Path(places.state), secret)
+    with contextlib.closing(
+        listen(host or options.host, options.port if port is None else port, secret=secret)
+    ) as sock:
+        name, number = sock.getsockname()[:2]
+        address = Address(name, number, os.getpid())
+        hub = Hub(bench, bench.registry)
+        routes = Routes(bench, tokens, hub)
+        # The proxy stands beside the compression of our own answers: it must pass on a model's bytes when they come.
+        app = Starlette(routes=[*proxy_routes(bench, hub, tasks), Mount("/", build(routes))])
+        door = Door(app, tokens, hosts=host_names(address, options.allowed_hosts), public=public_files())
+        server = uvicorn.Server(_config(door))
+        # Not `serve`: it would take over SIGINT and SIGTERM, which are the command line's to handle.
+        task = tasks.start(server._serve(sockets=[sock]), "the server")
+
+        def ended(session: Session) -> None:
+            tokens.revoke(session.id)
+
+        bench.on_session_end.append(ended)
+        try:
+            while not server.started:
+                if task.done():
+                    raise Unavailable("the server did not start", hint="the log says why")
+                await asyncio.sleep(0.005)
+            publish(places.runtime, address)
+            yield Running(address, tokens, hub, server)
+        finally:
+            server.should_exit = True
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait([task], timeout=5)
+            server.force_exit = True
+            with contextlib.suppress(FileNotFoundError):
+                address_file(places.runtime).unlink()
+            bench.on_session_end.remove(ended)
+            routes.close()
+            hub.close()
 
 
 def _config(door: Any) -> uvicorn.Config:
     return uvicorn.Config(
         door,
         http=Impatient,
-        ws="websockets-sansio",
+        ws=Firm,
         ws_per_message_deflate=False,
         ws_max_size=1024 * 1024,
-        ws_max_queue=64,
         access_log=False,
         log_config=None,
         lifespan="off",
@@ -169,5 +227,5 @@ def _config(door: Any) -> uvicorn.Config:
         timeout_keep_alive=30,
         server_header=False,
         date_header=False,
-        h11_max_incomplete_event_size=64 * 1024,
+        proxy_headers=False,  # anybody on this machine could send them
     )

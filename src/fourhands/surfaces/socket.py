@@ -27,8 +27,8 @@ MESSAGE_LIMIT = 1024 * 1024
 CALLS_AT_ONCE = 64
 PROTOCOL = "fourhands"
 
-# What only a person may learn of: other people's questions and everybody's calls.
-_NOT_FOR_AGENTS = ("question.", "call.", "file.", "action.")
+# What an agent learns of only where it is its own: questions, calls, and what is said in a chat.
+_NOT_FOR_AGENTS = ("question.", "call.", "file.", "action.", "agent.", "presence.")
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -39,7 +39,12 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     args: dict[str, object] = {}
 
 
+class _Only(msgspec.Struct, frozen=True):
+    id: int | str | None = None
+
+
 _decoder = msgspec.json.Decoder(Request)
+_only_id = msgspec.json.Decoder(_Only)
 
 
 async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
@@ -61,7 +66,8 @@ async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
             tasks.start(_send_events(bench, principal, send), "the events of a socket")
             async for text in _messages(socket):
                 if len(tasks) > CALLS_AT_ONCE:
-                    await send({"id": None, "result": _failure("limit", f"more than {CALLS_AT_ONCE} calls at once")})
+                    error = f"more than {CALLS_AT_ONCE} calls at once"
+                    await send({"id": _id_of(text), "result": _failure("limit", error, "wait for answers")})
                     continue
                 tasks.start(_answer(bench, principal, text, send), "a call on a socket")
     except (WebSocketDisconnect, RuntimeError):
@@ -119,18 +125,16 @@ async def _answer(bench: Workbench, principal: Principal, text: str, send: Sende
 
 def _id_of(text: str) -> int | str | None:
     """The id of a message that is otherwise wrong, so that its sender can tell which one it was."""
-
-    class Only(msgspec.Struct):
-        id: int | str | None = None
-
     try:
-        return msgspec.json.decode(text, type=Only).id
+        return _only_id.decode(text).id
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _failure(code: str, error: str) -> dict[str, object]:
-    hint = 'a message is {"id": 1, "command": "openspace.noun.verb", "args": {…}}'
+_FORM = 'a message is {"id": 1, "command": "openspace.noun.verb", "args": {…}}'
+
+
+def _failure(code: str, error: str, hint: str = _FORM) -> dict[str, object]:
     return {"success": False, "error": error, "code": code, "hint": hint}
 
 
@@ -142,8 +146,11 @@ async def _send_events(bench: Workbench, principal: Principal, send: Sender) -> 
 
 
 def _for_agent(event: Event, principal: Principal) -> bool:
-    mine = event.data.get("session") == principal.actor.id
-    return mine or not event.kind.startswith(_NOT_FOR_AGENTS)
+    session = event.data.get("session")
+    if isinstance(session, dict):
+        session = session.get("id")
+    owner = event.actor.id if event.actor is not None else None
+    return principal.actor.id in (session, owner) or not event.kind.startswith(_NOT_FOR_AGENTS)
 
 
 def _encode(message: dict[str, object]) -> str:

@@ -1,8 +1,9 @@
 """Who is at the door: the person's token, one token per agent session, and browsers that exchanged a one-time code.
 
 Tokens are compared by their hashes in constant time and never logged. The person's token lies in a 0600 file in the
-runtime directory. A browser gets a cookie and a key; only both together open anything, because a browser sends a host's
-cookies to every port of it, also to the development server that an agent started.
+runtime directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
+loopback, opens the same. A browser gets a cookie and a key; only both together open anything, because a browser sends
+a host's cookies to every port of it, also to the development server that an agent started.
 """
 
 import hashlib
@@ -16,11 +17,14 @@ from pathlib import Path
 import msgspec
 
 from fourhands.core.call import Actor
-from fourhands.core.errors import Unavailable
+from fourhands.core.errors import BadArgument, Unavailable
 
 CODE_LIFE_S = 600.0
 BROWSER_LIFE_S = 30 * 86400.0
-COOKIE = "fourhands"
+BROWSERS = 100
+"""Signed-in browsers; one more, and the one that signed in first is signed out."""
+
+SECRET_LENGTH = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +52,26 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def check_secret(secret: str) -> None:
+    """Refuse a secret that could be guessed or cannot be sent in a header."""
+    if len(secret) < SECRET_LENGTH or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise BadArgument(
+            f"FOURHANDS_SECRET must have {SECRET_LENGTH} printable ASCII characters or more, without blanks",
+            hint="make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
+
+
 class Tokens:
     """The secrets of one server."""
 
-    def __init__(self, runtime: Path, state: Path) -> None:
+    def __init__(self, runtime: Path, state: Path, secret: str | None = None) -> None:
+        if secret is not None:
+            check_secret(secret)
         self._file = runtime / "token"
         self._browsers_file = state / "browsers.json"
-        self._person = digest(self._load())
+        # Named by the workspace: cookies are shared by all ports of a host, and so by the servers of all workspaces.
+        self.cookie = f"fourhands-{digest(str(runtime))[:8]}"
+        self._person = [digest(self._load()), *([digest(secret)] if secret else [])]
         self._agents: dict[str, Actor] = {}
         self._codes: dict[str, float] = {}
         self._browsers = self._load_browsers()
@@ -85,7 +102,10 @@ class Tokens:
     def check(self, token: str) -> Principal | None:
         """Who presents this bearer token."""
         presented = digest(token)
-        found: Actor | None = Actor.person() if hmac.compare_digest(presented, self._person) else None
+        found: Actor | None = None
+        for known in self._person:
+            if hmac.compare_digest(presented, known):
+                found = Actor.person()
         for known, actor in self._agents.items():
             if hmac.compare_digest(presented, known):
                 found = actor
@@ -117,7 +137,10 @@ class Tokens:
         if expires < time.time():
             return None
         cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        self._browsers[digest(cookie)] = _Browser(digest(cookie), digest(key), time.time() + BROWSER_LIFE_S)
+        now = time.time()
+        known = [browser for browser in self._browsers.values() if browser.expires > now][-BROWSERS + 1 :]
+        known.append(_Browser(digest(cookie), digest(key), now + BROWSER_LIFE_S))
+        self._browsers = {browser.cookie: browser for browser in known}
         self._save_browsers()
         return cookie, key
 

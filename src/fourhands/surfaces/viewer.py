@@ -1,7 +1,10 @@
 """`/ws/terminals/{id}`: one terminal's output as binary frames with positions, and a person's keys the other way.
 
 Out, binary: 8 bytes of position, big-endian, then output. Out, text: `{"type": "screen" | "gap" | "size" | "exit" |
-"refused", …}`. In, binary: keys (a person's token only). In, text: `{"type": "ack" | "resize" | "reply", …}`.
+"refused", …}`. In, binary: keys. In, text: `{"type": "ack" | "resize" | "reply", …}`.
+
+This is a person's view: the bytes as they are, with whatever secrets were printed. An agent reads by commands, which
+take those out, and types by commands, which are judged.
 
 A reply is what a browser's terminal answers by itself to a program's question (where is the cursor, which colours): it
 is nobody's typing. With several browsers only one may answer: the one that was typed in last, else the first.
@@ -20,9 +23,9 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
-from fourhands.core.errors import FourhandsError
+from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.tasks import Tasks
-from fourhands.host.log import GRAIN
+from fourhands.host.log import GRAIN, Chunk
 from fourhands.surfaces.socket import PROTOCOL
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.terminal import Exit, Terminal
@@ -63,24 +66,28 @@ async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
     """One viewer, from its first position to the end."""
     principal: Principal = socket.state.principal
     subprotocol = PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None
-    try:
-        terminal = bench.terminal(socket.path_params["terminal"])
-        start = _position(socket.query_params.get("from"))
-    except (FourhandsError, ValueError) as error:
-        await socket.accept(subprotocol=subprotocol)
-        await _send(socket, {"type": "refused", "error": str(error), "code": getattr(error, "code", "bad-argument")})
-        await socket.close(1008)
-        return
     await socket.accept(subprotocol=subprotocol)
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # gone: in mid-send starlette says so with the latter
+        try:
+            if not principal.person:
+                raise Denied(
+                    "only a person sees a terminal's bytes",
+                    hint="use openspace.terminal.read_output, .screen and .send",
+                )
+            terminal = bench.terminal(socket.path_params["terminal"])
+            start = _position(socket.query_params.get("from"))
+        except FourhandsError as error:
+            await _send(socket, {"type": "refused", "error": str(error), "code": error.code})
+            await socket.close(1008)
+            return
         await _Viewer(bench, socket, principal, terminal).run(start, acks=socket.query_params.get("ack") == "1")
 
 
 def _position(text: str | None) -> int | None:
     if text is None:
         return None
-    if not text.isdigit():
-        raise ValueError(f"from must be a position, not {text[:50]!r}")
+    if not (text.isascii() and text.isdigit() and len(text) <= 19):
+        raise BadArgument(f"from must be a position, not {text[:50]!r}")
     return int(text)
 
 
@@ -98,8 +105,9 @@ class _Viewer:
         self.acknowledged: int | None = None
         self.told_size: tuple[int, int] | None = None
         self._news = asyncio.Event()
-        self._typed: asyncio.Queue[bytes] = asyncio.Queue()
-        self._waiting = 0
+        self._waiting = bytearray()
+        self._typing = False
+        self._typed = asyncio.Event()
 
     async def run(self, start: int | None, *, acks: bool) -> None:
         terminal = self.terminal
@@ -108,8 +116,7 @@ class _Viewer:
             lambda event: self._news.set() if "terminal" in event.kind else None
         )
         viewers = _answering.setdefault(terminal, [])
-        if self.principal.person:
-            viewers.append(self)
+        viewers.append(self)
         try:
             if start is None:
                 await self._show_screen()
@@ -125,38 +132,46 @@ class _Viewer:
         finally:
             stop()
             sizes()
-            if self in viewers:
-                viewers.remove(self)
+            viewers.remove(self)
 
     async def _pump(self, listener: "asyncio.Task[None]") -> None:
         while not listener.done():
             self._news.clear()
             await self._tell_size()
-            while self._may_send() and (chunk := self.terminal.log.read(self.position, GRAIN)).data:
+            while self._may_send() and (chunk := self._next()).data:
+                if self._too_far_behind():
+                    await self._show_screen(self.position)
+                    continue
                 if chunk.start > self.position:
                     await _send(self.socket, {"type": "gap", "from": self.position, "to": chunk.start})
-                if self.terminal.log.head - chunk.start > BACKLOG and self.acknowledged is not None:
-                    await _send(self.socket, {"type": "gap", "from": self.position, "to": self.terminal.log.head})
-                    await self._show_screen()
-                    self.acknowledged = self.position
-                    continue
                 await self.socket.send_bytes(_POSITION.pack(chunk.start) + chunk.data)
                 self.position = chunk.end
             end = self.terminal.exit
-            if end is not None and self.position >= max(end.position, self.terminal.log.head):
+            if end is not None and not self._next(1).data:
                 await self._tell_exit(end)
                 await listener
                 return
             await self._news.wait()
 
+    def _next(self, limit: int = GRAIN) -> Chunk:
+        if self.terminal.log.fd < 0:  # closed, and forgotten: there is no more to see
+            return Chunk(self.position, b"")
+        return self.terminal.log.read(self.position, limit)
+
+    def _too_far_behind(self) -> bool:
+        return self.acknowledged is not None and self.terminal.log.head - self.position > BACKLOG
+
     def _may_send(self) -> bool:
         return self.acknowledged is None or self.position - self.acknowledged < WINDOW
 
-    async def _show_screen(self) -> None:
-        """The present state for a newcomer: screen, modes and cursor, then the stream from an exact position."""
+    async def _show_screen(self, behind: int | None = None) -> None:
+        """The present state for a newcomer or straggler: screen, modes, cursor, then the stream from an exact place."""
         data, self.position = self.terminal.restore()
-        cols, rows = self.terminal.size
-        self.told_size = (cols, rows)
+        if self.acknowledged is not None:
+            self.acknowledged = self.position
+        if behind is not None:
+            await _send(self.socket, {"type": "gap", "from": behind, "to": self.position})
+        cols, rows = self.told_size = self.terminal.size
         message: dict[str, object] = {"type": "screen", "position": self.position, "cols": cols, "rows": rows}
         await _send(self.socket, {**message, "data": data.decode("utf-8", "replace")})
 
@@ -196,7 +211,7 @@ class _Viewer:
             case "ack" if self.acknowledged is not None:
                 self.acknowledged = max(self.acknowledged, min(control.position, self.position))
                 self._news.set()
-            case "resize" if self.principal.person:
+            case "resize":
                 args: dict[str, object] = {"terminalId": self.terminal.id, "cols": control.cols, "rows": control.rows}
                 call = Call(command="openspace.terminal.resize", args=args, actor=self.principal.actor, origin="socket")
                 result = await self.bench.gate.run(call)
@@ -211,36 +226,41 @@ class _Viewer:
         return _answering.get(self.terminal, [])[:1] == [self]
 
     async def _take_keys(self, keys: bytes) -> None:
-        if not self.principal.person:
-            await self._refuse("denied", "only a person types here; an agent uses openspace.terminal.send")
+        if not keys:
+            return
+        if len(self._waiting) + len(keys) > INPUT_LIMIT:
+            await self._refuse("limit", "the program does not read what is typed; nothing more is taken")
             return
         viewers = _answering.get(self.terminal, [])
         if viewers[:1] != [self] and self in viewers:
             viewers.remove(self)
             viewers.insert(0, self)
         self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
-        if not self._put(keys):
-            await self._refuse("limit", "the program does not read what is typed; nothing more is taken")
+        self._put(keys)
 
-    def _put(self, keys: bytes) -> bool:
-        """Type now or in turn; False where too much waits already."""
-        if not self._waiting and self.terminal.type_now(keys):
-            return True
-        if self._waiting + len(keys) > INPUT_LIMIT:
-            return False
-        self._waiting += len(keys)
-        self._typed.put_nowait(keys)
-        return True
+    def _put(self, keys: bytes) -> None:
+        """Type now or in turn. Only a single byte can be tried now: of more the kernel may take a part."""
+        if len(keys) == 1 and not self._typing and self.terminal.type_now(keys):
+            return
+        if len(self._waiting) + len(keys) <= INPUT_LIMIT:
+            self._typing = True
+            self._waiting += keys
+            self._typed.set()
 
     async def _type(self) -> None:
         """What could not be typed at once waits here, so that acknowledgements and the rest go on."""
         while True:
-            keys = await self._typed.get()
+            await self._typed.wait()
+            keys = bytes(self._waiting[:GRAIN])
             try:
                 await self.terminal.type(keys)
+                del self._waiting[: len(keys)]
             except FourhandsError as error:
+                self._waiting.clear()
                 await self._refuse(error.code, error.message)
-            self._waiting -= len(keys)
+            if not self._waiting:
+                self._typing = False
+                self._typed.clear()
 
     async def _refuse(self, code: str, error: str) -> None:
         await _send(self.socket, {"type": "refused", "code": code, "error": error})

@@ -1,28 +1,21 @@
-"""The one place that knows everyone and wires them together.
+"""A whole workbench: the one place that knows everyone and wires them together.
 
 `async with App(workspace) as app` starts or joins the workspace's host, opens the journal, restores the layout and
 builds registry and gate. Surfaces take calls to `app.call` and listen to `app.events`; nothing here decides anything.
 """
 
-import asyncio
 import contextlib
 import importlib.metadata
 import logging
 import os
-import signal
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-import click
-
-from fourhands.agents.connect import Connections, Wiring
-from fourhands.commands import agent, editor, file, help, pane, terminal, workbench
+from fourhands.commands import agent, editor, file, help, pane, terminal, tool, workbench
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
-from fourhands.core.errors import Unavailable
 from fourhands.core.event import Events
 from fourhands.core.gate import Gate, GateSettings
 from fourhands.core.question import Questions
@@ -33,10 +26,6 @@ from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import redact
 from fourhands.settings import Settings, load
-from fourhands.surfaces.address import find_server
-from fourhands.surfaces.cli.main import Options
-from fourhands.surfaces.cli.main import build as build_cli
-from fourhands.surfaces.server import serving
 from fourhands.workbench.consent import StoredConsent
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.terminals import Terminals
@@ -51,6 +40,7 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     help.commands,
     pane.commands,
     terminal.commands,
+    tool.commands,
     workbench.commands,
 )
 
@@ -165,53 +155,3 @@ class App:
         for point in importlib.metadata.entry_points(group="fourhands"):
             if point.name in self.settings.plugins and isinstance(plugin := point.load(), Contribution):
                 self.registry.include(plugin)
-
-
-# -- the program -----------------------------------------------------------------------------------------------------
-
-
-async def serve(options: Options) -> None:
-    """Serve a directory until somebody stops it; the command line's main business."""
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s %(message)s")
-    places = Places.of(options.directory)
-    places.prepare()
-    running = find_server(places.runtime)
-    if running is not None:
-        raise Unavailable(
-            f"a Fourhands serves {places.workspace} already, at {running.url}",
-            hint="open it with: fourhands open",
-        )
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
-    async with App(options.directory, places=places) as app:
-        async with serving(app.bench, app.tasks, host=options.host, port=options.port) as server:
-            wiring = Wiring(
-                instructions=server.hub.instructions,
-                issue_token=lambda session: server.tokens.issue(session.actor),
-                url=server.address.url,
-                env=os.environ,
-            )
-            connections = Connections(app.bench, app.tasks, wiring)
-            for spec in options.agents or ("tour",):
-                await connections.start(spec)
-            link = server.link()
-            click.echo(f"Fourhands for {places.workspace}")
-            click.echo(f"  Open   {click.style(link, bold=True)}")
-            click.echo("         (works once; `fourhands open` gives a fresh one)")
-            click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
-            if options.open_page and sys.stdout.isatty():
-                click.launch(link)
-            await stopping.wait()
-            click.echo("\nStopping …")
-        left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
-    if left:
-        click.echo(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
-    else:
-        click.echo("Nothing is left running.")
-
-
-def main() -> None:
-    """The `fourhands` program."""
-    build_cli(serve, lambda workspace: list(build_providers(load(workspace)).values()))()

@@ -1,0 +1,42 @@
+"""The program: the command line around everything, and the one place that knows everyone.
+
+Lazy (PEP 562): most commands of the command line need little, and what needs the whole program imports it then.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fourhands.app.wiring import CONTRIBUTIONS as CONTRIBUTIONS
+    from fourhands.app.wiring import App as App
+    from fourhands.providers.base import Provider
+    from fourhands.surfaces.cli.main import Options
+
+__all__ = ["CONTRIBUTIONS", "App", "main"]
+
+
+def __getattr__(name: str) -> object:
+    """Import the workbench on first use."""
+    if name not in ("App", "CONTRIBUTIONS"):
+        raise AttributeError(f"module 'fourhands.app' has no attribute {name!r}")
+    return getattr(import_module("fourhands.app.wiring"), name)
+
+
+def main() -> None:
+    """The `fourhands` program."""
+    from fourhands.surfaces.cli.main import build
+
+    build(_serve, _providers)()
+
+
+async def _serve(options: "Options") -> None:
+    from fourhands.app.serve import serve
+
+    await serve(options)
+
+
+def _providers(workspace: str) -> "list[Provider]":
+    from fourhands.providers.registry import build
+    from fourhands.settings import load
+
+    return list(build(load(workspace)).values())

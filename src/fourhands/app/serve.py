@@ -1,0 +1,62 @@
+"""`fourhands [DIR]`: a workbench with all its doors, until somebody stops it."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+
+import click
+
+from fourhands.agents.connect import Connections, Wiring
+from fourhands.app.wiring import App
+from fourhands.host.places import Places
+from fourhands.surfaces.address import claimed
+from fourhands.surfaces.cli.main import Options
+from fourhands.surfaces.server import serving
+from fourhands.surfaces.tokens import check_secret
+
+
+async def serve(options: Options) -> None:
+    """Serve a directory; the command line's main business."""
+    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s %(message)s")
+    # Out of the environment, or every program in every terminal would have it.
+    secret = os.environ.pop("FOURHANDS_SECRET", None) or None
+    if secret is not None:
+        check_secret(secret)
+    places = Places.of(options.directory)
+    places.prepare()
+    with claimed(places.runtime, places.workspace):
+        await _serve(options, places, secret)
+
+
+async def _serve(options: Options, places: Places, secret: str | None) -> None:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    async with App(options.directory, places=places) as app:
+        async with serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server:
+            wiring = Wiring(
+                instructions=server.hub.instructions,
+                issue_token=lambda session: server.tokens.issue(session.actor),
+                url=server.address.url,
+                env=os.environ,
+            )
+            connections = Connections(app.bench, app.tasks, wiring)
+            for spec in options.agents or ("tour",):
+                await connections.start(spec)
+            link = server.link()
+            click.echo(f"Fourhands for {places.workspace}")
+            click.echo(f"  Open   {click.style(link, bold=True)}")
+            click.echo("         (works once; `fourhands open` gives a fresh one)")
+            click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
+            if options.open_page and sys.stdout.isatty():
+                click.launch(link)
+            await stopping.wait()
+            click.echo("\nStopping …")
+        left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
+    if left:
+        click.echo(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
+    else:
+        click.echo("Nothing is left running.")
