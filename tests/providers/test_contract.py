@@ -207,6 +207,8 @@ async def test_a_marked_shell_tells_output_and_exit_code(terminals: Terminals, p
     terminal = await terminals.create(shell="bash", provider=provider)
     assert terminal.isolation == LEVELS[provider]
     assert terminal.title == "bash"
+    assert os.path.basename(terminal.argv[0]) == "bash"  # and not the sandbox around it
+    assert "-c" not in terminal.argv
     done = await terminal.run("echo one; (exit 9)", timeout_s=15)
     assert (done.output.strip(), done.exit_code) == ("one", 9)
     done = await terminal.run("cat <<E\ntwo\nE", timeout_s=15)

@@ -72,7 +72,8 @@ class Terminal:
 
     def __init__(self, link: Link, record: Message, master: int, finish: Finish | None = None) -> None:
         self.id: str = record["id"]
-        self.argv: tuple[str, ...] = tuple(record["argv"])
+        # The program's own words; what the host has spawned may be a sandbox around it.
+        self.argv: tuple[str, ...] = tuple(record["meta"].get("argv") or record["argv"])
         self.pid: int = record["pid"]
         self.meta: dict[str, Any] = record["meta"]
         self._spawned: float = record["created"]
@@ -108,7 +109,7 @@ class Terminal:
     @property
     def title(self) -> str:
         """The name people gave it."""
-        return str(self.meta.get("title") or os.path.basename(str(self.meta.get("program") or self.argv[0])))
+        return str(self.meta.get("title") or os.path.basename(self.argv[0]))
 
     @property
     def cwd(self) -> str:

@@ -325,7 +325,7 @@ class Terminals:
         provider = await self.provider(provider_name)
         facts = {
             **facts,
-            "program": launch.argv[0],
+            "argv": list(launch.argv),
             "provider": provider_name,
             "isolation": str(provider.isolation),
         }
