@@ -13,7 +13,7 @@ from msgspec import Struct, inspect
 
 from fourhands.app import CONTRIBUTIONS
 from fourhands.core.event import Event
-from fourhands.workbench.lease import Ink
+from fourhands.workbench.ink import Ink
 from fourhands.workbench.snapshot import Change
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "wire" / "types.ts"

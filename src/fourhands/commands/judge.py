@@ -1,23 +1,36 @@
 """The judge of this workbench: reads a call as the shell line that it comes to, and says how bad that is.
 
-Which reading a command needs is its own word (`safety=` where it is declared): "typing" for text into a terminal,
-"line" for a shell line in the argument `command`, "launch" for a program with arguments. What an agent types is
-judged as the line that the shell will get, with what already stands on it.
+Which reading a command needs is its own word (`safety=` where it is declared): "typing" and "stdin" for text into a
+terminal, "line" for a shell line in the argument `command`, "launch" for a program with arguments, "script" for a
+script. What an agent types is judged as the line that the shell will get, with what already stands on it. Variables
+and input that come with a call count like assignments in front of it and a here-document behind it.
 """
 
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from msgspec import Struct
 
 from fourhands.core.call import Call
+from fourhands.core.errors import BadArgument
 from fourhands.core.judge import Judgement
 from fourhands.core.question import Part
 from fourhands.core.registry import Command
+from fourhands.safety.environment import check_variables
+from fourhands.safety.secretnames import SecretNames
 from fourhands.safety.shell import Rules, Verdict, classify, visible
-from fourhands.workbench.typed import typed
+from fourhands.workbench import glance
+from fourhands.workbench.lease import Standing, is_shell_name
+from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.typed import Typed, leave, only_takes_away, recalls, typed
 from fourhands.workbench.workbench import Workbench
+
+Edit = Callable[[str], dict[str, object]]
+
+_RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
+_OPERATORS = frozenset("();<>|&")
 
 
 class LineJudge:
@@ -26,74 +39,251 @@ class LineJudge:
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
         safety = bench.settings.safety
-        self._rules = Rules(safe_commands=safety.safe_commands, dangerous_commands=safety.dangerous_commands)
+        names = None
+        if safety.secret_names or safety.not_secret_names:
+            names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
+        self._rules = Rules(
+            safe_commands=safety.safe_commands, dangerous_commands=safety.dangerous_commands, secret_names=names
+        )
+        self._readings: dict[str, Callable[[Call, Any], Judgement | None]] = {
+            "line": self._line,
+            "launch": self._launch,
+            "script": self._script,
+            "typing": lambda call, args: self._keys(call, args.terminal_id, args.text, "text"),
+            "stdin": self._stdin,
+        }
 
     def __call__(self, call: Call, command: Command, args: Struct | None) -> Judgement | None:
         """The judgement of a call, or None where nothing is run."""
-        if args is None or command.safety is None:
-            return None
-        reading = getattr(self, f"_{command.safety}", None)
-        return reading(call, args) if reading is not None else None
+        reading = self._readings.get(command.safety or "")
+        return reading(call, args) if reading is not None and args is not None else None
 
-    def _line(self, call: Call, args: Struct) -> Judgement:
-        line: str = args.command  # type: ignore[attr-defined]  # every "line" command has it
-        return self._judged(line, classify(line, self._rules), call, lambda text: {**call.args, "command": text})
+    # -- what is run on its own ------------------------------------------------------------------------------------
 
-    def _typing(self, call: Call, args: Struct) -> Judgement | None:
-        text: str = args.text  # type: ignore[attr-defined]  # so has every "typing" command
-        terminal = self._bench.terminal(args.terminal_id)  # type: ignore[attr-defined]
-        if not text.strip("\x03\x15"):
-            return None  # Ctrl-C and Ctrl-U only take away
-        if terminal.marked and terminal.shell_state == "running":
-            return self._program_input(call, text, terminal.title)
-        lease = self._bench.lease(terminal)
-        keys = typed(lease.pending, text)
+    def _line(self, call: Call, args: Any) -> Judgement:
+        """`bash` and `terminal_start`: a line, and perhaps what its program will read first."""
+        line: str = args.command
+        stdin: str | None = getattr(args, "stdin", None)
+        verdict = self._with_input(line, stdin)
 
         def edit(fresh: str) -> dict[str, object]:
-            return {**call.args, "text": fresh}
+            return {**call.args, "command": fresh}
 
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd="", input=stdin)
+
+    def _launch(self, call: Call, args: Any) -> Judgement:
+        """A program with arguments, as the line that would start it."""
+        check_variables(args.env or {})
+        line = " ".join([*_assignments(args.env), shlex.join([args.command, *args.args])])
+
+        def edit(fresh: str) -> dict[str, object]:
+            return {**call.args, **_as_launch(fresh, args.env)}
+
+        verdict = self._with_input(line, args.input)
+        cwd = args.working_directory or ""
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+
+    def _script(self, call: Call, args: Any) -> Judgement:
+        """A script, with its variables exported in front."""
+        check_variables(args.env or {})
+        exports = "".join(f"export {assignment}\n" for assignment in _assignments(args.env))
+        line = exports + args.script
+
+        def edit(fresh: str) -> dict[str, object]:
+            if fresh.startswith(exports):
+                return {**call.args, "script": fresh.removeprefix(exports)}
+            removed = {name: None for name, value in (args.env or {}).items() if value is None}
+            return {**call.args, "script": fresh, "env": removed}  # the exports are theirs now
+
+        verdict = self._with_input(line, args.input)
+        cwd = args.working_directory or ""
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+
+    def _with_input(self, line: str, text: str | None) -> Verdict:
+        if not text:
+            return classify(line, self._rules)
+        mark = "INPUT"
+        while mark in text or mark in line:
+            mark += "_"
+        return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
+
+    def _isolation(self, call: Call) -> str:
+        """The level in which this caller's programs run."""
+        session = self._bench.session(call)
+        name = session.state.over(self._bench.settings.agent_defaults).provider if session else "local"
+        provider = self._bench.terminals.providers.get(name)
+        return str(provider.isolation) if provider is not None else "none"
+
+    # -- what is typed ---------------------------------------------------------------------------------------------
+
+    def _stdin(self, call: Call, args: Any) -> Judgement | None:
+        return self._keys(call, args.session_id, args.stdin, "stdin") if args.stdin else None
+
+    def _keys(self, call: Call, name: str, text: str, argument: str) -> Judgement | None:
+        terminal = self._bench.terminal(name)
+        standing = self._bench.lease(terminal).note(call.id)
+        if not text or only_takes_away(text):
+            return None
+        if standing.place == "program":
+            return self._program_input(call, terminal, standing, text, argument)
+        keys = typed(standing.line, text, pastes=standing.pastes)
+        whole = "\n".join([*standing.before, *keys.lines, keys.line.text])
+        edit = _retype(call, argument, standing, text)
+        hidden = self._unknowable(standing, keys)
+        if hidden:
+            return Judgement(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
+        verdict = self._typed_verdict(standing, keys, text)
+        if recalls("\n".join([*keys.lines, keys.line.text])):
+            reason = "an interactive shell puts earlier commands in place of ! and ^"
+            verdict = replace(verdict, level="dangerous", reason=reason)
+        if not keys.lines and verdict.level != "dangerous":
+            return None  # a piece without Enter: what is unknown waits for it
+        if keys.lines and (keys.completed or standing.place == "shell"):
+            verdict = at_least_unknown(verdict, "Tab may complete it" if keys.completed else "a shell without marks")
+        narrow = standing.place == "prompt" and standing.settled and not keys.completed
+        return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=terminal.cwd, rule=narrow)
+
+    def _unknowable(self, standing: Standing, keys: Typed) -> str:
+        """Why nobody can say what the shell will get, if so."""
         if keys.hidden:
-            reason = f"the control key {keys.hidden} at a prompt: nobody can say what the line will be"
-            return Judgement(level="dangerous", shown=visible(text), reason=reason, edit=edit)
-        submitted = "\n".join([*lease.continued, *keys.lines]) if keys.lines else ""
-        if submitted:
-            verdict = classify(submitted, self._rules)
-            if keys.completed or not terminal.marked:
-                verdict = at_least_unknown(verdict, "Tab may complete it" if keys.completed else "not a marked shell")
-            return self._judged(submitted, verdict, call, edit)
-        # A piece without Enter: what is dangerous is asked about at once, what is unknown waits for its Enter.
-        standing = classify("\n".join([*lease.continued, keys.rest]), self._rules)
-        if standing.level == "dangerous":
-            return self._judged(keys.rest, standing, call, edit)
-        return None
+            what = f"the control key {keys.hidden}" if keys.hidden.startswith("U+") else keys.hidden
+            return f"{what} at a prompt: nobody can say what the line will be"
+        if standing.place == "incomplete" and not standing.before:
+            return "the rest of a command that somebody else began: nobody can say what it will be"
+        return ""
 
-    def _program_input(self, call: Call, text: str, title: str) -> Judgement:
-        """Input for a program that is not a shell: nobody can say what it will do with it."""
+    def _typed_verdict(self, standing: Standing, keys: Typed, text: str) -> Verdict:
+        """The worst of what the shell may make of it: where we cannot tell, of each possibility."""
+        fresh = [*keys.lines, keys.line.text]
+        readings = ["\n".join([*standing.before, *fresh])]
+        if standing.before and not standing.settled:
+            readings.append("\n".join(fresh))
+        if standing.line.completed:
+            readings.append(text)
+        verdicts = [classify(reading.rstrip("\n"), self._rules) for reading in readings]
+        if keys.lines and keys.line.text:
+            # The piece behind the last Enter waits for its own; only what is dangerous is asked about now.
+            verdicts = [verdict for verdict in verdicts if verdict.level == "dangerous"]
+            verdicts.append(classify("\n".join([*standing.before, *keys.lines]), self._rules))
+        return _worst(verdicts)
+
+    def _program_input(self, call: Call, terminal: Terminal, standing: Standing, text: str, argument: str) -> Judgement:
+        """Input for a program that is not a shell of ours: nobody can say what it will do with it.
+
+        A shell in it, or the shell behind it when it leaves the input unread, would take it for a line: a dangerous
+        one is dangerous here too. Control keys are a program's everyday input, but not a shell's.
+        """
+        lines, rest = leave(standing.line, text)
+        would_be = "\n".join([*standing.before, *lines, rest.text])
+        verdict = _worst([classify(would_be, self._rules), classify("\n".join([*lines, rest.text]), self._rules)])
+        program = standing.program or "the program"
+        reason = f"input for {program}, which runs in {terminal.title}"
+        dangerous = verdict.level == "dangerous"
+        if is_shell_name(program):
+            keys = typed(standing.line, text, pastes=True)
+            if keys.hidden and not dangerous:
+                dangerous, reason = True, f"a control key for {program}: nobody can say what its line will be"
+        if verdict.level == "dangerous":
+            reason = f"{reason}: {verdict.reason}"
         return Judgement(
-            level="unknown",
+            level="dangerous" if dangerous else "unknown",
             shown=visible(text),
-            reason=f"input for the program that runs in {title}",
-            rule_key=f"input:{title}",
-            rule_text=f"let it type into the program in terminal {title}",
-            edit=lambda fresh: {**call.args, "text": fresh},
+            reason=reason,
+            rule_key=f"input:{terminal.id}:{standing.group}:{program}",
+            rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs",
+            unasked=self._unasked(terminal.isolation),
+            edit=lambda fresh: {**call.args, argument: _with_enter(fresh, text)},
         )
 
-    def _judged(self, line: str, verdict: Verdict, call: Call, edit: Callable[[str], dict[str, object]]) -> Judgement:
-        simple = [part for part in verdict.parts if part.level == "unknown"]
-        words = shlex.join(simple[0].words) if len(simple) == 1 and simple[0].words else ""
+    # -- the word --------------------------------------------------------------------------------------------------
+
+    def _judged(
+        self,
+        line: str,
+        verdict: Verdict,
+        edit: Edit,
+        *,
+        isolation: str,
+        cwd: str,
+        input: str | None = None,
+        rule: bool = True,
+    ) -> Judgement:
+        words = _plain_words(line, verdict) if rule and not input else ""
+        commands = [part.words for part in verdict.parts]
+        parts = [Part(visible(part.text), part.level, part.reason) for part in verdict.parts]
+        if input:
+            parts.append(Part(visible(input), verdict.level, "what it reads from its standard input"))
         return Judgement(
             level=verdict.level,
             shown=visible(line),
             reason=verdict.reason,
-            parts=[Part(part.text, part.level, part.reason) for part in verdict.parts],
-            rule_key=f"words:{words}" if words else None,
-            rule_text=f"run exactly: {words}" if words else "",
+            parts=parts,
+            rule_key=f"words:{isolation}:{cwd}:{words}" if words else None,
+            rule_text=f"run exactly: {visible(words)}" if words else "",
+            unasked=self._unasked(isolation),
             edit=edit,
+            glance=glance.of(commands, self._bench.root, cwd) if glance.worth(commands) else None,
         )
+
+    def _unasked(self, isolation: str) -> str:
+        free = self._bench.settings.safety.unasked_in_sandbox and isolation in ("sandbox", "container")
+        return f"runs in a {isolation}" if free else ""
 
 
 def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
     """The same verdict, but not safe."""
-    if verdict.level != "safe":
-        return verdict
-    return replace(verdict, level="unknown", reason=reason)
+    return replace(verdict, level="unknown", reason=reason) if verdict.level == "safe" else verdict
+
+
+def _worst(verdicts: list[Verdict]) -> Verdict:
+    return max(verdicts, key=lambda verdict: _RANKS[verdict.level])
+
+
+def _plain_words(line: str, verdict: Verdict) -> str:
+    """The words of a line that is one simple command and nothing else; a rule covers exactly these."""
+    if len(verdict.parts) != 1:
+        return ""
+    words = verdict.parts[0].words
+    try:
+        same = tuple(shlex.split(line)) == words
+    except ValueError:
+        return ""
+    return shlex.join(words) if same and words else ""
+
+
+def _assignments(env: Mapping[str, str | None] | None) -> list[str]:
+    return [f"{name}={shlex.quote(value)}" for name, value in (env or {}).items() if value is not None]
+
+
+def _as_launch(text: str, env: Mapping[str, str | None] | None) -> dict[str, object]:
+    """A line that a person edited, as a program with arguments; what needs a shell cannot be one."""
+    try:
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        operators = [token for token in lexer if token and set(token) <= _OPERATORS]
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BadArgument(f"the edited text cannot be read: {error}") from None
+    if operators or "\n" in text.strip():
+        raise BadArgument(
+            f"the edited text needs a shell: {' '.join(operators) or 'several lines'}",
+            hint="this command starts one program; refuse it and ask for openspace.tool.bash",
+        )
+    variables: dict[str, str | None] = {name: None for name, value in (env or {}).items() if value is None}
+    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
+        name, _, value = words.pop(0).partition("=")
+        variables[name] = value
+    if not words:
+        raise BadArgument("the edited text names no program")
+    return {"command": words[0], "args": words[1:], "env": variables}
+
+
+def _retype(call: Call, argument: str, standing: Standing, text: str) -> Edit:
+    """How an edited line is typed: what stands there goes first, and Enter stays where there was one."""
+    first = "\x03" if standing.before else "\x15" if standing.line.text else ""
+    return lambda fresh: {**call.args, argument: first + _with_enter(fresh, text)}
+
+
+def _with_enter(fresh: str, text: str) -> str:
+    enter = text[-1:] if text[-1:] in ("\r", "\n") else ""
+    return fresh if fresh.endswith(("\r", "\n")) else fresh + enter

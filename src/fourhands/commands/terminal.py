@@ -11,7 +11,7 @@ from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
-from fourhands.workbench.lease import Ink
+from fourhands.workbench.ink import Ink
 from fourhands.workbench.pane import panes
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.view import MOST_LINES
@@ -98,7 +98,11 @@ class Sent(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add(
-    "send", label="Type into a terminal", safety="typing", example={"terminalId": "test-runner", "text": "npm test\n"}
+    "send",
+    label="Type into a terminal",
+    safety="typing",
+    conceals=("text",),
+    example={"terminalId": "test-runner", "text": "npm test\n"},
 )
 async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Sent:
     """Type text into a terminal that both of you see. End it with a newline to press Enter."""
@@ -107,9 +111,8 @@ async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Se
     lease = bench.lease(terminal)
     data = args.text.encode()
     if call.actor.kind == "agent":
-        await lease.agent_types(call.actor.id)
+        await lease.agent_types(call.actor.id, args.text, call.id)
         position = await terminal.type(data)
-        lease.agent_typed(args.text)
         bench.undo.push(
             call.id,
             f"typed in {terminal.title}",
@@ -146,6 +149,7 @@ class Output(Struct, frozen=True, kw_only=True, rename="camel"):
 async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
     """Return the last lines of a terminal as a person would see them, or everything since a position."""
     terminal = bench.terminal(args.terminal_id)
+    bench.lease(terminal).look()
     agent = call.actor.kind == "agent"
     if args.since is not None:
         piece = await asyncio.to_thread(bench.read_since, terminal, args.since, agent=agent)
@@ -312,6 +316,7 @@ async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
     found = await asyncio.to_thread(terminal.search, args.pattern, args.limit)
     if agent:
         lease = bench.lease(terminal)
+        lease.look()
         found = [match for match in found if lease.visible(match.position, match.position + 1)]
     return FoundLines(
         matches=[FoundLine(position=match.position, line=bench.shown(match.line, agent=agent)) for match in found]

@@ -40,6 +40,9 @@ _TOLD_ARGS = 8192  # bytes of arguments that an event carries whole
 _TOLD_TEXT = 200
 _BREADTH = 1_000_000
 
+CONCEALED = "[not kept]"
+"""What the journal and events have in place of an argument that may be a person's secret."""
+
 
 class GateSettings(Limits, frozen=True, kw_only=True, rename="camel"):
     """What the gate can be told: the limits, the time to answer about an unknown command, whether consent is asked."""
@@ -201,7 +204,9 @@ class Gate:
         assert command is not None
         if not command.read_only:
             # Not waited for: it is there so that a crash in mid-command leaves a trace of what was running.
-            self._journal.note(Entry(call=call, verdict=passage.verdict, number=passage.number, asked=passage.asked))
+            self._journal.note(
+                Entry(call=_kept(passage), verdict=passage.verdict, number=passage.number, asked=passage.asked)
+            )
         self._events.emit("call.started", _summary(passage), actor=call.actor)
         start = time.perf_counter()
         try:
@@ -256,7 +261,7 @@ class Gate:
 
     def _entry(self, passage: Passage, result: Result) -> Entry:
         return Entry(
-            call=passage.call,
+            call=_kept(passage),
             verdict=passage.verdict,
             number=passage.number,
             result=result,
@@ -289,8 +294,19 @@ class Gate:
             self._numbers.pop(lane.session, None)
 
 
+def _kept(passage: Passage) -> Call:
+    """The call as it may be kept and told: without what a person typed where that may be a secret."""
+    call, command = passage.call, passage.command
+    if command is None or not command.conceals or call.actor.kind == "agent":
+        return call
+    # A name that is misspelt is concealed too: nobody knows what was meant.
+    plain = set(command.args_type.__struct_encode_fields__ if command.args_type else ()) - set(command.conceals)
+    args = {name: value if name in plain else CONCEALED for name, value in call.args.items()}
+    return replace(call, args=args)
+
+
 def _summary(passage: Passage) -> dict[str, object]:
-    call = passage.call
+    call = _kept(passage)
     summary: dict[str, object] = {
         "callId": call.id,
         "command": call.command,

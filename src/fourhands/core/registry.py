@@ -46,6 +46,7 @@ class Command:
     destructive: bool = False
     undoable: bool = False
     safety: str | None = None  # a word for the judge: which of its readings this command needs
+    conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
@@ -93,6 +94,7 @@ class Contribution:
         destructive: bool = False,
         undoable: bool = False,
         safety: str | None = None,
+        conceals: Sequence[str] = (),
         key: str | None = None,
         example: Mapping[str, object] | None = None,
     ) -> Callable[[_H], _H]:
@@ -127,6 +129,7 @@ class Contribution:
                 destructive=destructive,
                 undoable=undoable,
                 safety=safety,
+                conceals=tuple(conceals),
                 key=key,
                 example=example,
                 extras=extras,

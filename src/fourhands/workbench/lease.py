@@ -1,40 +1,45 @@
-"""Who has a terminal's keyboard, who typed where, and what an agent may not see.
+"""Who has a terminal's keyboard, what an agent's keys would meet there, and what an agent may not see.
 
 One holder at a time. A person takes over at once, always; an agent waits while a line of theirs stands half typed.
 Who typed is kept by position, never what a person typed, so no prompt that we failed to notice can leak it. While a
 secret is wanted (no echo, whole lines) the keyboard is the person's and agents are blind to what is printed.
+
+What was judged is what is typed: a judgement notes what stood on the line, and keys that would meet something else by
+the time they are typed are refused.
 """
 
 import asyncio
-import time
-from bisect import bisect_right
+import re
+from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from msgspec import Struct
 
 from fourhands.core.errors import Conflict
-from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.typed import typed
+from fourhands.safety.text import sanitize
+from fourhands.workbench.ink import Ink, Inkwell
+from fourhands.workbench.terminal import SHELL_NAMES, Terminal
+from fourhands.workbench.typed import EMPTY, Line, leave, only_takes_away, open_ended, typed
 
 PATIENCE_S = 30.0
 """How long an agent waits for a person's half-typed line."""
 
 LINGER_S = 3.0
-"""How long after their last key the keyboard is still a person's who did not ask to keep it."""
+"""How long after the last key the keyboard is still theirs who did not ask to keep it."""
 
-KEPT_INK = 10_000
+_NOTED = 200
+_LONGEST_BEFORE = 100_000  # characters of a command's lines that are judged together with its rest
+# Programs behind which another terminal counts, one that we cannot look at.
+_ELSEWHERE = frozenset({"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl"})
+_SECRET_PROMPT = re.compile(
+    r"(?i)(?:^|\W)(?:passwor[dt]|passwd|passphrase|passcode|pin|token|secret|verification code|one-time code|otp)"
+    r"\b[^\n]{0,200}[:?>]\s*$"
+)
 
-_CLEARS = b"\x03\x04\x15\r\n"  # Ctrl-C, Ctrl-D, Ctrl-U, Enter: nothing is left on the line behind them
-
-
-class Ink(Struct, frozen=True, rename="camel"):
-    """From this position on, until the next one, what was printed follows what this actor typed."""
-
-    position: int
-    actor: str
-    kind: Literal["person", "agent"]
-    time: float
+Place = Literal["prompt", "incomplete", "shell", "program"]
+"""A prompt, the prompt for the rest of a command, a shell without marks, or a program that is no shell."""
 
 
 class LeaseInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -47,28 +52,54 @@ class LeaseInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     secret: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an agent's keys would meet.
+
+    `before` are submitted lines of a command that may still want its rest; `settled` says whether it is certain that
+    it does. `group` is the foreground process group, by which a program is told from the next one of its name.
+    """
+
+    place: Place
+    line: Line
+    before: tuple[str, ...] = ()
+    settled: bool = True
+    pastes: bool = False
+    program: str = ""
+    group: int = 0
+
+
 class Lease:
     """The keyboard of one terminal."""
 
-    def __init__(self, terminal: Terminal, on_change: Callable[[Terminal], None]) -> None:
+    def __init__(self, terminal: Terminal, on_change: Callable[[Terminal], None], ink_file: str | None = None) -> None:
         self.terminal = terminal
-        self.ink: list[Ink] = []
-        self.pending = ""  # what an agent typed and nobody has submitted yet
-        self.continued: list[str] = []  # lines of a command that the shell still waits for the rest of
+        self._well = Inkwell(ink_file)
         self._on_change = on_change
+        self._line = EMPTY
+        self._before: tuple[str, ...] = ()
+        self._submitted_at = -1  # the number of the prompt at which the lines before were submitted
+        self._noted: OrderedDict[str, Standing] = OrderedDict()
         self._holder = ""
         self._kind: Literal["", "person", "agent"] = ""
         self._kept = False
         self._last_key = float("-inf")
         self._half_typed = False
-        self._blind: list[tuple[int, int]] = []
-        self._blind_from: int | None = None
+        self._moved = False
+        self._dark_head = 0
+        self._stop_watching: Callable[[], None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
+        self._linger: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     @property
+    def ink(self) -> list[Ink]:
+        """Who typed where, the newest last."""
+        return self._well.marks
+
+    @property
     def secret(self) -> bool:
-        """Whether the foreground program wants a secret, as the terminal's modes tell now."""
+        """Whether a secret is wanted: no echo but whole lines; behind ssh and its like, a prompt that looks so."""
         terminal = self.terminal
         if terminal.exited:
             return False
@@ -76,11 +107,12 @@ class Lease:
             echo, canonical = terminal.modes()
         except OSError:
             return False
-        return canonical and not echo
+        if echo:
+            return False
+        return canonical or self._secret_elsewhere()
 
     def info(self) -> LeaseInfo:
         """How things stand."""
-        self._expire()
         return LeaseInfo(
             holder=self._holder, kind=self._kind, kept=self._kept, half_typed=self._half_typed, secret=self.secret
         )
@@ -88,33 +120,80 @@ class Lease:
     # -- a person --------------------------------------------------------------------------------------------------
 
     def person_typed(self, actor: str, data: bytes) -> None:
-        """A person's keys went to the terminal: the keyboard is theirs."""
-        self._watch_echo()
-        self._last_key = self._loop.time()
+        """A person's keys go to the terminal: the keyboard is theirs."""
+        self.look()
         self._take(actor, "person", kept=self._kept and self._kind == "person")
-        cut = max(data.rfind(bytes([byte])) for byte in _CLEARS)
-        self._half_typed = cut + 1 < len(data) or (cut < 0 and self._half_typed)
-        self._mark(actor, "person")
+        self._touch()
+        self._play(data)
+        self._well.mark(self.terminal.log.head, actor, "person")
         self._wake()
 
     def take_over(self, actor: str) -> None:
         """A person takes the keyboard and keeps it until they hand it back."""
         self._take(actor, "person", kept=True)
+        self._wake()
 
     def hand_back(self) -> None:
-        """Nobody has it: whoever types next takes it."""
+        """Nobody has it: whoever types next takes it, also behind a line that stands half typed."""
+        if self._half_typed:
+            self._line = replace(self._line, hidden="a line of the person's")
         self._half_typed = False
         self._take("", "", kept=False)
         self._wake()
 
+    def _play(self, data: bytes) -> None:
+        """Learn whether something stands on the line, without keeping what."""
+        literal = False
+        for byte in data:
+            if literal:
+                literal, self._half_typed = False, True
+            elif byte in b"\r\n\x03" or (byte == 0x15 and not self._moved):
+                self._half_typed = self._moved = False
+                if byte != 0x15 or not self._line.hidden:
+                    self._line = EMPTY
+                if byte != 0x15:
+                    self._before, self._submitted_at = (), -1
+            elif byte == 0x16:  # Ctrl-V: the next key is text
+                literal = True
+            elif byte != 0x04:  # Ctrl-D ends a shell or takes a character away, and leaves the line as it is
+                self._half_typed = True
+                self._moved |= byte < 0x20 and byte not in b"\t\b"
+
     # -- an agent --------------------------------------------------------------------------------------------------
 
-    async def agent_types(self, actor: str, patience_s: float = PATIENCE_S) -> None:
-        """Return when the agent may type, and give it the keyboard; `Conflict` when a person keeps it."""
+    def standing(self) -> Standing:
+        """What an agent's keys would meet now; a half-typed line of a person's is waited for and does not count."""
+        terminal = self.terminal
+        group = terminal.foreground
+        if not terminal.marked:
+            if terminal.is_shell and group in (0, terminal.pid):
+                return Standing("shell", self._line, self._before, settled=False, group=group)
+            return Standing("program", self._line, self._before, False, program=_name(group), group=group)
+        state, commands = terminal.shell_state, terminal.commands
+        if state == "running":
+            return Standing("program", self._line, self._before, False, program=_name(group), group=group)
+        if state == "incomplete":
+            return Standing("incomplete", self._line, self._before, pastes=commands.bracketed)
+        if commands.shown > self._submitted_at:
+            self._before = ()
+        return Standing("prompt", self._line, self._before, settled=not self._before, pastes=commands.bracketed)
+
+    def note(self, call_id: str) -> Standing:
+        """What stands there now, kept until the call types; its keys are refused if that has become another."""
+        standing = self._noted[call_id] = self.standing()
+        self._noted.move_to_end(call_id)
+        while len(self._noted) > _NOTED:
+            self._noted.popitem(last=False)
+        return standing
+
+    async def agent_types(self, actor: str, text: str, call_id: str = "", *, patience_s: float = PATIENCE_S) -> None:
+        """Return when the agent may type this, and give it the keyboard; `Conflict` when it may not.
+
+        The caller types at once: from here on the text counts as typed.
+        """
         deadline = self._loop.time() + patience_s
         while True:
-            self._expire()
-            self._watch_echo()
+            self.look()
             if self.secret:
                 self._take(self._holder if self._kind == "person" else "person", "person", kept=False)
                 raise Conflict(
@@ -136,74 +215,111 @@ class Lease:
                     hint="try again later, or use another terminal",
                 )
             await self._news(left)
+        noted = self._noted.pop(call_id, None)
+        if noted is not None and not only_takes_away(text) and noted != (now := self.standing()):
+            meets = f"{now.program or 'a program'} runs there" if now.place == "program" else "its line is another one"
+            raise Conflict(
+                f"terminal {self.terminal.title!r} has changed since this was judged: {meets} now",
+                hint="look at the terminal, then send it again",
+            )
         self._take(actor, "agent", kept=False)
-        self._mark(actor, "agent")
+        self._well.mark(self.terminal.log.head, actor, "agent")
+        self._remember(text)
 
-    def agent_typed(self, text: str) -> None:
-        """Remember what stands on the line after an agent's keys."""
-        keys = typed(self.pending, text)
-        self.pending = keys.rest
-        if keys.lines:
-            self.continued = [*self.continued, *keys.lines] if self.terminal.shell_state == "incomplete" else keys.lines
+    def _remember(self, text: str) -> None:
+        """What stands on the line after an agent's keys."""
+        standing = self.standing()
+        if "\x03" in text:
+            self._before = ()
+        if standing.place == "program":
+            # It may read all of this, or leave it for the shell that comes after it.
+            lines, self._line = leave(self._line, text)
+        else:
+            keys = typed(self._line, text, pastes=standing.pastes)
+            lines, self._line = keys.lines, keys.line
+        if not lines:
+            return
+        before = (*self._before, *lines)
+        self._submitted_at = self.terminal.commands.shown
+        if sum(map(len, before)) > _LONGEST_BEFORE:
+            before, self._line = (), replace(self._line, hidden="more than can be kept")
+        elif standing.place in ("shell", "program") and not open_ended("\n".join(before)):
+            before = ()
+        self._before = before
 
     def release(self, actor: str) -> None:
         """The agent is done typing."""
         if self._holder == actor and self._kind == "agent":
             self._take("", "", kept=False)
 
+    # -- seeing ----------------------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Begin or end an agent's blindness; for the event loop only. Whoever types or reads looks first."""
+        head = self.terminal.log.head
+        if self.secret:
+            self._dark_head = head
+            if self._well.hidden_from is None:
+                self._well.hide(head)
+                self._on_change(self.terminal)
+            if self._stop_watching is None:
+                self._stop_watching = self.terminal.listen(self.look)
+        elif self._well.hidden_from is not None:
+            # What was printed since the last look in the dark came with the echo: a build's output, not a prompt's.
+            self._well.reveal(max(self._dark_head, self._well.hidden_from))
+            self._on_change(self.terminal)
+            self._unwatch()
+
     def visible(self, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of a range that an agent may see: not what was printed while a secret was wanted."""
-        self._watch_echo()
-        parts: list[tuple[int, int]] = []
-        hidden = [*self._blind, *([(self._blind_from, end)] if self._blind_from is not None else [])]
-        for low, high in hidden:
-            if high <= start or low >= end:
-                continue
-            if low > start:
-                parts.append((start, low))
-            start = max(start, high)
-        if start < end:
-            parts.append((start, end))
-        return parts
+        return self._well.visible(start, end)
 
     def author(self, position: int) -> Ink | None:
         """Who typed last before this position."""
-        at = bisect_right(self.ink, position, key=lambda ink: ink.position)
-        return self.ink[at - 1] if at else None
+        return self._well.author(position)
+
+    def forget(self) -> None:
+        """The terminal is closed."""
+        self._unwatch()
+        if self._linger is not None:
+            self._linger.cancel()
+        self._well.forget()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _watch_echo(self) -> None:
-        """Begin or end an agent's blindness; called whenever somebody types or reads."""
-        head = self.terminal.log.head
-        if self.secret:
-            if self._blind_from is None:
-                self._blind_from = head
-                self._on_change(self.terminal)
-        elif self._blind_from is not None:
-            self._blind.append((self._blind_from, head))
-            del self._blind[:-1000]
-            self._blind_from = None
-            self._on_change(self.terminal)
+    def _unwatch(self) -> None:
+        if self._stop_watching is not None:
+            self._stop_watching()
+            self._stop_watching = None
+
+    def _secret_elsewhere(self) -> bool:
+        """The terminal is raw: another one counts, of which only what it prints is known."""
+        terminal = self.terminal
+        foreign = terminal.isolation == "container" or _name(terminal.foreground) in _ELSEWHERE
+        if not foreign or (terminal.marked and terminal.shell_state in ("prompt", "incomplete")):
+            return False
+        head = terminal.log.head
+        tail = sanitize(terminal.log.read(max(terminal.log.floor, head - 512), 512).data)
+        return _SECRET_PROMPT.search(tail.rpartition("\n")[2]) is not None
+
+    def _touch(self) -> None:
+        """Somebody typed: the keyboard stays theirs for a while."""
+        self._last_key = self._loop.time()
+        if self._linger is None:
+            self._linger = self._loop.call_later(LINGER_S, self._expire)
 
     def _expire(self) -> None:
-        idle = self._loop.time() - self._last_key > LINGER_S
-        if idle and self._kind == "person" and not self._kept and not self._half_typed:
+        self._linger = None
+        left = self._last_key + LINGER_S - self._loop.time()
+        if left > 0.01:
+            self._linger = self._loop.call_later(left, self._expire)
+        elif self._kind == "person" and not self._kept and not self._half_typed and not self.terminal.exited:
             self._take("", "", kept=False)
 
     def _take(self, holder: str, kind: Literal["", "person", "agent"], *, kept: bool) -> None:
         if (holder, kind, kept) != (self._holder, self._kind, self._kept):
             self._holder, self._kind, self._kept = holder, kind, kept
             self._on_change(self.terminal)
-
-    def _mark(self, actor: str, kind: Literal["person", "agent"]) -> None:
-        position = self.terminal.log.head
-        if self.ink and self.ink[-1].actor == actor and self.ink[-1].kind == kind:
-            return
-        if self.ink and self.ink[-1].position == position:
-            self.ink.pop()
-        self.ink.append(Ink(position, actor, kind, time.time()))
-        del self.ink[:-KEPT_INK]
 
     def _wake(self) -> None:
         for waiter in self._waiters:
@@ -220,3 +336,17 @@ class Lease:
             pass
         finally:
             self._waiters.remove(waiter)
+
+
+def is_shell_name(program: str) -> bool:
+    """Whether a program's name is a shell's."""
+    return program.lstrip("-") in SHELL_NAMES
+
+
+def _name(group: int) -> str:
+    """The name of a process group's leader, as far as the system tells."""
+    try:
+        with open(f"/proc/{group}/comm") as file:
+            return file.read().strip()
+    except OSError:
+        return ""

@@ -10,6 +10,7 @@ import contextlib
 import os
 import signal
 import subprocess
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -41,6 +42,8 @@ class Done:
     truncated: bool = False
     isolation: str = "none"
     held_open_by: tuple[int, ...] = ()
+    left_out: int = 0  # characters missing from the middle of `output`, because it was too much
+    lines_left_out: int = 0
 
 
 @dataclass(slots=True)
@@ -72,15 +75,29 @@ class _Merged:
     """Both streams in the order in which they arrived; characters are decoded per stream."""
 
     def __init__(self) -> None:
-        self.size = 0
-        self.parts: list[str] = []
+        self.left_out = self.lines_left_out = 0
+        self._head: list[str] = []
+        self._tail: deque[str] = deque()
+        self._head_size = self._tail_size = 0
         self._decoders = {n: codecs.getincrementaldecoder("utf-8")("replace") for n in (1, 2)}
 
     def add(self, number: int, data: bytes, *, final: bool = False) -> None:
         text = self._decoders[number].decode(data, final)
-        if self.size < 2 * KEPT:
-            self.parts.append(text)
-            self.size += len(text)
+        if self._head_size < KEPT:
+            self._head.append(text)
+            self._head_size += len(text)
+            return
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size - len(self._tail[0]) > KEPT:
+            lost = self._tail.popleft()
+            self._tail_size -= len(lost)
+            self.left_out += len(lost)
+            self.lines_left_out += lost.count("\n")
+
+    def text(self) -> str:
+        gap = [f"\n[… {self.left_out} characters left out …]\n"] if self.left_out else []
+        return "".join([*self._head, *gap, *self._tail])
 
 
 def find_program(name: str, path: str, cwd: str) -> str:
@@ -189,7 +206,7 @@ async def _attend(
     code = status if status is not None and status >= 0 else None
     return Done(
         ok=code == 0 and not timed_out,
-        output="".join(watch.merged.parts),
+        output=watch.merged.text(),
         stdout=watch.streams[1].text(),
         stderr=watch.streams[2].text(),
         exit_code=None if timed_out else code,
@@ -199,6 +216,8 @@ async def _attend(
         truncated=any(stream.lost for stream in watch.streams.values()),
         isolation=isolation,
         held_open_by=holders,
+        left_out=watch.merged.left_out,
+        lines_left_out=watch.merged.lines_left_out,
     )
 
 

@@ -159,6 +159,16 @@ class Terminal:
         return pty.modes(self._master)
 
     @property
+    def foreground(self) -> int:
+        """The process group that has the terminal, 0 where that is not known."""
+        if self.exit is not None or self._master < 0:
+            return 0
+        try:
+            return os.tcgetpgrp(self._master)
+        except OSError:
+            return 0
+
+    @property
     def exited(self) -> bool:
         """Whether its program has ended and all its output is in the log."""
         return self.exit is not None

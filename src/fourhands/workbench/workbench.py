@@ -27,9 +27,11 @@ from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import redact
 from fourhands.safety.text import sanitize
 from fourhands.settings import Settings
+from fourhands.workbench import ink
 from fourhands.workbench.file import FileSettings, Workspace
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
+from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.pane import tabs
 from fourhands.workbench.session import Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
@@ -126,6 +128,7 @@ class Workbench:
         self.registry = registry
         self.sessions = Sessions()
         self.undo = UndoStack()
+        self.outputs = Outputs()
         self._withheld = withheld(terminals.env)
         self.gate: Gate
         root = terminals.places.workspace
@@ -164,7 +167,11 @@ class Workbench:
     def lease(self, terminal: Terminal) -> Lease:
         """The keyboard of a terminal."""
         if terminal.id not in self._leases:
-            self._leases[terminal.id] = Lease(terminal, lambda changed: self._tell_terminal("changed", changed))
+            self._leases[terminal.id] = Lease(
+                terminal,
+                lambda changed: self._tell_terminal("changed", changed),
+                f"{self.terminals.places.state}/{terminal.id}{ink.SUFFIX}",
+            )
         return self._leases[terminal.id]
 
     def describe(self, terminal: Terminal) -> TerminalInfo:
@@ -232,7 +239,9 @@ class Workbench:
 
     def _terminal_changed(self, kind: str, terminal: Terminal) -> None:
         if kind == "closed":
-            self._leases.pop(terminal.id, None)
+            lease = self._leases.pop(terminal.id, None)
+            if lease is not None:
+                lease.forget()
             for _, tab in list(tabs(self.state.layout.root)):
                 if tab.type == "terminal" and tab.content == terminal.id:
                     self.state.close(tab.id)
@@ -297,6 +306,7 @@ class Workbench:
         """Take away what a session made and nobody pinned."""
         pinned = {tab.content for _, tab in tabs(self.state.layout.root) if tab.type == "terminal" and tab.pinned}
         self.state.end_session(session_id)
+        self.outputs.forget(session_id)
         doomed = [t for t in self.terminals.list() if t.owner == session_id and t.id not in pinned]
         done = await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
         for terminal, error in zip(doomed, done, strict=True):
@@ -321,6 +331,7 @@ class Workbench:
     def forget_lost_terminals(self) -> None:
         """Close tabs of terminals that no longer exist; called once after a restart."""
         known = {terminal.id for terminal in self.terminals.list()}
+        ink.sweep(self.terminals.places.state, known)
         for _, tab in list(tabs(self.state.layout.root)):
             if tab.type == "terminal" and tab.content not in known:
                 self.state.close(tab.id)
