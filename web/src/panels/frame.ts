@@ -1,37 +1,224 @@
-// The frame around all panels: bars, sides, the dock in the middle, keys, and the narrow form.
+// The frame around all panels: bars, sides, the dock in the middle, and how they know of each other.
 
+import { Activity } from "./activity.ts";
+import { ChatPane } from "./chat.ts";
+import { Changes } from "./changes.ts";
 import type { Desk } from "./desk.ts";
 import { Dock } from "./dock.ts";
-import { h } from "./dom.ts";
+import { h, setText } from "./dom.ts";
+import { EditorView } from "./editor.ts";
+import { Files } from "./files.ts";
+import { showHelp } from "./help.ts";
+import { Keys } from "./keys.ts";
+import { liveRegions } from "./live.ts";
+import { Narrow } from "./narrow.ts";
+import { type Item, Palette } from "./palette.ts";
+import { Questions } from "./question.ts";
+import { Sides } from "./sides.ts";
 import { startCards } from "./start.ts";
 import { StatusBar } from "./status.ts";
 import { TerminalView } from "./terminal.ts";
 import { TopBar } from "./topbar.ts";
 
+// A refusal that a person gave, or an end that they wanted, is no news to them.
+const KNOWN = new Set(["denied", "stopped", "cancelled"]);
+
 export class Frame {
   readonly element: HTMLElement;
   readonly dock: Dock;
-  private readonly status: StatusBar;
+  private readonly files: Files;
+  private readonly narrow: Narrow;
+  private readonly sides: Sides;
+  private readonly questions: Questions;
+  private readonly chat: ChatPane;
+  private readonly changes: Changes;
+  private readonly changesTab = h("button", { role: "tab", id: "tab-changes" }, "Changes");
+  private readonly agentTab = h("button", { role: "tab", id: "tab-agent" }, "Agent");
 
-  constructor(desk: Desk) {
-    const start = startCards({
-      openFile: () => desk.openPalette(),
-      newTerminal: () => void this.dock.newTerminal(),
+  constructor(private readonly desk: Desk) {
+    const open = (path: string, line?: number) => {
+      if (this.narrow.shown) this.narrow.show("editor");
+      void this.dock.openFile(path, line);
+    };
+    const top = new TopBar(desk);
+    const status = new StatusBar(desk, () => showHelp(desk));
+    const start = startCards({ openFile: () => desk.openPalette(), newTerminal: () => this.newTerminal() });
+    this.dock = new Dock(
+      desk,
+      {
+        terminal: (tab) => new TerminalView(tab, desk),
+        editor: (tab) => new EditorView(tab, desk, status),
+      },
+      start,
+    );
+    this.files = new Files(desk, open);
+    this.questions = new Questions(desk);
+    this.chat = new ChatPane(desk, this.questions, open);
+    this.changes = new Changes(desk, open);
+    const agentTabs = h("div", { class: "agenttabs", role: "tablist", "aria-label": "Agent and changes" }, this.agentTab, this.changesTab);
+    this.agentTab.addEventListener("click", () => this.showTab("agent"));
+    this.changesTab.addEventListener("click", () => this.showTab("changes"));
+    agentTabs.addEventListener("keydown", (event) => {
+      if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
+      const next = document.activeElement === this.agentTab ? "changes" : "agent";
+      this.showTab(next);
+      (next === "agent" ? this.agentTab : this.changesTab).focus();
     });
-    this.dock = new Dock(desk, { terminal: (tab) => new TerminalView(tab, desk), editor: () => ({ element: h("div"), shown() {}, focus() {}, dispose() {} }) }, start);
-    this.status = new StatusBar(desk, () => {});
+    const middle = h(
+      "div",
+      { class: "middle" },
+      h("div", { class: "side" }, this.files.element, new Activity(desk).element),
+      this.dock.element,
+      h("aside", { class: "agentside", "aria-label": "Agent" }, agentTabs, this.chat.element, this.changes.element),
+    );
+    this.sides = new Sides(middle);
+    this.narrow = new Narrow(middle, this.dock);
+    this.questions.paneVisible = () => this.agentVisible();
+    this.showTab("agent");
+    const palette = new Palette(desk, () => this.localItems(), open, (name) => this.context(name));
+    new Keys(desk, this.dock, palette, {
+      stop: () => void top.stopAgent(),
+      toggleSide: (side) => this.toggleSide(side),
+      context: (name) => this.context(name),
+    });
     this.element = h(
       "div",
       { class: "page" },
-      new TopBar(desk).element,
-      this.status.lost,
-      h("div", { class: "middle no-left no-right" }, this.dock.element),
-      this.status.element,
+      top.element,
+      status.lost,
+      middle,
+      status.element,
+      this.narrow.keys,
+      this.narrow.tabs,
+      liveRegions(desk),
     );
+    this.watch();
   }
 
+  private watch(): void {
+    const { model, toasts } = this.desk;
+    model.onFailure = (failure, step) => {
+      if (step.actorKind !== "agent" || KNOWN.has(step.code)) return;
+      const label = model.commands.get(step.command)?.label ?? step.command;
+      const path = String(step.args.path ?? "");
+      const create =
+        step.code === "not-found" && step.command === "openspace.editor.open" && path
+          ? { label: "Create it", run: () => void this.create(path) }
+          : undefined;
+      toasts.show(`${label}: ${failure.text}`, "", failure.severity === "error" ? "error" : "warning", create);
+    };
+    model.onFileChanged = (path, version) => {
+      const view = this.dock.view("editor", path);
+      if (view instanceof EditorView) view.fileChanged(version);
+    };
+    model.signals.on(["activity"], () => {
+      // The one command by which an agent may move the keyboard, and only when nobody is typing.
+      const step = model.activity[0];
+      if (step?.actorKind === "agent" && step.command === "openspace.pane.focus" && step.state === "done") {
+        if (this.focusedFor !== step.callId && !this.desk.typing && this.desk.following) this.dock.focusActive();
+        this.focusedFor = step.callId;
+      }
+    });
+    model.signals.on(["files", "actions"], () => this.changes.stale());
+    this.changes.onCount = (count) => setText(this.changesTab, count ? `Changes (${count})` : "Changes");
+  }
+
+  private focusedFor = "";
+
+  private async create(path: string): Promise<void> {
+    const answer = await this.desk.run("openspace.file.write", { path, content: "", expectedVersion: "absent" });
+    if (answer.success) void this.dock.openFile(path);
+  }
+
+  private newTerminal(): void {
+    if (this.narrow.shown) this.narrow.show("terminal");
+    void this.dock.newTerminal();
+  }
+
+  private showTab(tab: "agent" | "changes"): void {
+    const agent = tab === "agent";
+    this.agentTab.setAttribute("aria-selected", String(agent));
+    this.changesTab.setAttribute("aria-selected", String(!agent));
+    this.agentTab.tabIndex = agent ? 0 : -1;
+    this.changesTab.tabIndex = agent ? -1 : 0;
+    this.chat.element.hidden = !agent;
+    this.changes.element.hidden = agent;
+    if (!agent) this.changes.shown();
+    this.questions.render();
+  }
+
+  private agentVisible(): boolean {
+    const place = this.narrow.shown;
+    return (place ? place === "agent" : this.sides.shown("right")) && !this.chat.element.hidden;
+  }
+
+  private toggleSide(side: "left" | "right"): void {
+    this.sides.toggle(side);
+    this.questions.render();
+  }
+
+  // What a command about "this one" means now.
+  private context(name: string): string | undefined {
+    const tab = this.dock.active();
+    if (name === "sessionId") return this.desk.agent() || undefined;
+    if (name === "terminalId") return tab?.type === "terminal" ? tab.content : undefined;
+    if (name === "path") return tab?.type === "editor" ? tab.content : undefined;
+    if (name === "paneId") return tab?.id;
+    return undefined;
+  }
+
+  // What only concerns this page and is therefore no command of the workbench.
+  private localItems(): Item[] {
+    const { desk } = this;
+    const done = (run: () => void) => () => {
+      document.querySelector<HTMLDialogElement>("dialog.palette")?.dispatchEvent(new Event("cancel", { cancelable: true }));
+      run();
+    };
+    const item = (label: string, run: () => void, key?: string): Item => ({ label, note: "page", ...(key ? { key } : {}), run: done(run) });
+    const themes = (["system", "dark", "light", "contrast"] as const).map((choice) =>
+      item(`Colours: ${choice === "contrast" ? "high contrast" : choice}`, () => desk.theme.set(choice)),
+    );
+    return [
+      ...themes,
+      item("Screen reader mode in terminals", () => this.toggleScreenReader()),
+      item("Search in the terminal", () => this.activeTerminal()?.openFind(), "Ctrl Shift F"),
+      item("Show or hide the files", () => this.toggleSide("left"), "Ctrl B"),
+      item("Show or hide the agent", () => this.toggleSide("right"), "Ctrl Alt B"),
+      item("Write to the agent", () => this.chat.focus()),
+      item("Show the changes", () => this.showTab("changes")),
+      item("Close all agent terminals", () => void this.closeAgentTerminals()),
+      item("Notify me about questions", () => void Notification.requestPermission()),
+      item("Help", () => showHelp(desk)),
+    ];
+  }
+
+  private async closeAgentTerminals(): Promise<void> {
+    for (const terminal of this.desk.model.terminals.values()) {
+      if (terminal.owner && !terminal.owner.startsWith("person")) {
+        await this.desk.run("openspace.terminal.close", { terminalId: terminal.id });
+      }
+    }
+  }
+
+  private toggleScreenReader(): void {
+    const on = localStorage.getItem("fourhands.screenReader") !== "1";
+    if (on) localStorage.setItem("fourhands.screenReader", "1");
+    else localStorage.removeItem("fourhands.screenReader");
+    for (const view of Object.values(this.terminals())) view.setScreenReader(on);
+    this.desk.toasts.show(`Screen reader mode is ${on ? "on" : "off"}`);
+  }
+
+  private activeTerminal(): TerminalView | undefined {
+    const tab = this.dock.active();
+    const view = tab && this.dock.view(tab.type, tab.content);
+    return view instanceof TerminalView ? view : undefined;
+  }
+
+  // Called after each snapshot.
   connected(): void {
-    for (const view of this.dock.views.values()) if (view instanceof TerminalView) view.retry();
+    for (const view of Object.values(this.terminals())) view.retry();
+    void this.files.refresh();
+    this.changes.stale();
   }
 
   terminals(): Record<string, TerminalView> {
@@ -40,7 +227,9 @@ export class Frame {
     return found;
   }
 
-  editors(): Record<string, unknown> {
-    return {};
+  editors(): Record<string, EditorView> {
+    const found: Record<string, EditorView> = {};
+    for (const view of this.dock.views.values()) if (view instanceof EditorView) found[view.path] = view;
+    return found;
   }
 }

@@ -3,7 +3,7 @@
 import { copyText, h, icon } from "./dom.ts";
 
 export function startCards(actions: { openFile: () => void; newTerminal: () => void }): HTMLElement {
-  const line = "fourhands agent connect";
+  const line = "fourhands . --agent claude";
   const code = h("code", {}, line);
   const copy = h("button", { class: "button small" }, "Copy");
   copy.addEventListener("click", () => {
@@ -36,7 +36,7 @@ export function startCards(actions: { openFile: () => void; newTerminal: () => v
         { class: "card agent" },
         icon("agent"),
         h("b", {}, "Connect an agent"),
-        h("span", {}, "Run this in the workspace; it shows every way in."),
+        h("span", {}, "Start it together with the workbench:"),
         h("div", { class: "copyline" }, code, copy),
       ),
     ),

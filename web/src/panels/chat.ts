@@ -1,0 +1,189 @@
+// The conversation: bubbles for what was said, one line for each thing the agent did, a box to write in.
+
+import type { ChatItem } from "../model/chat.ts";
+import { describe, type Step } from "../model/steps.ts";
+import type { Desk } from "./desk.ts";
+import { h, perFrame, place } from "./dom.ts";
+import { renderMarkdown } from "./markdown.ts";
+import type { Questions } from "./question.ts";
+
+export class ChatPane {
+  readonly element: HTMLElement;
+  private readonly bar = h("div", { class: "agentbar" });
+  private readonly log = h("div", { class: "chat", role: "log", "aria-label": "Conversation", tabindex: "0" });
+  private readonly box = h("textarea", { rows: 1, placeholder: "Message the agent …", "aria-label": "Message the agent" });
+  private readonly sendButton = h("button", { class: "button main" }, "Send");
+  private readonly drawn = new Map<string, { item: ChatItem; element: HTMLElement }>();
+  private readonly queue: { session: string; text: string; key: string }[] = [];
+  private session = "";
+  private barText = "";
+  private readonly render = perFrame(() => this.draw());
+
+  constructor(
+    private readonly desk: Desk,
+    questions: Questions,
+    private readonly openFile: (path: string, line?: number) => void,
+  ) {
+    this.element = h("div", { style: "display:flex;flex-direction:column;flex:1;min-height:0" }, this.bar, this.log, questions.element, h("div", { class: "composer" }, this.box, this.sendButton));
+    this.box.addEventListener("input", () => this.grow());
+    this.box.addEventListener("keydown", (event) => {
+      this.desk.typed();
+      if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+        event.preventDefault();
+        void this.send();
+      }
+    });
+    this.sendButton.addEventListener("click", () => void this.send());
+    desk.model.signals.on(["chat", "agents", "actions"], this.render);
+    desk.model.signals.on("connection", () => {
+      if (desk.link.status.kind === "open") void this.sendQueued();
+    });
+    this.draw();
+  }
+
+  focus(): void {
+    this.box.focus();
+  }
+
+  private grow(): void {
+    this.box.style.height = "auto";
+    this.box.style.height = `${Math.min(this.box.scrollHeight + 2, 160)}px`;
+  }
+
+  // -- writing -------------------------------------------------------------------------------------------------------
+
+  private async send(text = this.box.value.trim()): Promise<void> {
+    const session = this.desk.agent();
+    if (!text || !session) return;
+    this.box.value = "";
+    this.grow();
+    if (this.desk.link.status.kind !== "open") {
+      // The one place where typing is kept for later: a message to an agent is as good in a minute.
+      const key = this.desk.model.chat(session).you(text, true);
+      this.queue.push({ session, text, key });
+      this.render();
+      return;
+    }
+    const answer = await this.desk.run("openspace.agent.prompt", { sessionId: session, text }, true);
+    if (!answer.success) {
+      this.desk.model.chat(session).notice(`${answer.error}${answer.hint ? ` — ${answer.hint}` : ""}`, true);
+      this.render();
+    }
+  }
+
+  private async sendQueued(): Promise<void> {
+    for (const { session, text, key } of this.queue.splice(0)) {
+      this.desk.model.chat(session).remove(key); // it comes back by the event that every browser gets
+      await this.desk.run("openspace.agent.prompt", { sessionId: session, text });
+    }
+    this.render();
+  }
+
+  // -- showing -------------------------------------------------------------------------------------------------------
+
+  private draw(): void {
+    const { model } = this.desk;
+    const session = this.desk.agent();
+    this.drawBar(session);
+    if (session !== this.session) {
+      this.session = session;
+      this.drawn.clear();
+    }
+    this.box.disabled = this.sendButton.disabled = !session;
+    const items = session ? model.chat(session).items : [];
+    if (items.length === 0) {
+      const text = session
+        ? "Say what you want. You see everything the agent does, and can stop it at any time."
+        : "No agent is here yet. Start one with: fourhands . --agent claude";
+      if (this.log.firstElementChild?.textContent !== text) this.log.replaceChildren(h("div", { class: "empty" }, text));
+      return;
+    }
+    const atEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
+    const elements = items.map((item) => {
+      const old = this.drawn.get(item.key);
+      if (old?.item === item && item.kind !== "step") return old.element;
+      const element = this.drawItem(item, old?.element);
+      this.drawn.set(item.key, { item, element });
+      return element;
+    });
+    place(this.log, elements);
+    if (atEnd) this.log.scrollTop = this.log.scrollHeight;
+  }
+
+  private drawBar(session: string): void {
+    const agents = [...this.desk.model.agents.values()];
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused])]);
+    if (text === this.barText) return;
+    this.barText = text;
+    this.bar.hidden = agents.length === 0;
+    const choose = h("select", { "aria-label": "Agent" }, ...agents.map((one) => h("option", { value: one.id }, one.name)));
+    choose.value = session;
+    choose.addEventListener("change", () => {
+      this.desk.chosenAgent = choose.value;
+      this.desk.model.signals.fire(["agents", "chat"]);
+    });
+    const agent = agents.find((one) => one.id === session);
+    const state = agent ? (agent.paused ? "paused" : agent.status) : "";
+    const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made" }, "New chat");
+    reset.addEventListener("click", () => void this.desk.run("openspace.agent.reset", { sessionId: session }));
+    this.bar.replaceChildren(choose, h("span", { class: "state" }, state), reset);
+  }
+
+  private drawItem(item: ChatItem, old?: HTMLElement): HTMLElement {
+    switch (item.kind) {
+      case "you":
+        return h("div", { class: `bubble you${item.queued ? " queued" : ""}` }, h("span", { class: "away" }, "You: "), item.text, item.queued ? " (will be sent)" : null);
+      case "said": {
+        const element = old ?? h("div", { class: "bubble said" });
+        element.replaceChildren(...renderMarkdown(item.text));
+        return element;
+      }
+      case "thought":
+        return h("details", { class: "thought" }, h("summary", {}, item.done ? "Thought" : "Thinking …"), h("div", {}, ...renderMarkdown(item.text)));
+      case "step":
+        return this.drawStep(item.step);
+      case "tool":
+        return h("div", { class: `step ${item.status === "failed" ? "failed" : item.status === "completed" ? "done" : "running"}` }, h("span", { class: "what", title: item.detail }, item.title));
+      case "plan":
+        return h("ol", { class: "plan", "aria-label": "Plan" }, ...item.entries.map((entry) => h("li", { class: entry.status }, entry.content)));
+      case "notice":
+        return h("div", { class: `notice${item.bad ? " bad" : ""}` }, item.text);
+    }
+  }
+
+  private drawStep(step: Step): HTMLElement {
+    const [verb, what, where] = describe(step, this.desk.model.title);
+    const failed = step.state === "failed";
+    const action = this.actionOf(step);
+    return h(
+      "div",
+      { class: `step ${step.state}` },
+      h("span", { class: "what", title: failed ? step.error : step.command }, `${failed ? "failed: " : ""}${verb} `, what ? h("code", {}, what) : null, where ? ` ${where}` : null, failed ? ` — ${step.error}` : null),
+      action,
+    );
+  }
+
+  // The one thing that one may want to do about a step.
+  private actionOf(step: Step): Node | null {
+    const link = (label: string, run: () => void) => h("button", { class: "link", on: { click: run } }, label);
+    const path = typeof step.args.path === "string" ? step.args.path : "";
+    if (step.state === "running") return null;
+    if (step.state === "failed") return null;
+    if (step.command === "openspace.editor.highlight") {
+      const id = step.args.highlightId;
+      const there = typeof id === "string" && this.desk.model.highlights.has(id);
+      return there ? link("clear", () => void this.desk.run("openspace.editor.clear_highlight", { highlightId: id })) : null;
+    }
+    if (path && (step.command === "openspace.editor.open" || step.command === "openspace.editor.scroll_to")) {
+      const line = typeof step.args.line === "number" ? step.args.line : undefined;
+      return link("go", () => this.openFile(path, line));
+    }
+    const undo = this.desk.model.actions.find((one) => one.callId === step.callId && one.status === "done");
+    if (undo) return link("undo", () => void this.desk.run("openspace.workbench.undo", { callId: step.callId }));
+    if (typeof step.args.terminalId === "string") {
+      const terminalId = step.args.terminalId;
+      return link("show", () => void this.desk.run("openspace.terminal.show", { terminalId }));
+    }
+    return null;
+  }
+}

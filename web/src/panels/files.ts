@@ -1,0 +1,140 @@
+// The workspace's files as a tree; a directory is read when it is opened.
+
+import type { FileEntry } from "../wire/types.ts";
+import type { Desk } from "./desk.ts";
+import { debounce, h, icon } from "./dom.ts";
+
+export class Files {
+  readonly element: HTMLElement;
+  private readonly tree = h("div", { class: "tree", role: "tree", "aria-label": "Files" });
+  private readonly open = new Set<string>();
+  private readonly listed = new Map<string, readonly FileEntry[]>();
+  private readonly again = debounce(() => void this.refresh(), 200);
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly openFile: (path: string) => void,
+  ) {
+    const reload = h("button", { title: "Read again", "aria-label": "Read the files again", on: { click: () => void this.refresh() } }, icon("refresh"));
+    this.element = h(
+      "nav",
+      { "aria-label": "Workspace files", style: "display:contents" },
+      h("div", { class: "caption" }, "Files", reload),
+      this.tree,
+    );
+    desk.model.signals.on("files", () => this.again());
+    desk.model.signals.on(["editors", "layout", "agents"], () => this.render());
+    this.tree.addEventListener("keydown", (event) => this.key(event));
+  }
+
+  async refresh(): Promise<void> {
+    await Promise.all([".", ...this.open].map((path) => this.read(path)));
+    this.render();
+  }
+
+  private async read(path: string): Promise<void> {
+    const answer = await this.desk.link.call("openspace.file.list", { path });
+    if (answer.success) {
+      const rank = (entry: FileEntry) => (entry.kind === "directory" ? 0 : 1);
+      this.listed.set(path, [...answer.files].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name)));
+    } else {
+      this.listed.delete(path);
+      this.open.delete(path);
+    }
+  }
+
+  private render(): void {
+    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.path : undefined;
+    const rows: HTMLElement[] = [];
+    this.rows(".", 0, rows);
+    this.tree.replaceChildren(...rows);
+    const selected = rows.find((row) => row.dataset.path === focused);
+    for (const row of rows) row.tabIndex = -1;
+    (selected ?? rows[0])?.setAttribute("tabindex", "0");
+    if (focused !== undefined) selected?.focus();
+  }
+
+  private rows(path: string, depth: number, rows: HTMLElement[]): void {
+    const { model } = this.desk;
+    const activePath = model.layout.activePane;
+    for (const entry of this.listed.get(path) ?? []) {
+      const directory = entry.kind === "directory";
+      const expanded = this.open.has(entry.path);
+      const editor = model.editors.get(entry.path);
+      const byAgent = editor !== undefined && model.agents.has(editor.owner);
+      const row = h(
+        "div",
+        {
+          class: `entry${editor && activePath ? " current" : ""}${entry.name.startsWith(".") ? " hiddenfile" : ""}`,
+          role: "treeitem",
+          "aria-level": depth + 1,
+          "aria-expanded": directory ? String(expanded) : undefined,
+          "aria-selected": String(editor !== undefined),
+          "data-path": entry.path,
+          "data-kind": entry.kind,
+          style: `padding-left:${14 + depth * 14}px`,
+          title: entry.path,
+          on: { click: () => void this.activate(entry.path, directory) },
+        },
+        h("span", { class: "twist" }, directory ? icon(expanded ? "down" : "right") : null),
+        h("span", { class: "name" }, entry.name),
+        byAgent ? h("span", { class: "mark", title: "The agent has it open" }, "●") : null,
+        editor?.dirty ? h("span", { class: "mark", title: "Not saved" }, "M") : null,
+      );
+      rows.push(row);
+      if (directory && expanded) this.rows(entry.path, depth + 1, rows);
+    }
+  }
+
+  private async activate(path: string, directory: boolean): Promise<void> {
+    if (!directory) {
+      this.openFile(path);
+      return;
+    }
+    if (this.open.delete(path)) {
+      this.render();
+      return;
+    }
+    this.open.add(path);
+    await this.read(path);
+    this.render();
+  }
+
+  private key(event: KeyboardEvent): void {
+    const rows = [...this.tree.children] as HTMLElement[];
+    const at = rows.indexOf(document.activeElement as HTMLElement);
+    const row = rows[at];
+    if (!row) return;
+    const path = row.dataset.path!;
+    const directory = row.dataset.kind === "directory";
+    const go = (to: HTMLElement | undefined) => {
+      if (!to) return;
+      row.tabIndex = -1;
+      to.tabIndex = 0;
+      to.focus();
+    };
+    switch (event.key) {
+      case "ArrowDown":
+        go(rows[at + 1]);
+        break;
+      case "ArrowUp":
+        go(rows[at - 1]);
+        break;
+      case "ArrowRight":
+        if (directory && !this.open.has(path)) void this.activate(path, true);
+        else go(rows[at + 1]);
+        break;
+      case "ArrowLeft":
+        if (directory && this.open.has(path)) void this.activate(path, true);
+        else go(rows.find((one) => one.dataset.path === path.split("/").slice(0, -1).join("/")));
+        break;
+      case "Enter":
+      case " ":
+        void this.activate(path, directory);
+        break;
+      default:
+        return;
+    }
+    event.preventDefault();
+  }
+}

@@ -1,0 +1,192 @@
+// What an agent asks a person: consent to act at all, and leave for one command. Cards in the agent's pane; when that is
+// not to be seen, a dialog that does not block the page.
+//
+// The way out is the default: Deny has the focus, and for a moment after it appears nothing can be approved by a key
+// that was meant for something else.
+
+import type { Question } from "../wire/types.ts";
+import type { Desk } from "./desk.ts";
+import { h } from "./dom.ts";
+
+const DEAF_MS = 400;
+
+interface Shown {
+  element: HTMLElement;
+  tick: () => void;
+}
+
+export class Questions {
+  readonly element = h("div", { class: "questions" });
+  private readonly float = h("dialog", { class: "floating", "aria-label": "A question from the agent" });
+  private readonly cards = new Map<string, Shown>();
+  private readonly title = document.title;
+  paneVisible: () => boolean = () => true;
+
+  constructor(private readonly desk: Desk) {
+    document.body.append(this.float);
+    desk.model.signals.on(["questions", "agents"], () => this.render());
+    setInterval(() => {
+      for (const card of this.cards.values()) card.tick();
+    }, 500);
+    document.addEventListener("visibilitychange", () => this.mark());
+  }
+
+  // Also when the pane is shown or hidden.
+  render(): void {
+    const { questions } = this.desk.model;
+    for (const [id, card] of this.cards) {
+      if (!questions.has(id)) {
+        const had = card.element.contains(document.activeElement);
+        card.element.remove();
+        this.cards.delete(id);
+        if (had) this.desk.focusActive();
+      }
+    }
+    for (const question of questions.values()) if (!this.cards.has(question.id)) this.add(question);
+    const place = this.paneVisible() ? this.element : this.float;
+    for (const card of this.cards.values()) if (card.element.parentElement !== place) place.append(card.element);
+    if (place === this.float && this.cards.size && !this.float.open) this.float.show();
+    else if (place !== this.float || !this.cards.size) this.float.close();
+    this.mark();
+  }
+
+  // A question while nobody looks is seen in the browser's own bar and, where allowed, as a notification.
+  private mark(): void {
+    const waiting = this.cards.size;
+    const name = this.desk.model.workspace.split("/").at(-1) || this.title;
+    document.title = waiting ? `● Question — ${name}` : `${name} — Fourhands`;
+  }
+
+  private add(question: Question): void {
+    const card = question.kind === "consent" ? this.consent(question) : this.confirmation(question);
+    this.cards.set(question.id, card);
+    const who = this.nameOf(question);
+    this.desk.announce(question.kind === "consent" ? `${who} asks for consent` : `${who} wants to run: ${question.shown}`, true);
+    if (document.hidden && "Notification" in window && Notification.permission === "granted") {
+      new Notification(`${who} asks`, { body: question.shown || question.text, tag: question.id });
+    }
+    requestAnimationFrame(() => {
+      // Nobody's keys are taken away in mid-word.
+      if (!this.desk.typing) card.element.querySelector<HTMLElement>("[data-default]")?.focus();
+    });
+  }
+
+  private nameOf(question: Question): string {
+    return question.actor?.name ?? this.desk.model.agents.get(question.session)?.name ?? "The agent";
+  }
+
+  private answer(question: Question, choice: Question["options"][number], more: { text?: string; reason?: string } = {}): void {
+    void this.desk.run("openspace.workbench.answer", { questionId: question.id, choice, ...more });
+  }
+
+  private guarded(label: string, style: string, run: () => void): HTMLButtonElement {
+    const born = performance.now();
+    const button = h("button", { class: `button ${style}` }, label);
+    button.addEventListener("click", (event) => {
+      // A click by key in the first moment was meant for something else.
+      if (event.detail === 0 && performance.now() - born < DEAF_MS) return;
+      run();
+    });
+    return button;
+  }
+
+  private consent(question: Question): Shown {
+    const who = this.nameOf(question);
+    const has = (choice: Question["options"][number]) => question.options.includes(choice);
+    const left = h("span", { class: "left" });
+    const deny = h("button", { class: "button", "data-default": "" }, "Not now");
+    deny.addEventListener("click", () => this.answer(question, "deny"));
+    const element = h(
+      "section",
+      { class: "ask", role: "alertdialog", "aria-label": `${who} asks for consent`, "data-question": question.id },
+      h("h3", {}, `May ${who} work here?`),
+      h("p", {}, `It wants to begin with: ${this.desk.model.commands.get(question.command)?.label ?? question.command}`),
+      h(
+        "ul",
+        {},
+        h("li", {}, "see panes, terminals and files, except secret ones"),
+        h("li", {}, "open files, highlight lines, write files (you can undo it)"),
+        h("li", {}, "type in terminals; what is dangerous or unknown is asked first"),
+      ),
+      h(
+        "div",
+        { class: "row" },
+        has("session") ? this.guarded("For this session", "main", () => this.answer(question, "session")) : null,
+        has("once") && !has("session") ? this.guarded("Allow", "main", () => this.answer(question, "once")) : null,
+        has("always") ? this.guarded("Always here", "", () => this.answer(question, "always")) : null,
+        deny,
+        left,
+      ),
+    );
+    return { element, tick: () => countDown(question, left) };
+  }
+
+  private confirmation(question: Question): Shown {
+    const who = this.nameOf(question);
+    const dangerous = question.level === "dangerous";
+    const left = h("span", { class: "left" });
+    const body = h("pre", { tabindex: "0" }, question.shown);
+    const reason = h("input", { type: "text", placeholder: "Why not? (the agent reads it)", "aria-label": "Reason for refusing", hidden: true });
+    const deny = h("button", { class: "button", "data-default": "" }, "Deny");
+    const refuse = () => this.answer(question, "deny", reason.value ? { reason: reason.value } : {});
+    deny.addEventListener("click", refuse);
+    deny.addEventListener("focus", () => (reason.hidden = false));
+    reason.addEventListener("keydown", (event) => event.key === "Enter" && refuse());
+    const has = (choice: Question["options"][number]) => question.options.includes(choice);
+    const once = this.guarded("Run once", dangerous ? "risky" : "main", () => this.answer(question, "once"));
+    const edit = this.guarded("Edit", "", () => {
+      const box = h("textarea", { rows: 2, "aria-label": "Changed command", spellcheck: "false" });
+      box.value = question.shown;
+      body.replaceWith(box);
+      box.focus();
+      edit.replaceWith(
+        this.guarded("Run changed", "main", () => {
+          // A line for a shell needs its Enter.
+          const text = question.command === "openspace.terminal.send" && !box.value.endsWith("\n") ? `${box.value}\n` : box.value;
+          this.answer(question, "edit", { text });
+        }),
+      );
+      once.remove();
+    });
+    const parts = question.parts.filter((part) => part.level !== "safe");
+    const element = h(
+      "section",
+      { class: "ask", role: "alertdialog", "aria-label": `${who} wants to run a command`, "data-question": question.id },
+      h("h3", {}, `${who} wants to run this`),
+      body,
+      h("p", {}, `${dangerous ? "Flagged" : "Not known to be safe"}: ${question.reason}`),
+      parts.length > 1 ? h("ul", {}, ...parts.map((part) => h("li", {}, h("code", {}, part.text), ` — ${part.reason || part.level}`))) : null,
+      ...glance(question),
+      h(
+        "div",
+        { class: "row" },
+        has("once") ? once : null,
+        has("edit") ? edit : null,
+        has("session") && !dangerous
+          ? this.guarded("Always in this session", "", () => this.answer(question, "session"))
+          : null,
+        deny,
+        left,
+        reason,
+      ),
+      has("session") && !dangerous && question.rule ? h("p", { style: "margin:8px 0 0" }, `Always: ${question.rule}`) : null,
+    );
+    return { element, tick: () => countDown(question, left) };
+  }
+}
+
+function countDown(question: Question, left: HTMLElement): void {
+  if (question.deadline === null) return;
+  const seconds = Math.max(0, Math.ceil(question.deadline - Date.now() / 1000));
+  left.textContent = `${seconds} s`;
+}
+
+// What the command would touch, as the server found out without running anything.
+function glance(question: Question): Node[] {
+  return Object.entries(question.detail)
+    .filter(([, value]) => value !== null && value !== "" && !(Array.isArray(value) && value.length === 0))
+    .map(([name, value]) => {
+      const text = Array.isArray(value) ? value.map(String).join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
+      return h("p", {}, `${name.replace(/([A-Z])/g, " $1").toLowerCase()}: ${text}`);
+    });
+}
