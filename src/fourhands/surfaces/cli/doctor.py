@@ -16,7 +16,7 @@ from fourhands.host.places import PlaceError, Places
 from fourhands.providers.base import Provider
 from fourhands.settings import load, user_file
 from fourhands.surfaces.address import find_server
-from fourhands.surfaces.cli.base import json_option, run_async, show, workspace_option
+from fourhands.surfaces.cli.base import show
 from fourhands.workbench.platform import platform_information
 
 Level = Literal["ok", "note", "problem"]
@@ -31,31 +31,22 @@ class Finding:
     text: str
 
 
-def doctor(providers: Callable[[str], list[Provider]]) -> click.Command:
-    """The command; `providers` makes those that the settings name."""
-
-    @click.command("doctor")
-    @workspace_option
-    @json_option
-    @run_async
-    async def run(workspace: str, as_json: bool) -> None:
-        """Look at this machine and say what works, what does not, and what to do about it."""
-        places = Places.of(workspace)
-        findings = [*_machine(), *_programs(), *_limits(), *_places(places)]
-        for provider in providers(places.workspace):
-            probe = await provider.probe()
-            level: Level = "ok" if probe.works else "note"
-            findings.append(Finding(level, f"isolation {provider.isolation}", f"{provider.name}: {probe.detail}"))
-        if as_json:
-            show([{"level": f.level, "subject": f.subject, "text": f.text} for f in findings], as_json=True)
-        else:
-            signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
-            for finding in findings:
-                sign, colour = signs[finding.level]
-                click.echo(f"{click.style(sign, fg=colour)} {finding.subject:<22} {finding.text}")
-        sys.exit(1 if any(finding.level == "problem" for finding in findings) else 0)
-
-    return run
+async def examine(workspace: str, providers: Callable[[str], list[Provider]], *, as_json: bool) -> None:
+    """Look at everything, print the report, end with 1 if there is a problem; `providers` are those of the settings."""
+    places = Places.of(workspace)
+    findings = [*_machine(), *_programs(), *_limits(), *_places(places)]
+    for provider in providers(places.workspace):
+        probe = await provider.probe()
+        level: Level = "ok" if probe.works else "note"
+        findings.append(Finding(level, f"isolation {provider.isolation}", f"{provider.name}: {probe.detail}"))
+    if as_json:
+        show([{"level": f.level, "subject": f.subject, "text": f.text} for f in findings], as_json=True)
+    else:
+        signs = {"ok": ("✓", "green"), "note": ("·", "yellow"), "problem": ("✗", "red")}
+        for finding in findings:
+            sign, colour = signs[finding.level]
+            click.echo(f"{click.style(sign, fg=colour)} {finding.subject:<22} {finding.text}")
+    sys.exit(1 if any(finding.level == "problem" for finding in findings) else 0)
 
 
 def _machine() -> list[Finding]:

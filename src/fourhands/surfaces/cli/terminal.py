@@ -8,16 +8,18 @@ import signal
 import sys
 import termios
 import tty
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
 import click
-from rich.console import Console
-from rich.table import Table
 
-from fourhands.core.errors import FourhandsError
+from fourhands.core.errors import FourhandsError, NotFound
 from fourhands.host.log import Chunk
+from fourhands.host.places import Places
+from fourhands.safety.text import sanitize
 from fourhands.settings import load
-from fourhands.surfaces.cli.base import json_option, run_async, show, workspace_option
+from fourhands.surfaces.address import find_server
+from fourhands.surfaces.cli.base import Client, json_option, run_async, show, workspace_option
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 
@@ -33,27 +35,65 @@ def _terminals(workspace: str) -> Terminals:
     return Terminals(workspace, load(os.path.realpath(workspace)), keep=True)
 
 
+def _is_hosted(workspace: str) -> bool:
+    """Whether there is a host: to look into it nobody need start one."""
+    return os.path.exists(Places.of(workspace).socket)
+
+
+@contextlib.asynccontextmanager
+async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
+    """A terminal that is there."""
+    if not _is_hosted(workspace):
+        raise NotFound.of("terminal", name, ())
+    async with _terminals(workspace) as terminals:
+        yield terminals.get(name)
+
+
+@contextlib.asynccontextmanager
+async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
+    """A new terminal: made by the server where one runs, so that everybody there sees it."""
+    if find_server(Places.of(workspace).runtime) is None:
+        async with _terminals(workspace) as terminals:
+            yield await terminals.create(**wanted)
+        return
+    made = await asyncio.to_thread(Client(workspace).call, "openspace.terminal.create", wanted)
+    if not made.get("success"):
+        raise FourhandsError(str(made.get("error")), hint=str(made.get("hint", "")))
+    async with _opened(workspace, made["terminalId"]) as one:
+        yield one
+
+
 @terminal.command("list")
 @workspace_option
 @json_option
 @run_async
 async def list_terminals(workspace: str, as_json: bool) -> None:
     """List the terminals of the workspace."""
-    async with _terminals(workspace) as terminals:
-        found = terminals.list()
-        if as_json:
-            show([_facts(one) for one in found], as_json=True)
-            return
-        if not found:
-            click.echo("No terminals. Start one: fourhands terminal run --keep LINE")
-            return
-        table = Table(box=None, pad_edge=False)
-        for column in ("ID", "TITLE", "STATE", "CWD", "SIZE", "OUTPUT"):
-            table.add_column(column)
-        for one in found:
-            cols, rows = one.size
-            table.add_row(one.id, one.title, _state(one), one.cwd, f"{cols}×{rows}", str(one.log.head))
-        Console().print(table)
+    found: list[dict[str, object]] = []
+    if _is_hosted(workspace):
+        async with _terminals(workspace) as terminals:
+            found = [_facts(one) for one in terminals.list()]
+    if as_json:
+        show(found, as_json=True)
+    elif not found:
+        click.echo("No terminals. Start one: fourhands terminal run --keep LINE")
+    else:
+        _print(found)
+
+
+def _print(found: list[dict[str, object]]) -> None:
+    titles = ["ID", "TITLE", "STATE", "CWD", "SIZE", "OUTPUT"]
+    rows = [
+        [
+            " ".join(sanitize(str(one[name]).encode()).split())
+            for name in ("id", "title", "state", "cwd", "size", "position")
+        ]
+        for one in found
+    ]
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    for row in [titles, *rows]:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        click.echo("  ".join(cells).rstrip())
 
 
 def _state(one: Terminal) -> str:
@@ -68,7 +108,7 @@ def _facts(one: Terminal) -> dict[str, object]:
         "title": one.title,
         "state": _state(one),
         "cwd": one.cwd,
-        "size": one.size,
+        "size": "×".join(map(str, one.size)),
         "position": one.log.head,
         "exitCode": one.exit.code if one.exit else None,
         "signal": one.exit.signal if one.exit else None,
@@ -98,8 +138,7 @@ async def run_line(
     as_json: bool,
 ) -> None:
     """Run LINE in a persistent shell; print its output and end with its exit code."""
-    async with _terminals(workspace) as terminals:
-        one = terminals.get(name) if name else await terminals.create(title=title, cwd=cwd)
+    async with _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd) as one:
         try:
             done = await one.run(line, timeout_s=timeout)
         finally:
@@ -137,15 +176,16 @@ def _why(reason: str, timeout: float) -> str:
 
 @terminal.command("read")
 @click.argument("name")
-@click.option("--lines", "-n", default=100, show_default=True, help="How many of the last lines.")
-@click.option("--since", type=int, help="Everything from this position on.")
+@click.option(
+    "--lines", "-n", default=100, type=click.IntRange(min=1), show_default=True, help="How many of the last lines."
+)
+@click.option("--since", type=click.IntRange(min=0), help="Everything from this position on.")
 @workspace_option
 @json_option
 @run_async
 async def read(name: str, lines: int, since: int | None, workspace: str, as_json: bool) -> None:
     """Print the output of the terminal NAME (id or title) as text."""
-    async with _terminals(workspace) as terminals:
-        one = terminals.get(name)
+    async with _opened(workspace, name) as one:
         if since is not None:
             piece = one.since(since)
             if as_json:
@@ -167,8 +207,10 @@ async def read(name: str, lines: int, since: int | None, workspace: str, as_json
 @run_async
 async def kill(names: tuple[str, ...], workspace: str, as_json: bool) -> None:
     """End everything that runs in the terminals NAMES and close them."""
+    if not _is_hosted(workspace):
+        raise NotFound.of("terminal", names[0], ())
     async with _terminals(workspace) as terminals:
-        chosen = [terminals.get(name) for name in names]
+        chosen = list(dict.fromkeys(terminals.get(name) for name in names))
         for one in chosen:
             await one.close()
         if as_json:
@@ -186,8 +228,7 @@ async def attach(name: str | None, workspace: str) -> None:
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise FourhandsError("attach needs a terminal of its own", hint="to read its output: fourhands terminal read")
     cols, rows = shutil.get_terminal_size()
-    async with _terminals(workspace) as terminals:
-        one = terminals.get(name) if name else await terminals.create(cols=cols, rows=rows)
+    async with _opened(workspace, name) if name else _created(workspace, cols=cols, rows=rows) as one:
         with _raw():
             await _attached(one)
         if one.exit is None:
@@ -214,7 +255,10 @@ async def _attached(one: Terminal) -> None:
     keys: asyncio.Queue[bytes] = asyncio.Queue()
 
     def read_keys() -> None:
-        data = os.read(0, 65536)
+        try:
+            data = os.read(0, 65536)
+        except OSError:  # our own terminal has been closed
+            data = b""
         before, found, _ = data.partition(DETACH)
         if before:
             keys.put_nowait(before)

@@ -1,0 +1,32 @@
+"""`fourhands classify`: how a shell line is judged."""
+
+import sys
+
+import click
+
+from fourhands.safety.shell import Rules, classify, visible
+from fourhands.settings import load
+from fourhands.surfaces.cli.base import json_option, show, told, workspace_option
+
+EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
+
+
+@click.command("classify")
+@click.argument("line")
+@workspace_option
+@json_option
+@told
+def classify_line(line: str, workspace: str, as_json: bool) -> None:
+    """Say whether the shell line LINE is safe, unknown or dangerous, and why."""
+    safety = load(workspace).safety
+    verdict = classify(line, Rules(safety.safe_commands, safety.dangerous_commands))
+    if as_json:
+        parts = [{"text": p.text, "level": p.level, "reason": p.reason, "rule": p.rule} for p in verdict.parts]
+        show({"level": verdict.level, "reason": verdict.reason, "rule": verdict.rule, "parts": parts}, as_json=True)
+    else:
+        colours = {"safe": "green", "unknown": "yellow", "dangerous": "red"}
+        click.echo(f"{click.style(verdict.level, fg=colours[verdict.level], bold=True)}: {verdict.reason}")
+        for part in verdict.parts:
+            level = click.style(f"{part.level:<9}", fg=colours[part.level])
+            click.echo(f"  {level} {visible(part.text)}  {click.style(part.reason, dim=True)}")
+    sys.exit(EXIT_OF_LEVEL[verdict.level])

@@ -1,0 +1,56 @@
+"""`fourhands journal`: what was called here, by whom, and what came of it."""
+
+from datetime import datetime
+from pathlib import Path
+
+import click
+
+from fourhands.core.errors import BadArgument
+from fourhands.host.places import Places
+from fourhands.surfaces.cli.base import json_option, show, told, workspace_option
+from fourhands.workbench import ledger
+from fourhands.workbench.journal import export
+from fourhands.workbench.ledger import Filter
+
+
+@click.command()
+@click.option("--session", help="Only this agent session.")
+@click.option("--command", help="Only this command, e.g. openspace.terminal.send.")
+@click.option(
+    "--limit", "-n", default=50, type=click.IntRange(min=1), show_default=True, help="How many of the last calls."
+)
+@click.option("--export", "target", type=click.Path(dir_okay=False), help="Write all of it to a file, one JSON a line.")
+@workspace_option
+@json_option
+@told
+def journal(
+    session: str | None, command: str | None, limit: int, target: str | None, workspace: str, as_json: bool
+) -> None:
+    """Show what was called, by whom, what came of it; or export it. Needs no running server."""
+    path = Path(Places.of(workspace).state) / "journal.sqlite"
+    wanted = Filter(session=session, command=command)
+    if target is not None:
+        try:
+            with open(target, "w") as file:
+                count = export(path, file, wanted)
+        except OSError as error:
+            raise BadArgument(f"{target} cannot be written: {error.strerror}") from error
+        if as_json:
+            show({"calls": count, "file": target}, as_json=True)
+        else:
+            click.echo(f"{count} calls written to {target}.")
+        return
+    entries = ledger.read(path, wanted, limit)
+    if as_json:
+        show(entries, as_json=True)
+        return
+    for entry in entries:
+        result = entry.result
+        outcome = "…" if result is None else "ok" if result.success else f"{result.code}: {result.error}"
+        click.echo(f"{_time(entry.asked)}  {entry.call.actor.name:<10} {entry.call.command:<34} {outcome}")
+    if not entries:
+        click.echo("Nothing was called here yet.")
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds).strftime("%Y-%m-%d %H:%M:%S")
