@@ -98,6 +98,7 @@ def test_only_providers_and_app_know_a_provider_by_name() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     import subprocess
 
-    code = "import sys, fourhands, fourhands.host.process; print(*(m for m in sys.modules if m in {'asyncio','msgspec','starlette'}))"
+    heavy = "{'asyncio', 'msgspec', 'starlette'}"
+    code = f"import sys, fourhands, fourhands.host.process; print(*(m for m in sys.modules if m in {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

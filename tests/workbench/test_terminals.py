@@ -115,7 +115,7 @@ async def test_variables_can_be_set_and_removed(terminals: Terminals) -> None:
     assert "\nLANG=" not in done.output
     for wrong in ({"1X": "a"}, {"A B": "x"}, {"A": "x\0y"}, {"": "x"}, {"A": 7}):
         with pytest.raises(BadEnv):
-            await terminals.execute("env", env=wrong)
+            await terminals.execute("env", env=wrong)  # type: ignore[arg-type]  # that is the point
 
 
 async def test_shells_that_are_not_allowed_are_refused(terminals: Terminals) -> None:

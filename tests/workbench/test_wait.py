@@ -94,6 +94,19 @@ async def test_what_was_just_typed_is_not_taken_for_waiting(terminals: Terminals
         assert terminal.last_command.state == "finished"
 
 
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_what_was_entered_just_before_the_wait_counts_as_finished(terminals: Terminals, shell: str) -> None:
+    fresh = await terminals.create(shell=shell)
+    await fresh.type("echo typed ahead\n")
+    assert (await fresh.wait(finished=True, deadline_s=15)).reason == "finished"
+    assert "typed ahead" in fresh.lines()[-2:]
+    for line in ("true", "sleep 0.2", "", "echo 'x' )"):
+        await fresh.type(line + "\n")
+        assert (await fresh.wait(finished=True, deadline_s=15)).reason == "finished"
+        assert (await fresh.wait(finished=True, deadline_s=15)).reason == "finished", "asked again, still true"
+        await fresh.wait(quiet_s=0.05)
+
+
 async def test_a_new_listening_port_is_told(terminals: Terminals) -> None:
     terminal = await terminals.create(argv=["python3", "-m", "http.server", "0", "--bind", "127.0.0.1"])
     seen = await terminal.wait(port=True, deadline_s=15)
@@ -120,4 +133,4 @@ async def test_many_waits_on_one_terminal_are_all_answered(terminals: Terminals)
 async def test_times_that_make_no_sense_are_refused(terminals: Terminals, name: str, value: float) -> None:
     terminal = await terminals.create(argv=["cat"])
     with pytest.raises(BadArgument, match=name):
-        await terminal.wait(**{name: value})
+        await terminal.wait(**{name: value})  # type: ignore[arg-type]  # by name

@@ -22,7 +22,7 @@ from fourhands.workbench.marks import Command, Commands, Scanner
 from fourhands.workbench.run import Done, run
 from fourhands.workbench.screen import LiveScreen, Screen
 from fourhands.workbench.view import Match, Slice
-from fourhands.workbench.wait import Seen, Wanted, wait
+from fourhands.workbench.wait import Progress, Seen, Wanted, wait
 
 Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Called with the id and the facts of a terminal after the host has ended it."""
@@ -92,6 +92,7 @@ class Terminal:
         self._scanner = Scanner(self._nonce or "no-marks-here")
         self.commands = Commands()
         self._finished = self._last_ended = 0
+        self._entered: Progress | None = None
         self._screen: LiveScreen | None = None
         self._screen_position = 0
         self._size = pty.get_size(master) if master >= 0 else (0, 0)
@@ -183,6 +184,7 @@ class Terminal:
         self._check_alive()
         async with self._typing:
             head = self.log.head
+            self._note_enter(data)
             await self._deliver(memoryview(data))
         return head
 
@@ -190,10 +192,15 @@ class Terminal:
         """Type without waiting; False when the program does not read or others wait to type, and nothing was typed."""
         if self.exit is not None or self._typing.locked():
             return False
+        self._note_enter(data)
         try:
             return os.write(self._master, data) == len(data)
         except OSError:
             return False
+
+    def _note_enter(self, data: bytes) -> None:
+        if self._nonce is not None and (b"\n" in data or b"\r" in data):
+            self._entered = self.progress
 
     async def _deliver(self, data: memoryview) -> None:
         while data:
@@ -348,10 +355,20 @@ class Terminal:
         return self.commands.state
 
     @property
+    def progress(self) -> Progress:
+        """How far the shell is, as its marks tell."""
+        self.catch_up()
+        return Progress(self._finished, self.commands.shown, self.commands.ready)
+
+    @property
     def finished_commands(self) -> int:
         """How many commands the shell has finished, as far as its marks tell."""
-        self.catch_up()
-        return self._finished
+        return self.progress.ended
+
+    @property
+    def entered(self) -> Progress | None:
+        """How far the shell was when Enter was typed last."""
+        return self._entered
 
     @property
     def last_command(self) -> Command | None:

@@ -7,7 +7,7 @@ listens on a port) is asked for at intervals that lengthen while nothing changes
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import LogReader
@@ -63,6 +63,18 @@ class Wanted:
                 raise BadArgument(f"{name} must be between 0 and {LONGEST_S:g} seconds, not {value!r}")
 
 
+class Progress(NamedTuple):
+    """How far a shell has come: commands that have ended, prompts that were shown, whether it reads a new line."""
+
+    ended: int
+    shown: int
+    ready: bool
+
+    def past(self, before: "Progress") -> bool:
+        """Whether what was entered then is over. A line that runs nothing ends with the next prompt."""
+        return self.ended > before.ended or (0 < before.shown < self.shown and self.ready)
+
+
 class Waitable(Protocol):
     """What a wait needs of a terminal."""
 
@@ -87,8 +99,13 @@ class Waitable(Protocol):
         ...
 
     @property
-    def finished_commands(self) -> int:
-        """How many commands have ended, as far as marks tell."""
+    def entered(self) -> "Progress | None":
+        """How far the shell was when Enter was typed last."""
+        ...
+
+    @property
+    def progress(self) -> "Progress":
+        """How far the shell is now."""
         ...
 
     def screen(self) -> Screen:
@@ -170,7 +187,8 @@ class _Wait:
         self.scan = None
         if wanted.pattern is not None:
             self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern))
-        self.finished_before = terminal.finished_commands
+        # What was typed before this wait counts too: its command may be over by now.
+        self.before = terminal.entered or terminal.progress
         self.probe_timer, self.port_timer = _Timer(), _Timer()
         self.wanting: InputKind | None = None
         self.ports_before: set[int] = set()
@@ -220,7 +238,7 @@ class _Wait:
                 return self._answer("pattern", match=match)
         if terminal.exited:
             return self._answer("exit")
-        if wanted.finished and terminal.finished_commands > self.finished_before:
+        if wanted.finished and terminal.progress.past(self.before):
             return self._answer("finished")
         waited = now - self.started
         if waited >= wanted.min_s:
