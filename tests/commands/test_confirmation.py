@@ -44,7 +44,7 @@ async def test_a_dangerous_command_waits_and_runs_as_the_person_edited_it(app: A
     assert not running.done()
     person.answer(question, "edit", text="rm -r build/tmp")
     result = await running
-    assert result.success and result.data["ok"], result
+    assert result.data["ok"], result
     assert result.data["editedArgs"] == {"command": "rm -r build/tmp"}
     assert not (build / "tmp").exists()
     assert (build / "keep").exists()

@@ -24,7 +24,7 @@ from fourhands.safety.shell import Rules, Verdict, classify, visible
 from fourhands.workbench import glance
 from fourhands.workbench.lease import Standing, is_shell_name
 from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.typed import Typed, leave, only_takes_away, recalls, typed
+from fourhands.workbench.typed import EMPTY, Typed, leave, only_takes_away, recalls, typed
 from fourhands.workbench.workbench import Workbench
 
 Edit = Callable[[str], dict[str, object]]
@@ -158,8 +158,9 @@ class LineJudge:
         readings = ["\n".join([*standing.before, *fresh])]
         if standing.before and not standing.settled:
             readings.append("\n".join(fresh))
-        if standing.line.completed:
-            readings.append(text)
+        if standing.line.completed:  # what stood there may be longer, or gone
+            alone = typed(EMPTY, text, pastes=standing.pastes)
+            readings.append("\n".join([*alone.lines, alone.line.text]))
         verdicts = [classify(reading.rstrip("\n"), self._rules) for reading in readings]
         if keys.lines and keys.line.text:
             # The piece behind the last Enter waits for its own; only what is dangerous is asked about now.

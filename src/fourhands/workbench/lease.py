@@ -85,7 +85,7 @@ class Lease:
         self._kept = False
         self._last_key = float("-inf")
         self._half_typed = False
-        self._moved = False
+        self._moved = self._literal = False
         self._dark_head = 0
         self._stop_watching: Callable[[], None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
@@ -143,10 +143,9 @@ class Lease:
 
     def _play(self, data: bytes) -> None:
         """Learn whether something stands on the line, without keeping what."""
-        literal = False
         for byte in data:
-            if literal:
-                literal, self._half_typed = False, True
+            if self._literal:
+                self._literal, self._half_typed = False, True
             elif byte in b"\r\n\x03" or (byte == 0x15 and not self._moved):
                 self._half_typed = self._moved = False
                 if byte != 0x15 or not self._line.hidden:
@@ -154,7 +153,7 @@ class Lease:
                 if byte != 0x15:
                     self._before, self._submitted_at = (), -1
             elif byte == 0x16:  # Ctrl-V: the next key is text
-                literal = True
+                self._literal = True
             elif byte != 0x04:  # Ctrl-D ends a shell or takes a character away, and leaves the line as it is
                 self._half_typed = True
                 self._moved |= byte < 0x20 and byte not in b"\t\b"
@@ -241,7 +240,7 @@ class Lease:
             return
         before = (*self._before, *lines)
         self._submitted_at = self.terminal.commands.shown
-        if sum(map(len, before)) > _LONGEST_BEFORE:
+        if len("\n".join(before)) > _LONGEST_BEFORE:
             before, self._line = (), replace(self._line, hidden="more than can be kept")
         elif standing.place in ("shell", "program") and not open_ended("\n".join(before)):
             before = ()
