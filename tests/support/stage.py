@@ -40,14 +40,20 @@ class Stage:
         return Path(self.app.bench.root)
 
     def openai(self, token: str = "") -> openai.AsyncOpenAI:
-        return openai.AsyncOpenAI(base_url=f"{self.url}/v1", api_key=token or self.token, max_retries=0)
+        client = openai.DefaultAsyncHttpxClient(verify=False)  # loading certificates takes longer than most tests
+        return openai.AsyncOpenAI(
+            base_url=f"{self.url}/v1", api_key=token or self.token, max_retries=0, http_client=client
+        )
 
     def anthropic(self, token: str = "") -> anthropic.AsyncAnthropic:
-        return anthropic.AsyncAnthropic(base_url=self.url, api_key=token or self.token, max_retries=0)
+        client = anthropic.DefaultAsyncHttpxClient(verify=False)
+        return anthropic.AsyncAnthropic(
+            base_url=self.url, api_key=token or self.token, max_retries=0, http_client=client
+        )
 
     def raw(self, token: str = "") -> httpx.AsyncClient:
         headers = {"x-goog-api-key": token or self.token}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=15, trust_env=False)
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=15, trust_env=False, verify=False)
 
     def begin(self, name: str) -> tuple[Session, str]:
         """Another agent, that may act."""
@@ -61,9 +67,12 @@ class Stage:
         with self.app.events.subscribe(["call.finished"]) as events:
             while self.app.gate.pending(session.id):
                 await anext(events)
-        entries = await self.app.journal.query()
-        mine = [entry for entry in entries if entry.call.actor.id == session.id and entry.result is not None]
-        return sorted(mine, key=lambda entry: entry.number)
+        entries = await self.app.journal.query(session=session.id, limit=20_000)
+        return sorted(entries, key=lambda entry: entry.number)
+
+    async def ran(self, session: Session | None = None) -> list[str]:
+        """The commands of an agent that succeeded, in order."""
+        return [entry.call.command for entry in await self.journal(session) if entry.result and entry.result.success]
 
 
 @contextlib.asynccontextmanager
@@ -86,5 +95,3 @@ async def stage(script: Script = (), *, upstream: str = "", settings: Settings |
 def person_token(server: Running) -> str:
     """The person's own token."""
     return server.tokens.file.read_text().strip()
-
-

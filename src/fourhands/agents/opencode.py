@@ -1,0 +1,374 @@
+"""The OpenCode connector: a session on an OpenCode server, started for this or joined, as an agent at the workbench.
+
+    agent = OpenCode(bench, session, tasks, command=["opencode"], gateway=Gateway(url, token, model))
+    await agent.open()
+
+Started, its model is behind our proxy, which gives instructions and takes blocks; what is filtered here is only the
+second line, and runs nothing. Joined, the server asks its model itself: then instructions go with each prompt, and the
+blocks are taken here. Permissions that OpenCode asks for become questions at the workbench.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from fourhands.agents.answer import Answer
+from fourhands.agents.conversation import Conversation
+from fourhands.agents.opencode_events import Telling
+from fourhands.agents.opencode_server import Address, Gateway, started
+from fourhands.agents.results import turn_message
+from fourhands.agents.stream import Dropped
+from fourhands.core.errors import BadArgument, Denied, FourhandsError, NoAnswer, TimedOut, Unavailable
+from fourhands.core.question import Choice, Question
+from fourhands.core.tasks import Tasks
+from fourhands.safety.shell import classify
+from fourhands.workbench.session import Session
+from fourhands.workbench.workbench import Workbench
+
+REQUEST_S = 15.0
+READY_S = 60.0
+SILENCE_S = 30.0
+"""Its event stream has a heartbeat every 10 s; so long without one means that the connection is dead."""
+
+RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0)
+TICK_S = 1.0
+USER = "opencode"
+
+log = logging.getLogger(__name__)
+
+_REPLIES = {"once": "once", "session": "always", "always": "always"}
+
+
+class OpenCode(Conversation):
+    """One agent session on one OpenCode server."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        session: Session,
+        tasks: Tasks,
+        *,
+        url: str = "",
+        command: Sequence[str] = (),
+        gateway: Gateway | None = None,
+        instructions: Callable[[str], str] | None = None,
+        password: str = "",
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        if bool(url) == bool(command):
+            raise BadArgument("give OpenCode's url or the command that starts it", hint="one of the two")
+        if command and gateway is None:
+            raise BadArgument("an OpenCode that is started needs the gateway to its model")
+        super().__init__(bench, session, tasks)
+        self._url = url
+        self._password = password
+        self._command = command
+        self._gateway = gateway
+        self._instructions = instructions
+        self._transport = transport
+        self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._life: asyncio.Task[None] | None = None
+        self._client: httpx.AsyncClient
+        self._id = ""
+        self._telling: Telling
+        self._family: set[str] = set()  # our session there and those that it began for parts of its work
+        self._answers: dict[str, Answer] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._busy = False
+        self._failures = 0  # to read its events, since it was last possible
+        self._idle = asyncio.Event()
+        self._trouble = ""
+
+    async def open(self) -> None:
+        """Start or join the server, and return when it takes prompts."""
+        self._life = self._tasks.start(self._live(), f"OpenCode for {self.session.name}")
+        await asyncio.shield(self._ready)
+
+    def close(self) -> None:
+        """The session has ended: leave the server, or end it."""
+        super().close()
+        if self._life is not None:
+            self._life.cancel()
+
+    async def turn(self, text: str) -> None:
+        """Send a person's message and return when the agent is done with it."""
+        await asyncio.shield(self._ready)
+        self._idle.clear()
+        self._busy, self._trouble = False, ""
+        body: dict[str, Any] = {"parts": [{"type": "text", "text": text}]}
+        message = None
+        if self._instructions is not None:
+            message = turn_message(self.session, self.bench.registry)
+            given = self._instructions(self.session.id)
+            body["system"] = f"{given}\n\n{message.text}" if message is not None else given
+        try:
+            await self._call("POST", f"/session/{self._id}/prompt_async", body, again=False)
+        except BaseException:
+            if message is not None:
+                message.restore()
+            raise
+        try:
+            await self._idle.wait()
+        except asyncio.CancelledError:
+            for answer in self._answers.values():
+                answer.stop()
+            self._tasks.start(self._abort(), f"stopping OpenCode of {self.session.name}")
+            raise
+        finally:
+            self._telling.end()
+            for answer in self._answers.values():
+                answer.close()
+            self._answers.clear()
+        if self._trouble:
+            raise Unavailable(f"OpenCode: {self._trouble}")
+
+    # -- what it tells (the Listener of `Telling`; say and think are the conversation's) ------------------------------
+
+    def step(self, message: str, tool: str, status: str, title: str, input: Any, output: str) -> None:
+        """Something that OpenCode does by a tool of its own."""
+        self._emit("agent.step", messageId=message, tool=tool, status=status, title=title, input=input, output=output)
+
+    def take(self, message: str, commands: list[dict[str, Any]], dropped: list[Dropped]) -> None:
+        """Blocks in its text: with the proxy in front, what still looks like one is not run."""
+        if self._gateway is not None:
+            log.warning("%s: a block came past the proxy and is ignored", self.session.id)
+            return
+        answer = self._answers.setdefault(message, Answer(self.runner))
+        answer.take(message, commands)
+        answer.drop(dropped)
+
+    # -- life ---------------------------------------------------------------------------------------------------------
+
+    async def _live(self) -> None:
+        try:
+            async with self._server() as address, self._connected(address):
+                await self._until_healthy()
+                made = await self._call("POST", "/session", {"title": self.session.name})
+                self._id = str(made.get("id", "")) if isinstance(made, dict) else ""
+                if not self._id.startswith("ses"):
+                    raise Unavailable("OpenCode made no session", hint=f"it answered {str(made)[:200]}")
+                self._family = {self._id}
+                self._telling = Telling(self._id, self)
+                await self._listen()
+        except FourhandsError as error:
+            self._fail(error)
+        finally:
+            self._fail(Unavailable("the connection to OpenCode has ended"))
+
+    def _fail(self, error: FourhandsError) -> None:
+        if not self._ready.done():
+            self._ready.set_exception(error)
+            self._ready.exception()  # whoever opened it may have gone
+        self._trouble = self._trouble or error.message
+        self._idle.set()
+
+    @contextlib.asynccontextmanager
+    async def _server(self) -> AsyncIterator[Address]:
+        if not self._command:
+            yield Address(self._url, self._password)
+            return
+        assert self._gateway is not None
+        places = self.bench.terminals.places
+        private = Path(places.state) / "opencode" / self.session.id
+        base = self.bench.terminals.env
+        async with started(self._command, self._gateway, cwd=self.bench.root, private=private, base=base) as address:
+            yield address
+
+    @contextlib.asynccontextmanager
+    async def _connected(self, address: Address) -> AsyncIterator[None]:
+        auth = httpx.BasicAuth(USER, address.password) if address.password else None
+        async with httpx.AsyncClient(
+            base_url=address.url,
+            auth=auth,
+            headers={"x-opencode-directory": self.bench.root},
+            timeout=REQUEST_S,
+            trust_env=False,
+            verify=address.url.startswith("https:"),
+            transport=self._transport,
+        ) as self._client:
+            yield
+
+    async def _until_healthy(self) -> None:
+        """Its first request has been seen to hang for minutes: short ones, again and again."""
+        why = ""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(READY_S):
+                while True:
+                    try:
+                        answer = await self._client.get("/global/health", timeout=3.0)
+                        if answer.status_code == 401:
+                            raise Denied("OpenCode wants a password", hint="give the one that it was started with")
+                        if answer.is_success:
+                            return
+                        why = f"status {answer.status_code}"
+                    except httpx.HTTPError as error:
+                        why = str(error) or type(error).__name__
+                    await asyncio.sleep(0.2)
+        raise TimedOut(f"OpenCode does not answer: {why}", hint="is it running there?")
+
+    async def _call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
+        """Make a request; `again`: repeat it if the connection breaks, which must do no harm then."""
+        for pause_s in (*RETRY_S[:3], None):
+            try:
+                answer = await self._client.request(method, path, json=body)
+            except httpx.HTTPError as error:
+                if pause_s is None or not (again or isinstance(error, httpx.ConnectError)):
+                    why = str(error) or type(error).__name__
+                    raise Unavailable(f"OpenCode does not answer {method} {path}: {why}") from error
+                await asyncio.sleep(pause_s)
+                continue
+            if not answer.is_success:
+                raise Unavailable(f"OpenCode answers {answer.status_code} to {method} {path}", hint=answer.text[:300])
+            return answer.json() if answer.content else None
+        raise AssertionError("not reached")
+
+    async def _abort(self) -> None:
+        with contextlib.suppress(FourhandsError):
+            await self._call("POST", f"/session/{self._id}/abort")
+
+    # -- events -------------------------------------------------------------------------------------------------------
+
+    async def _listen(self) -> None:
+        """Read the event stream; when it breaks, connect again and ask for what was missed."""
+        while True:
+            try:
+                timeout = httpx.Timeout(REQUEST_S, read=SILENCE_S)
+                async with self._client.stream("GET", "/event", timeout=timeout) as stream:
+                    stream.raise_for_status()
+                    await self._read(stream)
+                log.info("OpenCode ended its event stream")
+            except httpx.HTTPError as error:
+                log.info("OpenCode's event stream broke: %s", error or type(error).__name__)
+            if self._failures == len(RETRY_S):
+                raise Unavailable("OpenCode's event stream cannot be read any more", hint="is it still running?")
+            await asyncio.sleep(RETRY_S[self._failures])
+            self._failures += 1
+
+    async def _read(self, stream: httpx.Response) -> None:
+        async with asyncio.TaskGroup() as group:
+            ticking = group.create_task(self._tick())
+            try:
+                async for line in stream.aiter_lines():
+                    if line.startswith("data:"):
+                        await self._event(line[5:])
+            finally:
+                ticking.cancel()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._telling.tick()
+
+    async def _event(self, data: str) -> None:
+        try:
+            event = json.loads(data)
+        except (ValueError, RecursionError):
+            log.warning("OpenCode sent an event that is no JSON: %r", data[:100])
+            return
+        if not isinstance(event, dict) or not isinstance(told := event.get("properties"), dict):
+            return
+        kind = event.get("type")
+        if kind == "server.connected":
+            await self._catch_up()
+        elif kind in ("session.created", "session.updated"):
+            info = told.get("info")
+            if isinstance(info, dict) and info.get("parentID") in self._family:
+                self._family.add(str(info.get("id")))
+        elif kind == "permission.asked":
+            self._permission(told)
+        elif kind == "permission.replied":
+            for name in ("requestID", "permissionID", "id"):
+                if (task := self._asking.pop(str(told.get(name)), None)) is not None:
+                    task.cancel()
+        elif told.get("sessionID") == self._id and kind in ("session.status", "session.idle", "session.error"):
+            self._status_told(str(kind), told)
+        else:
+            self._telling.event(event)
+
+    def _status_told(self, kind: str, told: dict[str, Any]) -> None:
+        status = told.get("status")
+        state = status.get("type") if isinstance(status, dict) else "idle"
+        if kind == "session.error":
+            self._trouble = _error(told.get("error"))
+        elif state != "idle":
+            self._busy = True
+        elif self._busy or kind == "session.idle":
+            self._idle.set()
+
+    async def _catch_up(self) -> None:
+        """After connecting: what was said, what is asked, and whether it still works."""
+        messages = await self._call("GET", f"/session/{self._id}/message")
+        self._telling.catch_up(messages)
+        for told in await self._call("GET", "/permission") or ():
+            if isinstance(told, dict):
+                self._permission(told)
+        states = await self._call("GET", "/session/status")
+        state = states.get(self._id) if isinstance(states, dict) else None
+        if self._ready.done() and self._busy and (state is None or state.get("type") == "idle"):
+            self._idle.set()
+        self._failures = 0
+        if not self._ready.done():
+            self._ready.set_result(None)
+
+    # -- permissions --------------------------------------------------------------------------------------------------
+
+    def _permission(self, told: dict[str, Any]) -> None:
+        id = str(told.get("id", ""))
+        ours = self._command or told.get("sessionID") in self._family
+        if ours and id and id not in self._asking:
+            task = self._tasks.start(self._ask(id, told), f"a permission of {self.session.name}")
+            self._asking[id] = task
+            task.add_done_callback(lambda _: self._asking.pop(id, None))
+
+    async def _ask(self, id: str, told: dict[str, Any]) -> None:
+        reply, reason = "reject", "nobody answered; nothing was run"
+        with contextlib.suppress(NoAnswer):
+            reply, reason = await self._answered(told)
+        self._asking.pop(id, None)  # from here on our own reply must not cancel us
+        body = {"reply": reply, "message": reason} if reply == "reject" and reason else {"reply": reply}
+        await self._call("POST", f"/permission/{id}/reply", body)
+
+    async def _answered(self, told: dict[str, Any]) -> tuple[str, str]:
+        kind = str(told.get("permission", "something"))
+        metadata = told.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        patterns = [str(pattern) for pattern in told.get("patterns") or ()]
+        command = metadata.get("command")
+        shown, level, why = ", ".join(patterns), "unknown", f"OpenCode asks before {kind}"
+        if kind == "bash" and isinstance(command, str):
+            verdict = classify(command)
+            shown, level, why = command, verdict.level, verdict.reason
+        if level == "safe" and self.bench.gate.consent.state(self.session.id) == "granted":
+            return "once", ""
+        dangerous = level == "dangerous"
+        options: tuple[Choice, ...] = ("once", "deny") if dangerous else ("once", "session", "deny")
+        question = Question(
+            kind="confirmation",
+            session=self.session.id,
+            text=f"{self.session.name} wants to {'run' if kind == 'bash' else kind}: {shown[:200]}",
+            options=options,
+            shown=shown,
+            level=level,
+            reason=why,
+            rule="" if dangerous else ", ".join(str(rule) for rule in told.get("always") or ()),
+            detail={"permission": kind, **{name: value for name, value in metadata.items() if name != "command"}},
+            actor=self.session.actor,
+            limit_s=None,
+        )
+        answered = await self.bench.questions.ask(question)
+        choice = answered.answer.choice
+        return _REPLIES.get(choice, "reject"), answered.answer.reason
+
+
+def _error(error: Any) -> str:
+    if not isinstance(error, dict):
+        return "an error without a name"
+    data = error.get("data")
+    message = data.get("message") if isinstance(data, dict) else None
+    return str(message or error.get("name") or "an error without a name")[:500]

@@ -1,0 +1,57 @@
+"""Real agents from npm, installed on demand into `tests/agents-npm` with the exact versions of its lock."""
+
+import fcntl
+import os
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parent.parent / "agents-npm"
+INSTALL_S = 240
+
+
+def opencode() -> str:
+    """The path of OpenCode's program; skips the test where npm cannot install it, fails it with CI=true.
+
+    It is the one of its package for this machine: the other needs an install script, and none is run here.
+    """
+    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    package = f"opencode-{platform.system().lower()}-{machine}"
+    cpu = Path("/proc/cpuinfo")
+    if machine == "x64" and cpu.exists() and "avx2" not in cpu.read_text():
+        package += "-baseline"
+    problem = "" if _ready() else _install()
+    found = HOME / "node_modules" / package / "bin" / "opencode"
+    if problem or not found.exists():
+        reason = problem or f"npm installed no {package}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return str(found)
+
+
+def _ready() -> bool:
+    done = HOME / "node_modules" / ".ready"
+    return done.exists() and done.read_text() == (HOME / "package-lock.json").read_text()
+
+
+def _install() -> str:
+    npm = shutil.which("npm")
+    if npm is None:
+        return "npm is not installed"
+    with open(HOME / "package.json") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # two workers must not install at the same time
+        if _ready():
+            return ""
+        command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+        try:
+            done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+        except subprocess.TimeoutExpired:
+            return f"npm ci needs more than {INSTALL_S} s"
+        if done.returncode:
+            return f"npm ci failed: {done.stderr.strip()[-300:]}"
+        (HOME / "node_modules" / ".ready").write_text((HOME / "package-lock.json").read_text())
+        return ""
