@@ -24,6 +24,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.address import Address, address_file, publish
 from fourhands.surfaces.door import SECURITY_HEADERS, Door
 from fourhands.surfaces.http import Routes, build, public_files
+from fourhands.surfaces.mcp.routes import McpRoutes
 from fourhands.surfaces.proxy import proxy_routes
 from fourhands.surfaces.tokens import SECRET_LENGTH, Tokens
 from fourhands.workbench.session import Session
@@ -183,8 +184,9 @@ async def serving(
         address = Address(name, number, os.getpid())
         hub = Hub(bench, bench.registry)
         routes = Routes(bench, tokens, hub)
-        # The proxy stands beside the compression of our own answers: it must pass on a model's bytes when they come.
-        app = Starlette(routes=[*proxy_routes(bench, hub, tasks), Mount("/", build(routes))])
+        mcp = McpRoutes(bench, hub, tasks, tokens)
+        # These stand beside the compression of our own answers: what streams must be passed on when it comes.
+        app = Starlette(routes=[*proxy_routes(bench, hub, tasks), *mcp.all(), Mount("/", build(routes))])
         door = Door(app, tokens, hosts=host_names(address, options.allowed_hosts), public=public_files())
         server = uvicorn.Server(_config(door))
         # Not `serve`: it would take over SIGINT and SIGTERM, which are the command line's to handle.
@@ -202,6 +204,7 @@ async def serving(
             publish(places.runtime, address)
             yield Running(address, tokens, hub, server)
         finally:
+            await mcp.close()
             server.should_exit = True
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=5)

@@ -1,0 +1,154 @@
+"""The clients that are here: each has an agent's session, begun when it comes and ended when it goes.
+
+A client on a pipe is one connection. Over HTTP it is the MCP session's id, or, in the generation without sessions, its
+token and name, until it has been quiet for long. A client that brings an agent's own token works in that session, and
+leaves it as it is when it goes.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST, Implementation
+from starlette.requests import Request
+
+from fourhands.core.errors import NotFound
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.mcp.exchange import Exchange
+from fourhands.surfaces.tokens import Principal
+from fourhands.workbench.session import Session
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[None, Request]
+
+IDLE_S = 30 * 60.0
+"""How long a client over HTTP may be quiet before its session ends."""
+
+NAME_LENGTH = 60
+
+
+class Peer:
+    """One client: its agent session, what it was asked and has not come back with, and the way to tell it news."""
+
+    def __init__(self, session: Session, *, owned: bool) -> None:
+        self.session = session
+        self.owned = owned
+        self.suspended: dict[str, Exchange] = {}
+        self.channel: ServerSession | None = None
+        self.busy = 0
+        self.idle: asyncio.TimerHandle | None = None
+
+    def gone(self) -> None:
+        """Give up what it was asked."""
+        for exchange in self.suspended.values():
+            exchange.cancel()
+        self.suspended.clear()
+        if self.idle is not None:
+            self.idle.cancel()
+
+
+class Peers:
+    """Finds the client of a request. With a `principal` all requests are of one connection, its own."""
+
+    def __init__(
+        self, bench: Workbench, tasks: Tasks, *, pipe: bool = False, principal: Principal | None = None
+    ) -> None:
+        self._bench = bench
+        self._tasks = tasks
+        self._pipe = pipe
+        self._principal = principal
+        self._peers: dict[str, Peer] = {}
+        self._listener: Callable[[Session], None] = self._ended
+        bench.on_session_end.append(self._listener)
+
+    def __iter__(self) -> Iterator[Peer]:
+        return iter(list(self._peers.values()))
+
+    def find(self, context: Context) -> Peer:
+        """The client of this request; one that is new begins its session."""
+        principal = self._principal if self._pipe else _principal(context)
+        key = self._key(context, principal)
+        peer = self._peers.get(key)
+        if peer is None:
+            peer = self._peers[key] = self._welcome(context, principal)
+            if not self._pipe and _mcp_session(context) is not None:
+                # The SDK's place for what ends with a connection; its own request context does not lead there.
+                context.session._connection.exit_stack.callback(self._leave, key)
+        if peer.session.ended:
+            raise MCPError(INVALID_REQUEST, "this agent's session was ended by the person; connect anew to begin one")
+        peer.channel = context.session
+        return peer
+
+    def rest(self, peer: Peer) -> None:
+        """A request of a client without a connection is over: count from now how long it is quiet."""
+        if peer.idle is not None:
+            peer.idle.cancel()
+            peer.idle = None
+        for key, known in self._peers.items():
+            if known is peer and key.startswith("token:") and not peer.busy:
+                peer.idle = asyncio.get_running_loop().call_later(IDLE_S, self._leave, key)
+
+    async def close(self) -> None:
+        """Everybody goes."""
+        self._bench.on_session_end.remove(self._listener)
+        peers, self._peers = list(self._peers.values()), {}
+        for peer in peers:
+            peer.gone()
+            await self._end(peer)
+
+    def _welcome(self, context: Context, principal: Principal | None) -> Peer:
+        if principal is not None and principal.actor.kind == "agent":
+            session = self._bench.sessions.find(principal.actor.id)
+            if session is None:
+                raise MCPError(INVALID_REQUEST, "the session of this token has ended")
+            return Peer(session, owned=False)
+        return Peer(self._bench.begin_session(_name(context), "mcp"), owned=True)
+
+    def _key(self, context: Context, principal: Principal | None) -> str:
+        if self._pipe:
+            return "pipe"
+        if (mcp_session := _mcp_session(context)) is not None:
+            return f"session:{mcp_session}"
+        assert principal is not None
+        return f"token:{principal.token}:{_name(context)}"
+
+    def _leave(self, key: str) -> None:
+        peer = self._peers.pop(key, None)
+        if peer is not None:
+            peer.gone()
+            self._tasks.start(self._end(peer), f"end of {peer.session.name}")
+
+    async def _end(self, peer: Peer) -> None:
+        if peer.owned and not peer.session.ended:
+            try:
+                await self._bench.end_session(peer.session.id)
+            except NotFound:
+                log.debug("session %s has ended already", peer.session.id)
+
+    def _ended(self, session: Session) -> None:
+        """The person ended it. A client without a connection has no other way to begin anew than its next request."""
+        for key, peer in list(self._peers.items()):
+            if peer.session is session and key.startswith("token:"):
+                del self._peers[key]
+                peer.gone()
+
+
+def _principal(context: Context) -> Principal | None:
+    principal: Principal | None = context.request.state.principal if context.request is not None else None
+    return principal
+
+
+def _mcp_session(context: Context) -> str | None:
+    return context.session._connection.session_id
+
+
+def _name(context: Context) -> str:
+    params = context.session.client_params
+    info: Implementation | None = params.client_info if params is not None else None
+    name = "".join(char if char.isprintable() else " " for char in info.name).strip() if info else ""
+    return name[:NAME_LENGTH] or "mcp client"

@@ -1,0 +1,124 @@
+"""Where MCP's clients come in, behind the door: `/mcp` (streamable HTTP), `/mcp/socket`, `/api/agents`.
+
+The SDK is loaded when the first client comes: it is heavy, and most servers never need it.
+"""
+
+import asyncio
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from fourhands.agents.hub import Hub
+from fourhands.core.call import Result
+from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.mcp.sdk import require_sdk
+from fourhands.surfaces.tokens import Principal, Tokens
+from fourhands.workbench.workbench import Workbench
+
+if TYPE_CHECKING:
+    from fourhands.surfaces.mcp.stream import Stream
+
+NAME_LENGTH = 60
+
+
+class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What `/api/agents` takes."""
+
+    name: str
+
+
+class McpRoutes:
+    """The routes of one server; `close` them before it stops, or open streams would hold it up."""
+
+    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, tokens: Tokens) -> None:
+        self._bench = bench
+        self._hub = hub
+        self._tasks = tasks
+        self._tokens = tokens
+        self._stream: Stream | None = None
+        self._starting = asyncio.Lock()
+        self._sockets: set[WebSocket] = set()
+        self._closed = False
+
+    def all(self) -> list[BaseRoute]:
+        """The routes."""
+        return [
+            Route("/mcp", self),
+            WebSocketRoute("/mcp/socket", self._socket),
+            Route("/api/agents", self._new_agent, methods=["POST"]),
+        ]
+
+    async def close(self) -> None:
+        """End all clients' connections and sessions."""
+        self._closed = True
+        async with self._starting:
+            if self._stream is not None:
+                await self._stream.close()
+        for socket in list(self._sockets):
+            await socket.close(1001)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request of a client over streamable HTTP."""
+        try:
+            stream = await self._started()
+        except FourhandsError as error:
+            await _refusal(error)(scope, receive, send)
+            return
+        await stream(scope, receive, send)
+
+    async def _started(self) -> "Stream":
+        require_sdk()
+        async with self._starting:
+            if self._closed:
+                raise Unavailable("the server is about to stop")
+            if self._stream is None:
+                module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.stream")
+                stream: Stream = module.Stream(self._bench, self._hub, self._tasks)
+                await stream.start()
+                self._stream = stream
+            return self._stream
+
+    async def _socket(self, socket: WebSocket) -> None:
+        """A client on the other end of a pipe: see `command`."""
+        try:
+            require_sdk()
+        except Unavailable as error:
+            await socket.accept()
+            await socket.close(1011, error.message)
+            return
+        module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.pipe")
+        self._sockets.add(socket)
+        try:
+            await module.serve_socket(self._bench, self._tasks, self._hub, socket)
+        finally:
+            self._sockets.discard(socket)
+
+    async def _new_agent(self, request: Request) -> Response:
+        """Begin an agent's session and return its token: for a client that is told its token beforehand."""
+        principal: Principal = request.state.principal
+        try:
+            if not principal.person:
+                raise Denied("this is not for an agent's token")
+            try:
+                name = msgspec.json.decode(await request.body(), type=NewAgent).name.strip()
+            except (msgspec.DecodeError, ClientDisconnect) as error:
+                raise BadArgument(f"the body is not of the form {{'name': …}}: {error}") from error
+            if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
+                raise BadArgument(f"{name[:100]!r} is no name", hint=f"give 1 to {NAME_LENGTH} printable characters")
+        except FourhandsError as error:
+            return _refusal(error)
+        session = self._bench.begin_session(name, "mcp")
+        token = self._tokens.issue(session.actor)
+        return JSONResponse({"success": True, "sessionId": session.id, "token": token})
+
+
+def _refusal(error: FourhandsError) -> Response:
+    status = {"denied": 403, "unavailable": 503}.get(error.code, 400)
+    return JSONResponse(Result.failure(error).to_wire(), status)

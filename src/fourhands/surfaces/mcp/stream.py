@@ -1,0 +1,64 @@
+"""MCP over streamable HTTP: the SDK's session manager in a task of ours, behind our door.
+
+The door has checked Host, Origin and token before; the SDK learns who it is, so that a session answers only to the
+token that began it.
+"""
+
+import asyncio
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.types import Receive, Scope, Send
+
+from fourhands.agents.hub import Hub
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.mcp.peer import IDLE_S
+from fourhands.surfaces.mcp.service import Service
+from fourhands.surfaces.tokens import Principal
+from fourhands.workbench.workbench import Workbench
+
+SESSIONS = 64
+"""MCP sessions at once."""
+
+
+class Stream:
+    """An ASGI application for `/mcp`."""
+
+    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks) -> None:
+        self.service = Service(bench, hub, tasks)
+        self._tasks = tasks
+        self._ready = asyncio.Event()
+        self._done = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._manager = StreamableHTTPSessionManager(
+            app=self.service.server,
+            session_idle_timeout=IDLE_S,
+            max_sessions=SESSIONS,
+            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door's business
+        )
+
+    async def start(self) -> None:
+        """Be ready for requests."""
+        self._task = self._tasks.start(self._hold(), "MCP over HTTP")
+        await self._ready.wait()
+
+    async def close(self) -> None:
+        """End all sessions and streams."""
+        self._done.set()
+        if self._task is not None:
+            await asyncio.wait([self._task])
+        await self.service.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request."""
+        principal: Principal = scope["state"]["principal"]
+        known = AccessToken(token="", client_id=principal.token, scopes=[])
+        await self._manager.handle_request({**scope, "user": AuthenticatedUser(known)}, receive, send)
+
+    async def _hold(self) -> None:
+        # Entered and left in one task, as the SDK's own task group demands.
+        async with self._manager.run():
+            self._ready.set()
+            await self._done.wait()

@@ -1,0 +1,81 @@
+"""The registry as MCP tools: names, schemas, annotations, and results in MCP's form."""
+
+from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+
+from fourhands.core import schema
+from fourhands.core.call import Result
+from fourhands.core.errors import NotFound
+from fourhands.core.registry import Command, Registry
+from fourhands.surfaces.mcp.words import json_text, plain
+
+BARE = "openspace.tool."
+"""Commands that models know by their last name alone, such as `bash`."""
+
+
+def tool_name(id: str) -> str:
+    """A command's name as a tool: models' interfaces refuse dots."""
+    return id.removeprefix(BARE) if id.startswith(BARE) else id.replace(".", "_")
+
+
+class Tools:
+    """The tools that agents may use, kept until the registry changes."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._commands: dict[str, Command] = {}
+        self._tools: list[Tool] | None = None
+        self._dispose = registry.changed.subscribe(lambda _: self._forget())
+
+    def close(self) -> None:
+        """Listen no longer."""
+        self._dispose()
+
+    def list(self) -> list[Tool]:
+        """Every tool, in the order of the commands' ids."""
+        if self._tools is None:
+            self._commands = {tool_name(one.id): one for one in self._registry if "agent" in one.actors}
+            self._tools = [_tool(name, command) for name, command in self._commands.items()]
+        return self._tools
+
+    def get(self, name: str) -> Command:
+        """The command behind a tool, also by its own id."""
+        self.list()
+        found = self._commands.get(name) or self._commands.get(tool_name(name))
+        if found is None:
+            raise NotFound.of("tool", name[:200], self._commands)
+        return found
+
+    def input_schema(self, name: str) -> dict[str, object] | None:
+        """A tool's arguments as JSON Schema, or None where there is no such tool."""
+        self.list()
+        command = self._commands.get(name)
+        return None if command is None else schema.schema(command.args_type)
+
+    def _forget(self) -> None:
+        self._tools = None
+
+
+def _tool(name: str, command: Command) -> Tool:
+    return Tool(
+        name=name,
+        title=command.label,
+        description=command.description,
+        input_schema=schema.schema(command.args_type),
+        annotations=ToolAnnotations(
+            title=command.label,
+            read_only_hint=command.read_only,
+            # What is judged before it runs is judged because it can destroy.
+            destructive_hint=command.destructive or (command.safety is not None and not command.read_only),
+        ),
+    )
+
+
+def tool_result(result: Result) -> CallToolResult:
+    """What came of a call: structured, and as text; a failure is a tool's error, which the model may read."""
+    wire = result.to_wire()
+    if result.success:
+        text = json_text(wire)
+    else:
+        hint = f"\nhint: {result.hint}" if result.hint else ""
+        text = f"error: {result.error}\ncode: {result.code}{hint}"
+    return CallToolResult(content=[TextContent(text=text)], structured_content=plain(wire), is_error=not result.success)
