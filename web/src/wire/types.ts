@@ -72,6 +72,16 @@ export interface AgentRules {
   rules: AgentRule[];
 }
 
+/** Arguments of `openspace.agent.start`. */
+export interface AgentStart {
+  agent: string;
+}
+
+/** The agent's session. */
+export interface AgentStarted {
+  sessionId: string;
+}
+
 /** What an agent has set for itself; None means the default. It survives a chat reset and can be stored. */
 export interface AgentState {
   provider?: string | null;
@@ -287,6 +297,16 @@ export interface Geometry {
   y: number;
   width: number;
   height: number;
+}
+
+/** Arguments of `openspace.agent.help`. */
+export interface HelpExplain {
+  command?: string | null;
+}
+
+/** The explanation. */
+export interface HelpHelp {
+  text: string;
 }
 
 /** Ranges of one file in one colour (the owner's own, if none is given), until they are cleared. */
@@ -633,6 +653,124 @@ export interface TerminalWaited {
   exitCode: number | null;
 }
 
+/** One terminal of the list; `position` is where your next terminal_continue reads on. */
+export interface ToolActive {
+  sessionId: string;
+  title: string;
+  command: string;
+  position: number;
+  running: boolean;
+  uptimeSeconds: number;
+  exitCode: number | null;
+  yours: boolean;
+}
+
+/** All terminals, and the same as a table. */
+export interface ToolActiveList {
+  sessions: ToolActive[];
+  text: string;
+}
+
+/** Arguments of `openspace.tool.bash`. */
+export interface ToolBash {
+  command: string;
+}
+
+/** What a terminal printed since the last look. */
+export interface ToolCollected {
+  sessionId: string;
+  title: string;
+  command: string;
+  position: number;
+  complete: boolean;
+  reason: "exited" | "finished" | "input" | "maxInterval" | "settled";
+  output: string;
+  input: string | null;
+  exitCode: number | null;
+  signal: string | null;
+  truncated: boolean;
+  characters: number;
+  lines: number;
+  gap: [number, number] | null;
+  screen: string[] | null;
+  paneId: string | null;
+  note: string;
+}
+
+/** Arguments of `openspace.tool.execute_command`. */
+export interface ToolExecuteCommand {
+  command: string;
+  args?: string[];
+  input?: string | null;
+  timeoutSeconds?: number;
+  env?: Record<string, string | null>;
+  workingDirectory?: string | null;
+}
+
+/** A piece of an output; `next` is the offset of the next one, or null at the end. */
+export interface ToolPiece {
+  output: string;
+  offset: number;
+  characters: number;
+  next: number | null;
+}
+
+/** What came of a command; `characters` and `lines` are true totals, `outputId` is there when text was left out. */
+export interface ToolRan {
+  ok: boolean;
+  output: string;
+  exitCode: number | null;
+  stdout: string;
+  stderr: string;
+  error: string | null;
+  code: string | null;
+  signal: string | null;
+  truncated: boolean;
+  characters: number;
+  lines: number;
+  outputId: string | null;
+  heldOpenBy: number[];
+}
+
+/** Arguments of `openspace.tool.read_output`. */
+export interface ToolReadOutput {
+  outputId: string;
+  offset?: number;
+  limit?: number;
+}
+
+/** Arguments of `openspace.tool.run_script`. */
+export interface ToolRunScript {
+  script: string;
+  input?: string | null;
+  timeoutSeconds?: number;
+  env?: Record<string, string | null>;
+  workingDirectory?: string | null;
+}
+
+/** The terminal that is gone. */
+export interface ToolStopped {
+  sessionId: string;
+  text: string;
+}
+
+/** Arguments of `openspace.tool.terminal_continue`. */
+export interface ToolTerminalContinue {
+  sessionId: string;
+  stdin?: string | null;
+}
+
+/** Arguments of `openspace.tool.terminal_start`. */
+export interface ToolTerminalStart {
+  command: string;
+  stdin?: string | null;
+}
+
+/** Arguments of `openspace.tool.terminal_stop`. */
+export interface ToolTerminalStop {
+  sessionId: string;
+}
+
 /** What agents did, newest first. */
 export interface WorkbenchActions {
   actions: Action[];
@@ -679,12 +817,14 @@ export interface Commands {
   "openspace.agent.consent": { args: AgentConsent; result: BaseNothing };
   "openspace.agent.drop_rule": { args: AgentDropRule; result: BaseNothing };
   "openspace.agent.end": { args: AgentOne; result: BaseNothing };
+  "openspace.agent.help": { args: HelpExplain; result: HelpHelp };
   "openspace.agent.list": { args: Record<string, never>; result: AgentListed };
   "openspace.agent.pause": { args: AgentOne; result: BaseNothing };
   "openspace.agent.prompt": { args: AgentAsk; result: BaseNothing };
   "openspace.agent.reset": { args: AgentOne; result: BaseNothing };
   "openspace.agent.resume": { args: AgentOne; result: BaseNothing };
   "openspace.agent.rules": { args: AgentOne; result: AgentRules };
+  "openspace.agent.start": { args: AgentStart; result: AgentStarted };
   "openspace.agent.stop": { args: AgentStop; result: AgentStopped };
   "openspace.editor.clear_highlight": { args: EditorClearHighlight; result: BaseNothing };
   "openspace.editor.clear_highlights": { args: EditorClearHighlights; result: BaseNothing };
@@ -726,6 +866,14 @@ export interface Commands {
   "openspace.terminal.show": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.take_over": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.wait": { args: TerminalWaitFor; result: TerminalWaited };
+  "openspace.tool.bash": { args: ToolBash; result: ToolRan };
+  "openspace.tool.execute_command": { args: ToolExecuteCommand; result: ToolRan };
+  "openspace.tool.read_output": { args: ToolReadOutput; result: ToolPiece };
+  "openspace.tool.run_script": { args: ToolRunScript; result: ToolRan };
+  "openspace.tool.terminal_continue": { args: ToolTerminalContinue; result: ToolCollected };
+  "openspace.tool.terminal_list": { args: Record<string, never>; result: ToolActiveList };
+  "openspace.tool.terminal_start": { args: ToolTerminalStart; result: ToolCollected };
+  "openspace.tool.terminal_stop": { args: ToolTerminalStop; result: ToolStopped };
   "openspace.workbench.actions": { args: Record<string, never>; result: WorkbenchActions };
   "openspace.workbench.answer": { args: WorkbenchGiveAnswer; result: BaseNothing };
   "openspace.workbench.questions": { args: Record<string, never>; result: WorkbenchQuestions };

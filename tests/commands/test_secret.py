@@ -1,0 +1,174 @@
+"""A canary typed where a secret is wanted appears nowhere: no log, journal, event, result or instruction."""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.support.bench import open_app
+from tests.support.isolation import image, refuse
+from tests.support.person import let_in
+
+from fourhands.agents.hub import Hub
+from fourhands.app import App
+from fourhands.core.event import Event
+from fourhands.settings import AgentDefaults, BubblewrapSettings, ContainerSettings, Settings
+from fourhands.workbench.terminal import Terminal
+
+CANARY = "canary-4b1d7e0c-do-not-keep"
+GETPASS = "import getpass; print('length', len(getpass.getpass()))"
+
+
+def settings(provider: str) -> Settings:
+    if provider == "bubblewrap" and shutil.which("bwrap") is None:
+        refuse("bwrap is not installed")
+    if provider == "container" and not image().startswith("localhost"):
+        refuse(image())
+    return Settings(
+        agent_defaults=AgentDefaults(provider=provider),
+        providers={
+            "bubblewrap": BubblewrapSettings(require_limits=False),
+            "container": ContainerSettings(image=image() if provider == "container" else ""),
+        },
+    )
+
+
+class Watcher:
+    """Keeps everything that anybody is told."""
+
+    def __init__(self, app: App) -> None:
+        self.app = app
+        self.told: list[bytes] = []
+        app.events.published.subscribe(self._see)
+
+    def _see(self, event: Event) -> None:
+        self.told.append(msgspec.json.encode(event, enc_hook=repr))
+
+    def keep(self, thing: object) -> None:
+        self.told.append(msgspec.json.encode(thing, enc_hook=repr))
+
+    def files(self) -> dict[str, bytes]:
+        places = self.app.places
+        found = {}
+        for top in (places.state, places.runtime):
+            for path in Path(top).rglob("*"):
+                with contextlib.suppress(OSError):
+                    if path.is_file():
+                        found[str(path)] = path.read_bytes()
+        return found
+
+
+@contextlib.asynccontextmanager
+async def scene(provider: str) -> AsyncIterator[tuple[App, Watcher, Terminal]]:
+    async with open_app(settings(provider)) as app:
+        watcher = Watcher(app)
+        terminal = await app.terminals.create(title="work", provider=provider, shell="bash")
+        await terminal.wait(input_wanted=True, deadline_s=15)
+        yield app, watcher, terminal
+
+
+async def type_secret(app: App, watcher: Watcher, terminal: Terminal, program: str, prompt: str, answer: str) -> None:
+    """A program asks, the agent is refused, the person types by a call and by keys, the program goes on."""
+    agent = let_in(app)
+    await terminal.type(f"{program}\r")
+    await terminal.wait(pattern=prompt, deadline_s=15, position=0)
+    lease = app.bench.lease(terminal)
+    async with asyncio.timeout(10):
+        while not lease.secret:  # the prompt may come before the echo goes
+            await terminal.wait(quiet_s=0.02, deadline_s=0.1)
+    refused = await app.call(
+        "openspace.tool.terminal_continue", {"sessionId": "work", "stdin": "\x03"}, actor=agent.actor
+    )
+    assert (refused.code, "secret" in refused.error) == ("conflict", True)
+    watcher.keep(refused.to_wire())
+    watcher.keep(await look(app, agent.id))
+    start = terminal.log.head
+    first, second = CANARY[:10], CANARY[10:]
+    sent = await app.call("openspace.terminal.send", {"terminalId": "work", "text": first})
+    watcher.keep(sent.to_wire())
+    lease.person_typed("person", second.encode())  # as the socket of an attached page does
+    await terminal.type(second)
+    watcher.keep(await look(app, agent.id))
+    more = await app.call("openspace.tool.terminal_continue", {"sessionId": "work", "stdin": "\r"})
+    watcher.keep(more.to_wire())
+    await terminal.wait(pattern=answer, deadline_s=15, position=start)
+    watcher.keep(await look(app, agent.id))
+    wrong = await app.call("openspace.terminal.send", {"terminalId": "work", "txt": CANARY})
+    assert wrong.code == "bad-argument"
+    watcher.keep(wrong.to_wire())
+
+
+async def look(app: App, session_id: str) -> list[object]:
+    """Everything an agent can read of the terminal."""
+    session = app.bench.sessions.get(session_id)
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("terminal.read_output", {"terminalId": "work"}),
+        ("terminal.read_output", {"terminalId": "work", "since": 0}),
+        ("terminal.screen", {"terminalId": "work"}),
+        ("terminal.search", {"terminalId": "work", "pattern": "canary"}),
+        ("terminal.authors", {"terminalId": "work"}),
+        ("terminal.list", {}),
+        ("tool.terminal_list", {}),
+    ]
+    seen = [(await app.call(f"openspace.{name}", args, actor=session.actor)).to_wire() for name, args in calls]
+    hub = Hub(app.bench, app.registry)
+    try:
+        return [*seen, hub.instructions(session.id)]
+    finally:
+        hub.close()
+
+
+def check(watcher: Watcher, files: dict[str, bytes]) -> None:
+    for piece in (CANARY, CANARY[:10], CANARY[10:]):
+        assert not [told for told in watcher.told if piece.encode() in told]
+        assert not [path for path, data in files.items() if piece.encode() in data]
+
+
+@pytest.mark.parametrize("provider", ["local", "bubblewrap", "container"])
+async def test_a_secret_typed_at_read_s_is_nowhere(provider: str) -> None:
+    async with scene(provider) as (app, watcher, terminal):
+        program = "read -s -p 'Password: ' x; echo; echo length ${#x}"
+        await type_secret(app, watcher, terminal, program, "Password: ", f"length {len(CANARY)}")
+        assert not app.bench.lease(terminal).secret
+        await app.bench.journal.query()
+        check(watcher, watcher.files())
+
+
+@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
+async def test_a_secret_typed_at_getpass_is_nowhere(provider: str) -> None:
+    async with scene(provider) as (app, watcher, terminal):
+        python = sys.executable if provider == "local" else "/usr/bin/python3"
+        if not os.path.exists(python):
+            refuse(f"{python} is not there")
+        program = f'{python} -c "{GETPASS}"'
+        await type_secret(app, watcher, terminal, program, "Password: ", f"length {len(CANARY)}")
+        check(watcher, watcher.files())
+
+
+def can_become_nobody() -> bool:
+    if os.getuid() != 0 or shutil.which("su") is None:
+        return False
+    tried = subprocess.run(["su", "nobody", "-s", "/bin/bash", "-c", "true"], capture_output=True, check=False)
+    return tried.returncode == 0
+
+
+async def test_a_secret_typed_to_another_users_program_is_nowhere() -> None:
+    if not await asyncio.to_thread(can_become_nobody):
+        refuse("su to nobody needs root")
+    async with scene("local") as (app, watcher, terminal):
+        program = "su nobody -s /bin/bash -c 'read -s -p Password:\\  x; echo length ${#x}'"
+        await type_secret(app, watcher, terminal, program, "Password: ", f"length {len(CANARY)}")
+        check(watcher, watcher.files())
+
+
+async def test_the_check_finds_what_is_kept() -> None:
+    async with scene("local") as (_, watcher, terminal):
+        await terminal.run(f"echo {CANARY}")
+        with pytest.raises(AssertionError):
+            check(watcher, watcher.files())

@@ -1,0 +1,282 @@
+"""The agent's shell tools, on real programs."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.support.bench import open_app
+from tests.support.person import Person, let_in
+
+from fourhands.app import App
+from fourhands.commands import tool
+from fourhands.core.call import Result
+from fourhands.settings import SafetySettings, Settings
+from fourhands.workbench import oneshot
+from fourhands.workbench.session import Session
+
+EASY = Settings(safety=SafetySettings(safe_commands=("python3", "seq", "yes", "cat")))
+FAST = {"min_interval": 0.05, "settle_interval": 8.0, "max_interval": 15.0}
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[App]:
+    async with open_app(EASY) as app:
+        yield app
+
+
+class Agent:
+    """Calls tools; whatever is asked is approved."""
+
+    def __init__(self, app: App, **state: object) -> None:
+        self.app = app
+        self.person = Person(app)
+        self.session: Session = let_in(app, f"helper{len(app.bench.sessions)}", **{**FAST, **state})
+
+    async def __call__(self, verb: str, **args: object) -> Result:
+        call = self.app.call(f"openspace.tool.{verb}", args, actor=self.session.actor)
+        running = self.app.tasks.start(call, verb)
+        while not running.done():
+            asked = self.app.tasks.start(self.person.question(), "a question")
+            await asyncio.wait([running, asked], return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                self.person.answer(asked.result(), "once")
+            else:
+                asked.cancel()
+        result: Result = running.result()
+        return result
+
+
+async def test_bash_returns_output_and_exit_code(app: App) -> None:
+    agent = Agent(app)
+    result = await agent("bash", command="echo out; echo err >&2; exit 3")
+    data = result.data
+    assert result.success
+    assert result.isolation == "none"
+    assert (data["ok"], data["exitCode"], data["stdout"], data["stderr"]) == (False, 3, "out\n", "err\n")
+    assert sorted(str(data["output"]).split()) == ["err", "out"]
+    assert (data["truncated"], data["outputId"], data["error"]) == (False, None, None)
+    assert (data["characters"], data["lines"]) == (8, 2)
+    assert result.to_wire()["isolation"] == "none"
+
+
+async def test_each_call_is_a_fresh_shell_in_the_workspace(app: App) -> None:
+    agent = Agent(app)
+    Path(app.bench.root, "sub").mkdir()
+    await agent("bash", command="cd sub; X=1")
+    assert (await agent("bash", command="pwd; echo [$X]")).data["output"] == f"{app.bench.root}\n[]\n"
+
+
+async def test_output_is_sanitized_and_secrets_are_taken_out(app: App) -> None:
+    agent = Agent(app)
+    Path(app.bench.root, "log.txt").write_text("\x1b[31mred\x1b[0m\x07\nAWS_SECRET_ACCESS_KEY=abcdefghijklmnop\n")
+    shown = str((await agent("bash", command="cat log.txt")).data["output"])
+    assert shown.startswith("red\n")
+    assert "abcdefghijklmnop" not in shown
+
+
+async def test_long_output_is_cropped_and_the_rest_can_be_read(app: App) -> None:
+    agent = Agent(app, crop_output=1000)
+    result = await agent("bash", command="seq 1 20000")
+    data = result.data
+    whole = "".join(f"{number}\n" for number in range(1, 20001))
+    assert data["truncated"]
+    assert (data["characters"], data["lines"]) == (len(whole), 20000)
+    output = str(data["output"])
+    assert len(output) < 1400
+    assert output.startswith(whole[:500])
+    assert output.endswith(whole[-500:])
+    assert f"{len(whole) - 1000} of {len(whole)} characters" in output
+    assert str(data["outputId"]) in output
+    read = ""
+    offset: int | None = 0
+    while offset is not None:
+        piece = await agent("read_output", outputId=data["outputId"], offset=offset, limit=50_000)
+        read += str(piece.data["output"])
+        offset = piece.data["next"]  # type: ignore[assignment]
+    assert read == whole
+    other = Agent(app)
+    refused = await other("read_output", outputId=data["outputId"])
+    assert refused.code == "not-found"
+    behind = await agent("read_output", outputId=data["outputId"], offset=10**9)
+    assert (behind.code, str(len(whole)) in behind.hint) == ("bad-argument", True)
+    assert (await app.call("openspace.tool.read_output", {"outputId": data["outputId"]})).success
+    await app.bench.reset_session(agent.session.id)
+    assert (await agent("read_output", outputId=data["outputId"])).code == "not-found"
+
+
+async def test_output_beyond_all_bounds_has_true_totals(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oneshot, "KEPT", 10_000)
+    agent = Agent(app, crop_output=200)
+    data = (await agent("bash", command="seq 1 200000")).data
+    assert data["truncated"]
+    marker = len("\n[… 0000000 characters left out …]\n")
+    assert abs(int(str(data["characters"])) - (1_288_895 + marker)) <= 2
+    assert str(data["output"]).endswith("199999\n200000\n")
+
+
+async def test_a_timeout_says_so_and_returns_what_there_was(app: App) -> None:
+    agent = Agent(app, timeout_s=0.5)
+    data = (await agent("bash", command="echo begun; sleep 60")).data
+    assert (data["ok"], data["output"], data["code"], data["exitCode"]) == (False, "begun\n", "timeout", None)
+    assert "within 0.5 s" in str(data["error"])
+
+
+async def test_bad_commands_are_refused_with_a_reason(app: App) -> None:
+    agent = Agent(app)
+    assert (await agent("bash", command="")).code == "bad-argument"
+    assert (await agent("bash", command="   ")).code == "bad-argument"
+    assert (await agent("bash", command="a\0b")).code == "bad-argument"
+    assert (await agent("bash", command=5)).code == "bad-argument"
+    assert (await agent("bash", cmd="ls")).code == "bad-argument"
+    assert (await agent("execute_command", command="a\0b")).code == "bad-argument"
+    assert (await agent("execute_command", command="ls", timeoutSeconds=0)).code == "bad-argument"
+    assert (await agent("execute_command", command="ls", env={"1": "x"})).code == "bad-env"
+    missing = (await agent("execute_command", command="no-such-program-here")).data
+    assert (missing["ok"], missing["code"]) == (False, "command-not-found")
+    outside = (await agent("execute_command", command="ls", workingDirectory="/")).data
+    assert (outside["ok"], outside["code"]) == (False, "bad-cwd")
+    assert (await agent("terminal_continue", sessionId="nobody")).code == "not-found"
+
+
+async def test_execute_command_takes_words_input_and_variables(app: App) -> None:
+    agent = Agent(app)
+    Path(app.bench.root, "sub").mkdir()
+    result = await agent(
+        "execute_command",
+        command="sh",
+        args=["-c", 'cat; echo "$1 $A [$LANG]"; pwd', "x", "a; b"],
+        input="given\n",
+        env={"A": "1", "LANG": None, "LC_ALL": None},
+        workingDirectory="sub",
+    )
+    assert result.data["output"] == f"given\na; b 1 []\n{app.bench.root}/sub\n"
+    script = await agent("run_script", script="read x\necho got $x $A\n", input="it\n", env={"A": "2"})
+    assert script.data["output"] == "got it 2\n"
+
+
+async def test_the_same_for_a_person_and_what_they_hand_over_is_not_kept(app: App) -> None:
+    result = await app.call("openspace.tool.execute_command", {"command": "cat", "input": "my-own-words"})
+    assert result.data["output"] == "my-own-words"
+    [entry] = await app.journal.query(command="openspace.tool.execute_command")
+    assert entry.call.args == {"command": "cat", "input": "[not kept]"}
+
+
+async def test_a_program_is_started_where_both_see_it(app: App) -> None:
+    agent = Agent(app)
+    started = await agent("terminal_start", command="python3 -c 'print(input(\"name? \")); input()'")
+    data = started.data
+    assert started.isolation == "none"
+    assert (data["reason"], data["input"], data["complete"]) == ("input", "line", False)
+    assert data["output"] == "name?"
+    assert data["paneId"] in {pane["id"] for pane in (await app.call("openspace.pane.list")).data["panes"]}  # type: ignore[attr-defined]
+    terminal = app.bench.terminal(str(data["sessionId"]))
+    assert terminal.owner == agent.session.id
+    more = (await agent("terminal_continue", sessionId=data["sessionId"], stdin="Ada\n")).data
+    assert (more["reason"], more["output"]) == ("input", "Ada\nAda\n")
+    assert int(str(more["position"])) > int(str(data["position"]))
+    done = (await agent("terminal_continue", sessionId=data["title"], stdin="\n")).data
+    assert (done["reason"], done["complete"], done["exitCode"], done["output"]) == ("exited", True, 0, "\n")
+    again = (await agent("terminal_continue", sessionId=data["sessionId"])).data
+    assert (again["complete"], again["output"]) == (True, "")
+    typed = await agent("terminal_continue", sessionId=data["sessionId"], stdin="more\n")
+    assert typed.code == "exited"
+
+
+async def test_a_program_that_ends_at_once_is_answered_at_once(app: App) -> None:
+    agent = Agent(app, min_interval=30.0, settle_interval=30.0, max_interval=60.0)
+    async with asyncio.timeout(15):
+        data = (await agent("terminal_start", command="echo hello; exit 4")).data
+    assert (data["reason"], data["exitCode"], data["output"]) == ("exited", 4, "hello\n")
+
+
+async def test_quiet_programs_settle_and_busy_ones_reach_the_longest_interval(app: App) -> None:
+    agent = Agent(app, settle_interval=1.5, max_interval=3.0)
+    settled = (await agent("terminal_start", command="echo ready; sleep 60")).data
+    assert (settled["reason"], settled["complete"], settled["output"]) == ("settled", False, "ready\n")
+    busy = (await agent("terminal_start", command="while sleep 0.05; do echo tick; done")).data
+    assert busy["reason"] == "maxInterval"
+    assert "tick" in str(busy["output"])
+
+
+async def test_a_shell_by_its_name_has_marks_and_exit_codes(app: App) -> None:
+    agent = Agent(app)
+    started = (await agent("terminal_start", command="bash")).data
+    assert (started["reason"], started["input"]) == ("input", "prompt")
+    ran = (await agent("terminal_continue", sessionId=started["sessionId"], stdin="(exit 7)\n")).data
+    assert (ran["reason"], ran["exitCode"], ran["complete"]) == ("finished", 7, False)
+    half = (await agent("terminal_continue", sessionId=started["sessionId"], stdin="echo '\n")).data
+    assert (half["reason"], half["input"]) == ("input", "incomplete")
+
+
+async def test_stdin_is_typed_at_the_start(app: App) -> None:
+    agent = Agent(app)
+    data = (await agent("terminal_start", command="read x; echo got $x", stdin="it\n")).data
+    assert (data["complete"], "got it" in str(data["output"])) == (True, True)
+
+
+async def test_a_full_screen_program_shows_its_screen(app: App) -> None:
+    agent = Agent(app)
+    script = "import sys,tty,os\ntty.setraw(0)\nos.write(1, b'\\x1b[?1049h\\x1b[5;3Hmiddle')\nos.read(0, 1)\n"
+    Path(app.bench.root, "full.py").write_text(script)
+    data = (await agent("terminal_start", command=f"{sys.executable} full.py")).data
+    assert (data["reason"], data["input"]) == ("input", "keys")
+    assert data["screen"][4].rstrip() == "  middle"  # type: ignore[index]
+
+
+async def test_long_output_of_a_terminal_is_cropped(app: App) -> None:
+    agent = Agent(app, crop_output=500)
+    data = (await agent("terminal_start", command="seq 1 5000")).data
+    assert data["truncated"]
+    assert data["lines"] == 5000
+    assert str(data["output"]).endswith("4999\n5000\n")
+    assert str(data["sessionId"]) in str(data["output"])
+
+
+async def test_the_list_is_a_table(app: App) -> None:
+    agent = Agent(app)
+    empty = (await agent("terminal_list")).data
+    assert (empty["sessions"], empty["text"]) == ([], "No active terminal sessions.")
+    await app.call("openspace.terminal.create", {"title": "mine"})
+    started = (await agent("terminal_start", command="echo x; cat")).data
+    data = (await agent("terminal_list")).data
+    lines = str(data["text"]).split("\n")
+    assert lines[0] == "Active Terminal Sessions:"
+    assert [cell.strip() for cell in lines[1].split("|")] == ["ID", "Command", "Position", "Running", "Uptime"]
+    row = next(line for line in lines if str(started["sessionId"]) in line)
+    cells = [cell.strip() for cell in row.split("|")]
+    assert cells[1:4] == ["echo x; cat", str(started["position"]), "Yes"]
+    yours = {one["title"]: one["yours"] for one in data["sessions"]}  # type: ignore[attr-defined]
+    assert yours == {"mine": False, "echo x; cat": True}
+
+
+async def test_an_agent_stops_its_own_programs_only(app: App) -> None:
+    agent = Agent(app)
+    person = await app.call("openspace.terminal.create", {"title": "mine"})
+    assert (await agent("terminal_stop", sessionId="mine")).code == "denied"
+    started = (await agent("terminal_start", command="cat")).data
+    stopped = await agent("terminal_stop", sessionId=started["title"])
+    assert stopped.data["text"] == f"Terminal session {started['sessionId']} terminated."
+    assert (await agent("terminal_continue", sessionId=started["sessionId"])).code == "not-found"
+    assert app.bench.terminal(str(person.data["terminalId"])).exit is None
+
+
+async def test_ended_programs_do_not_fill_the_limit(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tool, "COMPLETED_KEPT", 2)
+    agent = Agent(app)
+    for _ in range(5):
+        assert (await agent("terminal_start", command="true")).data["complete"]
+    assert len(app.terminals.list()) == 3
+
+
+async def test_a_persons_terminal_can_be_looked_at(app: App) -> None:
+    agent = Agent(app)
+    made = await app.call("openspace.terminal.create", {"title": "mine"})
+    terminal = app.bench.terminal(str(made.data["terminalId"]))
+    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.run("echo by hand")
+    data = (await agent("terminal_continue", sessionId="mine")).data
+    assert "by hand" in str(data["output"])
+    again = (await agent("terminal_continue", sessionId="mine")).data
+    assert "by hand" not in str(again["output"])
