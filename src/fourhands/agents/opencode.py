@@ -118,6 +118,8 @@ class OpenCode(Conversation):
         except asyncio.CancelledError:
             for answer in self._answers.values():
                 answer.stop()
+            for task in list(self._asking.values()):
+                task.cancel()
             self._tasks.start(self._abort(), f"stopping OpenCode of {self.session.name}")
             raise
         finally:
@@ -298,7 +300,7 @@ class OpenCode(Conversation):
             self._trouble = _error(told.get("error"))
         elif state != "idle":
             self._busy = True
-        elif self._busy or kind == "session.idle":
+        elif self._busy or self._trouble:  # else it is still about the turn before
             self._idle.set()
 
     async def _catch_up(self) -> None:
