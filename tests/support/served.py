@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -271,3 +271,10 @@ class Raw:
         """The head of an answer."""
         async with asyncio.timeout(LIMIT_S):
             return await self.reader.readuntil(b"\r\n\r\n")
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Wait for something of the server that has no event, such as the end of a connection."""
+    async with asyncio.timeout(LIMIT_S):
+        while not condition():  # noqa: ASYNC110 - there is nothing to wait for
+            await asyncio.sleep(0.005)

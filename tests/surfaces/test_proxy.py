@@ -299,7 +299,7 @@ async def test_two_agents_at_once_are_kept_apart():
     async with stage(script) as s:
         other, token = s.begin("other")
         both = await asyncio.gather(talk(s.token, "mine"), talk(token, "yours"))
-        assert both == ["mine !", "yours !"]
+        assert list(both) == ["mine !", "yours !"]
         for session, title in ((s.session, "mine"), (other, "yours")):
             (entry,) = await s.journal(session)
             assert entry.call.args == {"title": title}

@@ -152,7 +152,7 @@ class Routes:
             Route("/openspace/instructions", guarded(self.instructions)),
             Route("/metrics", guarded(self.show_metrics)),
             WebSocketRoute("/ws", self.socket),
-            WebSocketRoute("/ws/terminals/{terminal}", self.viewer),
+            WebSocketRoute("/ws/terminals/{terminal:path}", self.viewer),
         ]
 
     async def health(self, request: Request) -> Response:

@@ -24,11 +24,12 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN, Chunk
 from fourhands.surfaces.socket import PROTOCOL
 from fourhands.surfaces.tokens import Principal
-from fourhands.workbench.terminal import Exit, Terminal
+from fourhands.workbench.terminal import RESIZE_EVERY_S, Exit, Terminal
 from fourhands.workbench.workbench import Workbench
 
 WINDOW = 1024 * 1024
@@ -42,6 +43,8 @@ INPUT_LIMIT = 1024 * 1024
 
 REPLY_LIMIT = 4096
 """Characters of one reply; real ones are short."""
+
+RESIZE = "openspace.terminal.resize"
 
 _POSITION = struct.Struct("!Q")
 
@@ -112,9 +115,7 @@ class _Viewer:
     async def run(self, start: int | None, *, acks: bool) -> None:
         terminal = self.terminal
         stop: Callable[[], None] = terminal.listen(self._news.set)
-        sizes = self.bench.events.published.subscribe(
-            lambda event: self._news.set() if "terminal" in event.kind else None
-        )
+        sizes = self.bench.events.published.subscribe(self._heard)
         viewers = _answering.setdefault(terminal, [])
         viewers.append(self)
         try:
@@ -133,6 +134,12 @@ class _Viewer:
             stop()
             sizes()
             viewers.remove(self)
+
+    def _heard(self, event: Event) -> None:
+        """A size changes without output: now, or a moment later when many changes came at once."""
+        if event.kind == "call.finished" and event.data.get("command") == RESIZE:
+            self._news.set()
+            asyncio.get_running_loop().call_later(2 * RESIZE_EVERY_S, self._news.set)
 
     async def _pump(self, listener: "asyncio.Task[None]") -> None:
         while not listener.done():
@@ -213,7 +220,7 @@ class _Viewer:
                 self._news.set()
             case "resize":
                 args: dict[str, object] = {"terminalId": self.terminal.id, "cols": control.cols, "rows": control.rows}
-                call = Call(command="openspace.terminal.resize", args=args, actor=self.principal.actor, origin="socket")
+                call = Call(command=RESIZE, args=args, actor=self.principal.actor, origin="socket")
                 result = await self.bench.gate.run(call)
                 if not result.success:
                     await self._refuse(result.code, result.error)
@@ -235,7 +242,8 @@ class _Viewer:
         if viewers[:1] != [self] and self in viewers:
             viewers.remove(self)
             viewers.insert(0, self)
-        self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
+        if not self.terminal.exited:  # else it has no keyboard, and typing says why
+            self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
         self._put(keys)
 
     def _put(self, keys: bytes) -> None:

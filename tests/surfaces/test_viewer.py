@@ -1,0 +1,438 @@
+# ruff: noqa: SIM117 - first a terminal, then those who look at it
+import asyncio
+import contextlib
+import hashlib
+import json
+import random
+import re
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.support.memory import resident
+from tests.support.served import LIMIT_S, Served, Viewer
+from websockets.exceptions import ConnectionClosed
+
+from fourhands.surfaces import viewer as module
+from fourhands.workbench.terminal import Terminal
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+COUNT = "i=0; while [ $i -lt {n} ]; do echo line $i; i=$((i+1)); done; read x"
+RAW = "import tty,sys,os; tty.setraw(0); print('ready', flush=True); "
+
+
+@contextlib.asynccontextmanager
+async def program(served: Served, *argv: str, **more: Any) -> AsyncIterator[Terminal]:
+    terminal = await served.terminal(*argv, **more)
+    try:
+        yield terminal
+    finally:
+        with contextlib.suppress(LookupError):
+            await served.app.terminals.get(terminal.id).close()
+
+
+def sh(served: Served, script: str) -> contextlib.AbstractAsyncContextManager[Terminal]:
+    return program(served, "/bin/sh", "-c", script)
+
+
+def python(served: Served, code: str) -> contextlib.AbstractAsyncContextManager[Terminal]:
+    return program(served, sys.executable, "-u", "-c", code)
+
+
+def all_output(terminal: Terminal) -> bytes:
+    parts, at = [], 0
+    while (chunk := terminal.log.read(at)).data:
+        parts.append(chunk.data)
+        at = chunk.end
+    return b"".join(parts)
+
+
+async def settled(terminal: Terminal, text: bytes) -> None:
+    """Wait until the output has a text."""
+    news = asyncio.Event()
+    with terminal.listening(news.set):
+        async with asyncio.timeout(LIMIT_S):
+            while text not in all_output(terminal):
+                news.clear()
+                await news.wait()
+
+
+# -- what is sent ----------------------------------------------------------------------------------------------------
+
+
+async def test_output_comes_with_positions_that_follow_each_other(served: Served) -> None:
+    async with sh(served, COUNT.format(n=2000)) as terminal, served.viewer(terminal, "?from=0") as viewer:
+        await viewer.until(b"line 1999\r\n")
+        assert viewer.start == 0
+        assert bytes(viewer.data) == all_output(terminal)
+
+
+async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(served: Served) -> None:
+    async with sh(served, "printf 'before\\n'; read x; printf 'after\\n'; read x") as terminal:
+        await settled(terminal, b"before")
+        async with served.viewer(terminal) as viewer:
+            screen = await viewer.word("screen")
+            assert "before" in screen["data"]
+            assert screen["position"] == terminal.log.head
+            assert (screen["cols"], screen["rows"]) == terminal.size
+            await terminal.type("\n")
+            await viewer.until(b"after")
+            assert b"before" not in viewer.data
+            assert bytes(viewer.data) == all_output(terminal)[screen["position"] :][: len(viewer.data)]
+
+
+async def test_a_position_beyond_the_end_waits_for_what_comes(served: Served) -> None:
+    async with sh(served, "read x; echo later; read x") as terminal:
+        async with served.viewer(terminal, "?from=1000000") as viewer:
+            await viewer.word("size")
+            await terminal.type("\n")
+            await viewer.until(b"later")
+
+
+async def test_two_viewers_see_the_same(served: Served) -> None:
+    async with sh(served, f"read x; {COUNT.format(n=3000)}") as terminal:
+        async with served.viewer(terminal, "?from=0") as one, served.viewer(terminal, "?from=0&ack=1") as two:
+            await two.socket.send(b"\n")
+            await one.until(b"line 2999\r\n")
+            await two.until(b"line 2999\r\n")
+            assert bytes(one.data) == bytes(two.data) == all_output(terminal)
+
+
+async def test_what_is_no_longer_kept_is_an_announced_gap(served: Served) -> None:
+    settings_before = served.app.terminals.settings
+    capacity = 128 * 1024
+    served.app.terminals.settings = msgspec.structs.replace(
+        settings_before, terminal=msgspec.structs.replace(settings_before.terminal, capacity=capacity)
+    )
+    try:
+        async with python(served, "for i in range(40000): print('row', i)\ninput()") as terminal:
+            await settled(terminal, b"row 39999")
+            floor = terminal.log.floor
+            assert floor > 0
+            async with served.viewer(terminal, "?from=10") as viewer:
+                gap = await viewer.word("gap")
+                assert gap == {"type": "gap", "from": 10, "to": floor}
+                await viewer.until(b"row 39999")
+                rows = [int(row) for row in re.findall(rb"row (\d+)\r", bytes(viewer.data))]
+                assert rows == list(range(rows[0], 40000))
+    finally:
+        served.app.terminals.settings = settings_before
+
+
+# -- coming back -----------------------------------------------------------------------------------------------------
+
+
+async def reconnect(served: Served, times: int, lines: int) -> None:
+    """Break and come back in mid-output; each time from the exact position."""
+    chance = random.Random(7)
+    code = (
+        f"import time\nfor i in range({lines}):\n print('line', i, 'x' * (i % 97))\n"
+        " i % 50 or time.sleep(0.001)\ninput()"
+    )
+    async with python(served, code) as terminal:
+        got = bytearray()
+        last = f"line {lines - 1} ".encode()
+        for _ in range(times):
+            async with served.viewer(terminal, f"?from={len(got)}{chance.choice(['', '&ack=1'])}") as viewer:
+                for _ in range(chance.randint(1, 3)):
+                    if last in got + viewer.data:
+                        break
+                    await viewer.step()
+            got += viewer.data
+        async with served.viewer(terminal, f"?from={len(got)}") as viewer:
+            if last not in got:
+                await viewer.until(last)
+        got += viewer.data
+        assert bytes(got) == all_output(terminal)[: len(got)]
+        assert last in got
+
+
+async def test_fifty_reconnects_in_mid_output_lose_and_double_nothing(served: Served) -> None:
+    await reconnect(served, 50, 5000)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(600)
+async def test_a_thousand_reconnects_in_mid_output_lose_and_double_nothing(served: Served) -> None:
+    await reconnect(served, 1000, 100_000)
+
+
+# -- slow viewers ----------------------------------------------------------------------------------------------------
+
+
+async def test_who_does_not_acknowledge_is_sent_no_more_than_the_window(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WINDOW", 100_000)
+    async with python(served, "print('x' * 999_000)\nprint('end')\ninput()") as terminal:
+        async with served.viewer(terminal, "?from=0&ack=1") as slow, served.viewer(terminal, "?from=0") as quick:
+            await quick.until(b"end\r\n")  # others are not held up
+            while slow.position < module.WINDOW:
+                await slow.step()
+            assert slow.position < module.WINDOW + module.GRAIN
+            await _nothing_more(slow)
+            while b"end\r\n" not in slow.data:
+                await slow.tell(type="ack", position=slow.position)
+                await slow.step()
+            assert bytes(slow.data) == bytes(quick.data)
+
+
+async def _nothing_more(viewer: Viewer) -> None:
+    """A refusal is answered in order: if it is the next frame, nothing else was on its way."""
+    await viewer.tell(type="resize", cols=0, rows=0)
+    frame = await viewer.step()
+    assert isinstance(frame, dict)
+    assert frame["type"] == "refused"
+
+
+async def test_acknowledging_what_was_never_sent_gains_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WINDOW", 70_000)
+    async with python(served, "print('x' * 999_000)\nprint('end')\ninput()") as terminal:
+        await settled(terminal, b"end")
+        async with served.viewer(terminal, "?from=0&ack=1") as viewer:
+            while viewer.position < module.WINDOW:
+                await viewer.step()
+            before = viewer.position
+            for position in (-5, 0, 10**30):
+                await viewer.tell(type="ack", position=position)
+            await viewer.step()  # the last one counts as everything that was sent
+            while viewer.position - before < module.WINDOW:
+                await viewer.step()
+            assert viewer.position - before < module.WINDOW + module.GRAIN
+            await _nothing_more(viewer)
+
+
+async def test_who_has_fallen_too_far_behind_gets_the_present_screen(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "WINDOW", 70_000)
+    monkeypatch.setattr(module, "BACKLOG", 300_000)
+    async with python(served, "input()\nfor i in range(30000): print('number', i)\nprint('last')\ninput()") as terminal:
+        async with served.viewer(terminal, "?ack=1") as viewer:
+            await viewer.word("screen")
+            await viewer.socket.send(b"\r")
+            await settled(terminal, b"last\r\n")
+            while not [word for word in viewer.words if word["type"] == "screen"]:
+                await viewer.tell(type="ack", position=viewer.position)
+                await viewer.step()
+            gap = await viewer.word("gap")
+            screen = await viewer.word("screen")
+            assert gap["to"] == screen["position"] > gap["from"]
+            assert "last" in screen["data"]
+            await viewer.socket.send(b"\r")
+            exit = await viewer.word("exit")
+            assert exit["position"] == viewer.position
+
+
+async def test_a_viewer_that_stops_reading_costs_little_and_harms_nobody(served: Served) -> None:
+    """Without acknowledgements too: then the connection itself is the window."""
+    async with (
+        python(
+            served, "input()\nfor i in range(300000): print('filler', i, 'y' * 80)\nprint('end')\ninput()"
+        ) as terminal,
+        served.viewer(terminal, "?from=0", max_queue=1) as stuck,
+        served.viewer(terminal, "?from=0") as quick,
+    ):
+        await stuck.step()
+        before = resident()
+        await terminal.type("\r")
+        seen = 0
+        while b"end\r\n" not in quick.data:
+            await quick.step()
+            seen += len(quick.data)
+            if len(quick.data) > 100_000:
+                quick.start, quick.data = quick.position - 100, quick.data[-100:]
+        assert quick.position > 25_000_000
+        assert resident() - before < 12_000_000
+        assert stuck.position < quick.position
+
+
+# -- keys ------------------------------------------------------------------------------------------------------------
+
+
+async def test_keys_reach_the_program_in_order(served: Served) -> None:
+    code = (
+        RAW
+        + "d = b''\nwhile len(d) < 30000: d += os.read(0, 4096)\n"
+        + "import hashlib; print(hashlib.sha1(d).hexdigest()); input()"
+    )
+    async with python(served, code) as terminal, served.viewer(terminal, "?from=0") as viewer:
+        await viewer.until(b"ready")
+        sent = b""
+        chance = random.Random(3)
+        while len(sent) < 30000:
+            keys = chance.randbytes(min(chance.choice([1, 1, 3, 700, 9000]), 30000 - len(sent)))
+            sent += keys
+            await viewer.socket.send(keys)
+        await viewer.until(hashlib.sha1(sent).hexdigest().encode())
+
+
+async def test_an_agent_sees_no_raw_terminal(served: Served) -> None:
+    _, token = served.agent()
+    async with sh(served, "echo secret; read x") as terminal, served.viewer(terminal, token=token) as viewer:
+        refused = await viewer.word("refused")
+        assert refused["code"] == "denied"
+        assert "read_output" in refused["error"]
+        with pytest.raises(ConnectionClosed):
+            await viewer.step()
+
+
+async def test_typing_at_a_program_that_never_reads_is_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "INPUT_LIMIT", 200_000)
+    code = (
+        RAW + "import signal, time\n"
+        "signal.signal(signal.SIGUSR1, lambda *_: None); signal.pause()\n"
+        "d = b''\n"
+        "while not d.endswith(b'!'): d += os.read(0, 65536)\n"
+        "print('got', len(d), set(d)); d = os.read(0, 1)"
+    )
+    async with python(served, code) as terminal, served.viewer(terminal, "?from=0&ack=1") as viewer:
+        await viewer.until(b"ready")
+        sent = 0
+        while not [word for word in viewer.words if word["type"] == "refused"]:
+            await viewer.socket.send(b"k" * 10_000)
+            sent += 10_000
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await viewer.step()
+            assert sent < 1_000_000
+        assert (await viewer.word("refused"))["code"] == "limit"
+        await viewer.tell(type="resize", cols=77, rows=22)  # the rest of the socket goes on
+        while (await viewer.word("size"))["cols"] != 77:
+            pass
+        await terminal.signal("SIGUSR1")
+        while True:  # what was refused is gone, what was taken arrives once
+            await viewer.socket.send(b"!")
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await viewer.until(b"got")
+                    break
+        await viewer.until(b"}")
+        found = re.search(rb"got (\d+) \{(.*)\}", bytes(viewer.data))
+        assert found is not None
+        assert set(found[2].split(b", ")) == {b"33", b"107"}
+        assert int(found[1]) % 10_000 < 100  # whole messages and some exclamation marks
+        assert int(found[1]) <= sent
+
+
+async def test_typing_after_the_end_is_refused(served: Served) -> None:
+    async with sh(served, "exit 3") as terminal, served.viewer(terminal, "?from=0") as viewer:
+        exit = await viewer.word("exit")
+        assert (exit["code"], exit["lost"]) == (3, False)
+        await viewer.socket.send(b"ls\r")
+        assert "exit code 3" in (await viewer.word("refused"))["error"]
+
+
+async def test_a_program_that_is_killed_says_by_what(served: Served) -> None:
+    async with sh(served, "kill -9 $$") as terminal, served.viewer(terminal, "?from=0&ack=1") as viewer:
+        exit = await viewer.word("exit")
+        assert (exit["code"], exit["signal"]) == (None, "SIGKILL")
+
+
+async def test_a_terminal_that_is_closed_ends_its_viewers_quietly(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with sh(served, "read x") as terminal:
+        async with served.viewer(terminal, "?from=0") as one, served.viewer(terminal, "?ack=1") as two:
+            await two.word("screen")
+            await terminal.close()
+            await one.word("exit")
+            await two.word("exit")
+            await one.socket.send(b"x")
+            assert (await one.word("refused"))["code"]
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
+
+
+async def test_a_reply_of_one_browser_only_reaches_the_program(served: Served) -> None:
+    code = RAW + "\nwhile True: print(ascii(os.read(0, 100)), end='\\r\\n', flush=True)"
+    async with python(served, code) as terminal:
+        async with served.viewer(terminal, "?from=0") as first, served.viewer(terminal, "?from=0") as second:
+            await first.until(b"ready")
+            await second.tell(type="reply", data="\x1b[2;2R")  # not the one that answers
+            await second.word("size")
+            await second.tell(type="resize", cols=0, rows=0)
+            await second.word("refused")  # so the reply has been read
+            await first.tell(type="reply", data="\x1b[1;1R")
+            await first.until(b"1;1R")
+            assert b"2;2R" not in first.data
+            await second.socket.send(b"typed")
+            await second.until(b"typed")
+            await second.tell(type="reply", data="\x1b[3;3R")
+            await second.until(b"3;3R")
+            await second.tell(type="reply", data="z" * (module.REPLY_LIMIT + 1))
+            await second.socket.send(b"end")
+            await second.until(b"end")
+            assert b"zz" not in second.data
+
+
+async def test_a_resize_is_told_to_everybody(served: Served) -> None:
+    async with sh(served, "read x") as terminal:
+        async with served.viewer(terminal, "?from=0") as one, served.viewer(terminal, "?from=0") as two:
+            await one.tell(type="resize", cols=91, rows=31)
+            for viewer in (one, two):
+                while (await viewer.word("size"))["cols"] != 91:
+                    pass
+            assert terminal.size == (91, 31)
+            await one.tell(type="resize", cols=100_000, rows=3)
+            assert "cols" in (await one.word("refused"))["error"]
+
+
+@pytest.mark.parametrize("query", ["?from=-1", "?from=x", "?from=1.5", "?from=²", "?from=" + "9" * 30, "?from="])
+async def test_a_position_that_is_none_is_refused(served: Served, query: str) -> None:
+    async with sh(served, "read x") as terminal, served.viewer(terminal, query) as viewer:
+        assert (await viewer.word("refused"))["code"] == "bad-argument"
+
+
+async def test_a_terminal_that_is_not_there_is_named(served: Served) -> None:
+    async with served.dial("/ws/terminals/none%2Fsuch") as socket:
+        word = json.loads(await socket.recv())
+        assert word["type"] == "refused"
+        assert word["code"] == "not-found"
+
+
+_json = st.recursive(
+    st.none() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=10,
+)
+_nearly = st.fixed_dictionaries(
+    {"type": st.sampled_from(["ack", "resize", "reply", "screen", ""])},
+    optional={
+        "position": st.integers() | st.text(max_size=3),
+        "cols": st.integers(),
+        "rows": st.none() | st.integers(),
+        "data": st.text(max_size=9),
+    },
+)
+_words = st.one_of(
+    st.text(max_size=50),
+    st.binary(max_size=50),
+    _json.map(json.dumps),
+    _nearly.map(json.dumps),
+    st.just("[" * 100_000),
+)
+
+
+async def test_no_word_of_a_viewer_does_harm(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    messages: list[list[str | bytes]] = []
+
+    @settings(max_examples=25, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(_words, max_size=6))
+    def collect(found: list[str | bytes]) -> None:
+        messages.append(found)
+
+    collect()
+    async with sh(served, "while read x; do :; done") as terminal:
+        for some in messages:
+            async with served.viewer(terminal, "?from=0&ack=1") as viewer:
+                for message in some:
+                    await viewer.socket.send(message)
+                await viewer.tell(type="resize", cols=0, rows=0)
+                while "cols" not in (await viewer.word("refused"))["error"]:
+                    pass
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
