@@ -288,7 +288,8 @@ export class Model {
     if (finished) this.calls.delete(data.callId);
     else this.calls.set(data.callId, step);
     if (step.command === "openspace.agent.prompt" && !finished) this.heardPrompt(step, topics);
-    const readOnly = this.commands.get(step.command)?.readOnly ?? false;
+    // Before the manifest is there, what the page itself reads would be listed as the person's doing.
+    const readOnly = this.commands.get(step.command)?.readOnly ?? true;
     if (worthListing(step, readOnly)) {
       this.list(step);
       topics.add("activity");

@@ -44,6 +44,7 @@ export class Activity {
   private line(step: Step): HTMLElement {
     const [verb, what, where] = describe(step, this.desk.model.title);
     const text = [verb, what, where].filter(Boolean).join(" ");
+    const brief = [verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
     const open = this.opened === step.callId;
     const agent = step.actorKind === "agent";
     const who = agent ? step.actorName || "the agent" : "you";
@@ -57,7 +58,7 @@ export class Activity {
       },
       h("span", { class: "who", "aria-hidden": "true" }),
       h("span", { class: "away" }, `${who}: `),
-      h("span", { class: "what" }, text + (step.count > 1 ? ` ×${step.count}` : "")),
+      h("span", { class: "what" }, brief + (step.count > 1 ? ` ×${step.count}` : "")),
       h("time", {}, ago(Date.now() / 1000 - step.time)),
     );
     button.addEventListener("click", () => {

@@ -83,6 +83,8 @@ const OPTIONS: monaco.editor.IEditorOptions = {
   smoothScrolling: false,
   fixedOverflowWidgets: true,
   glyphMargin: false,
+  occurrencesHighlight: "off",
+  selectionHighlight: true,
   folding: true,
   lineNumbersMinChars: 4,
   padding: { top: 8, bottom: 8 },

@@ -47,6 +47,7 @@ export class Palette {
   private items: Item[] = [];
   private at = 0;
   private asked = 0;
+  private listedFor: string | null = null; // what was typed when the list was made
   private before: Element | null = null;
   private readonly later = debounce(() => void this.refresh(), 60);
 
@@ -105,6 +106,7 @@ export class Palette {
     this.crumbs.hidden = !stage.crumbs;
     this.input.placeholder = stage.placeholder;
     this.input.value = text;
+    this.listedFor = null;
     this.say(stage.hint);
     this.input.focus();
     void this.refresh();
@@ -119,8 +121,10 @@ export class Palette {
   private async refresh(): Promise<void> {
     const { stage } = this;
     const mine = ++this.asked;
-    const found = await stage?.items(this.input.value);
+    const query = this.input.value;
+    const found = await stage?.items(query);
     if (mine !== this.asked || !found || stage !== this.stage) return;
+    this.listedFor = query;
     this.items = found.slice(0, MOST);
     this.at = 0;
     this.draw();
@@ -187,9 +191,8 @@ export class Palette {
   private async choose(): Promise<void> {
     // Somebody who types fast presses Enter before the list has followed.
     this.later.cancel();
-    const at = this.at;
     const typed = this.stage?.typed;
-    if (at === 0) await this.refresh();
+    if (this.listedFor !== this.input.value) await this.refresh();
     const item = this.items[this.at];
     if (item) item.run();
     else typed?.(this.input.value);

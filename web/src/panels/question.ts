@@ -126,11 +126,10 @@ export class Questions {
     const dangerous = question.level === "dangerous";
     const left = h("span", { class: "left" });
     const body = h("pre", { tabindex: "0" }, question.shown);
-    const reason = h("input", { type: "text", placeholder: "Why not? (the agent reads it)", "aria-label": "Reason for refusing", hidden: true });
+    const reason = h("input", { type: "text", placeholder: "Why not? (the agent reads it)", "aria-label": "Reason for refusing" });
     const deny = h("button", { class: "button", "data-default": "" }, "Deny");
     const refuse = () => this.answer(question, "deny", reason.value ? { reason: reason.value } : {});
     deny.addEventListener("click", refuse);
-    deny.addEventListener("focus", () => (reason.hidden = false));
     reason.addEventListener("keydown", (event) => event.key === "Enter" && refuse());
     const has = (choice: Question["options"][number]) => question.options.includes(choice);
     const once = this.guarded("Run once", dangerous ? "risky" : "main", () => this.answer(question, "once"));
@@ -183,10 +182,28 @@ function countDown(question: Question, left: HTMLElement): void {
 
 // What the command would touch, as the server found out without running anything.
 function glance(question: Question): Node[] {
-  return Object.entries(question.detail)
-    .filter(([, value]) => value !== null && value !== "" && !(Array.isArray(value) && value.length === 0))
-    .map(([name, value]) => {
-      const text = Array.isArray(value) ? value.map(String).join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
-      return h("p", {}, `${name.replace(/([A-Z])/g, " $1").toLowerCase()}: ${text}`);
-    });
+  const told = Object.entries(question.detail).filter(
+    ([, value]) => value !== null && value !== "" && value !== 0 && !(Array.isArray(value) && value.length === 0),
+  );
+  if (told.length === 0) return [];
+  const words = told.map(([name, value]) => {
+    if (name === "bytes" && typeof value === "number") return size(value);
+    const label = name.replace(/([A-Z])/g, " $1").toLowerCase();
+    if (typeof value === "number") return `${value} ${label}`;
+    if (typeof value === "boolean") return value ? label : `not ${label}`;
+    const text = Array.isArray(value) ? value.map(String).join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
+    return `${label}: ${text}`;
+  });
+  return [h("p", { class: "glance" }, words.join(" · "))];
+}
+
+function size(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB"];
+  let at = 0;
+  let value = bytes;
+  while (value >= 1000 && at < units.length - 1) {
+    value /= 1000;
+    at++;
+  }
+  return `${value < 10 && at > 0 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
 }

@@ -46,6 +46,8 @@ export class Theme {
   }
 }
 
+// The value of a token. The build shortens #ffffff to #fff, which Monaco does not read.
 export function token(name: string): string {
-  return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  const value = getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+  return /^#[0-9a-f]{3}$/i.test(value) ? value.replace(/[0-9a-f]/gi, "$&$&") : value;
 }

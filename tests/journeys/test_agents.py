@@ -1,0 +1,136 @@
+"""What a person sees of an agent, and what they can do about it."""
+
+from playwright.sync_api import Page, expect
+from tests.journeys.served import Served, until, wait_for_screen
+from tests.journeys.test_terminals import new_terminal
+
+
+def test_consent_is_asked_and_given_for_the_session(page: Page, served: Served) -> None:
+    agent = served.agent(consent=False)
+    waiting = agent.start("openspace.editor.open", {"path": "README.md"})
+    card = page.get_by_role("alertdialog")
+    expect(card).to_contain_text("May Ada work here?")
+    expect(page).to_have_title("● Question — demo")
+    card.get_by_role("button", name="For this session").click()
+    assert waiting.result(10).success
+    expect(card).to_be_hidden()
+    assert agent.call("openspace.editor.open", {"path": "src/app.py"}).success
+
+
+def test_consent_can_be_refused(page: Page, served: Served) -> None:
+    waiting = served.agent(consent=False).start("openspace.editor.open", {"path": "README.md"})
+    page.get_by_role("button", name="Not now").click()
+    assert waiting.result(10).code == "denied"
+
+
+def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    page.evaluate("() => { window.__fh.desk.typedAt = 0; }")
+    agent = served.agent()
+    (served.workspace / "build").mkdir()
+    (served.workspace / "build" / "out.txt").write_text("x" * 1000)
+    waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})
+    card = page.get_by_role("alertdialog")
+    expect(card).to_contain_text("rm -rf build/")
+    expect(card.locator(".glance")).to_contain_text("1 files")
+    expect(card.get_by_role("button", name="Deny")).to_be_focused()
+    expect(card.get_by_role("button", name="Always")).to_have_count(0)
+    card.get_by_role("button", name="Edit").click()
+    card.get_by_role("textbox", name="Changed command").fill("echo edited-$((5+6))")
+    card.get_by_role("button", name="Run changed").click()
+    assert waiting.result(10).success
+    wait_for_screen(page, "edited-11")
+    assert (served.workspace / "build").exists()
+
+
+def test_enter_in_the_first_moment_approves_nothing(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    waiting = served.agent().start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})
+    page.evaluate(
+        """async () => {
+            let once;
+            while (!(once = [...document.querySelectorAll('.ask button')].find(b => b.textContent === 'Run once')))
+                await new Promise(r => setTimeout(r, 1));
+            once.click();
+        }"""
+    )
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    page.get_by_role("button", name="Deny").click()
+    assert waiting.result(10).code == "denied"
+
+
+def test_words_stream_as_markdown_and_nothing_of_it_is_html(page: Page, served: Served) -> None:
+    agent = served.agent()
+    agent.say("Look at **this")
+    agent.say("** and `that`\n\n<img src=x onerror=alert(1)> [bad](javascript:alert(1)) [ok](https://example.com)")
+    bubble = page.locator(".bubble.said")
+    expect(bubble.locator("strong")).to_have_text("this")
+    expect(bubble.locator("code")).to_have_text("that")
+    expect(bubble).to_contain_text("<img src=x onerror=alert(1)>")
+    assert bubble.locator("img").count() == 0
+    assert bubble.locator("a").evaluate_all("all => all.map(a => a.href)") == ["https://example.com/"]
+
+
+def test_steps_name_what_was_done_and_failures_say_why_once(page: Page, served: Served) -> None:
+    agent = served.agent()
+    assert agent.call("openspace.editor.open", {"path": "src/app.py", "line": 18}).success
+    expect(page.locator(".step", has_text="opened src/app.py:18")).to_be_visible()
+    for _ in range(3):
+        agent.call("openspace.editor.open", {"path": "docs/limits.md"})
+    expect(page.locator(".step.failed").first).to_contain_text("no file or directory")
+    expect(page.locator(".toast")).to_have_count(1)
+    expect(page.locator(".toast .count")).to_have_text("×3")
+    page.get_by_role("button", name="Create it").click()
+    until(page, "() => window.__fh.editors['docs/limits.md']?.code")
+    assert (served.workspace / "docs/limits.md").exists()
+
+
+def test_a_step_of_the_list_is_run_again(page: Page, served: Served) -> None:
+    agent = served.agent()
+    agent.call("openspace.editor.open", {"path": "README.md"})
+    served.call("openspace.editor.close", {"path": "README.md"})
+    until(page, "() => window.__fh.model.editors.size === 0")
+    page.locator(".deed.agent", has_text="opened README.md").click()
+    expect(page.locator(".activity .more pre")).to_contain_text('"openspace.editor.open"')
+    page.get_by_role("button", name="Run again").click()
+    until(page, "() => window.__fh.model.editors.has('README.md')")
+
+
+def test_what_the_agent_opens_does_not_take_the_keyboard(page: Page, served: Served) -> None:
+    new_terminal(page)
+    agent = served.agent()
+    page.keyboard.type("echo half")
+    assert agent.call("openspace.terminal.create", {"title": "other"}).success
+    assert agent.call("openspace.editor.open", {"path": "README.md"}).success
+    until(page, "() => window.__fh.editors['README.md']?.code")
+    page.keyboard.type("-whole\n")
+    wait_for_screen(page, "half-whole")
+    expect(page.get_by_role("tab", name="shell 1")).to_have_attribute("aria-selected", "true")
+
+
+def test_pause_and_stop_hold_and_end_what_the_agent_does(page: Page, served: Served) -> None:
+    agent = served.agent()
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    waiting = agent.start("openspace.editor.open", {"path": "README.md"})
+    page.get_by_role("button", name="Resume", exact=True).click()
+    assert waiting.result(10).success
+    page.get_by_role("button", name="Pause", exact=True).click()
+    expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
+    held = agent.start("openspace.editor.open", {"path": "src/app.py"})
+    page.get_by_role("button", name="Stop", exact=True).click()
+    assert held.result(10).code == "stopped"
+
+
+def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Served) -> None:
+    agent = served.agent()
+    heard: list[str] = []
+
+    async def hear(text: str) -> None:
+        heard.append(text)
+
+    served.app.bench.prompters[agent.session.id] = hear
+    page.get_by_label("Message the agent").fill("Add a limit")
+    page.keyboard.press("Enter")
+    expect(page.locator(".bubble.you")).to_contain_text("Add a limit")
+    assert heard == ["Add a limit"]

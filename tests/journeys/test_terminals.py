@@ -1,0 +1,129 @@
+"""Terminals in a real browser: typing, floods, reloads, two browsers, who has the keyboard."""
+
+from playwright.sync_api import Page, expect
+from tests.journeys.served import Served, Visit, screen, until, wait_for_screen
+
+
+def new_terminal(page: Page) -> str:
+    page.get_by_role("button", name="New terminal").first.click()
+    until(page, "() => Object.keys(window.__fh.terminals).length === 1")
+    wait_for_screen(page, "demo")
+    return str(page.evaluate("() => Object.keys(window.__fh.terminals)[0]"))
+
+
+def test_the_empty_start_offers_three_ways_and_a_terminal_runs_what_is_typed(page: Page) -> None:
+    expect(page.get_by_role("button", name="Open a file")).to_be_visible()
+    expect(page.get_by_text("Connect an agent")).to_be_visible()
+    new_terminal(page)
+    page.keyboard.type("echo $((40+2))-answer\n")
+    wait_for_screen(page, "42-answer")
+
+
+def test_the_page_leaves_no_code_in_its_address(page: Page) -> None:
+    assert "code" not in page.url
+    assert page.evaluate("() => localStorage.getItem('fourhands.key').length") > 20
+
+
+def test_the_program_has_the_size_that_the_browser_shows(page: Page) -> None:
+    new_terminal(page)
+    page.keyboard.type("stty size\n")
+    cols, rows = page.evaluate(
+        "() => { const t = Object.values(window.__fh.terminals)[0].term; return [t.cols, t.rows]; }"
+    )
+    wait_for_screen(page, f"{rows} {cols}")
+
+
+def test_a_reload_shows_the_same_terminal_without_doubling(page: Page) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type("echo once-$((1+1))\n")
+    wait_for_screen(page, "once-2")
+    page.reload()
+    until(page, "() => window.__fh?.model.rev >= 0")
+    wait_for_screen(page, "once-2", terminal)
+    assert screen(page, terminal).count("once-2") == 1
+
+
+def test_a_lost_connection_goes_on_from_the_exact_position(page: Page) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type("for i in $(seq 1 40); do echo line-$i; sleep 0.05; done\n")
+    wait_for_screen(page, "line-5")
+    page.evaluate("id => { const s = window.__fh.terminals[id].stream.socket; s.close(); }", terminal)
+    wait_for_screen(page, "line-40", terminal)
+    shown = screen(page, terminal).splitlines()
+    assert [line for line in shown if line.startswith("line-")] == [f"line-{n}" for n in range(1, 41)]
+
+
+def test_a_flood_leaves_the_page_usable_and_arrives_whole(page: Page) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type("seq 1 300000; echo done-$((2+3))\n")
+    # The page must answer while it runs: a click that takes longer than its time limit fails the test.
+    page.get_by_role("button", name="Help").click(timeout=5000)
+    expect(page.get_by_role("heading", name="Help")).to_be_visible()
+    page.keyboard.press("Escape")
+    until(
+        page,
+        """id => {
+            const b = window.__fh.terminals[id].term.buffer.active;
+            for (let i = b.length - 1; i >= Math.max(0, b.length - 50); i--)
+                if (b.getLine(i).translateToString(true).includes('done-5')) return true;
+            return false;
+        }""",
+        terminal,
+        30,
+    )
+
+
+def test_two_browsers_show_the_same_terminal_and_layout(visit: Visit) -> None:
+    first, second = visit(), visit(viewport={"width": 1000, "height": 700})
+    terminal = new_terminal(first)
+    first.keyboard.type("echo both-$((3+4))\n")
+    wait_for_screen(second, "both-7", terminal)
+    until(second, "() => window.__fh.model.browsers === 2")
+    same = "id => { const t = window.__fh.terminals[id].term; return [t.cols, t.rows].join(); }"
+    until(second, f"([id, size]) => ({same})(id) === size", [terminal, first.evaluate(same, terminal)])
+    expect(second.locator(".sizenote")).to_be_visible()
+
+
+def test_the_strip_says_who_has_the_keyboard_and_a_person_takes_over(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    agent = served.agent()
+    assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo from-agent\n"}).success
+    wait_for_screen(page, "from-agent")
+    expect(page.locator(".lease.agent")).to_contain_text("Ada has the keyboard")
+    page.get_by_role("button", name="Take over").click()
+    expect(page.locator(".lease.person")).to_contain_text("You have the keyboard")
+    refused = agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo no\n"})
+    assert refused.code == "conflict"
+    page.get_by_role("button", name="Hand back").click()
+    expect(page.locator(".lease.person")).to_be_hidden()
+
+
+def test_author_marks_tell_the_person_from_the_agent(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type("echo mine\n")
+    wait_for_screen(page, "mine")
+    expect(page.locator(".gutter i.person").first).to_be_visible()
+    agent = served.agent()
+    assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo theirs\n"}).success
+    wait_for_screen(page, "theirs")
+    expect(page.locator(".gutter i.agent").first).to_be_visible()
+
+
+def test_a_programs_question_is_answered_without_taking_the_keyboard(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    agent = served.agent()
+    line = "printf '\\033[6n'; IFS= read -rs -d R -t 5 x; echo \"got ${#x} letters\"\n"
+    served.call("openspace.terminal.send", {"terminalId": terminal, "text": line})
+    wait_for_screen(page, "got ")
+    assert "got 0 letters" not in screen(page, terminal)
+    assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo free\n"}).success
+
+
+def test_search_finds_a_line(page: Page) -> None:
+    new_terminal(page)
+    page.keyboard.type("seq 1 50\n")
+    wait_for_screen(page, "50")
+    page.keyboard.press("Control+Shift+F")
+    page.keyboard.type("37")
+    page.keyboard.press("Enter")
+    expect(page.locator(".find .count")).to_contain_text("of 1")

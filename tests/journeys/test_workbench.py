@@ -1,0 +1,193 @@
+"""Panes, editors, files and the palette in a real browser."""
+
+from playwright.sync_api import Page, expect
+from tests.journeys.served import Served, Visit, until
+
+
+def open_file(page: Page, path: str) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type(path)
+    expect(page.locator(".palette li", has_text=path).first).to_be_visible()
+    page.locator(".palette li", has_text=path).first.click()
+    until(page, "path => window.__fh.editors[path]?.code", path)
+
+
+def test_a_file_is_opened_changed_and_saved(page: Page, served: Served) -> None:
+    page.get_by_role("treeitem", name="README.md").click()
+    until(page, "() => window.__fh.editors['README.md']?.code")
+    page.keyboard.type("New. ")
+    expect(page.locator(".tab .dot.unsaved")).to_be_visible()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".tab .dot.unsaved")).to_be_hidden()
+    assert (served.workspace / "README.md").read_text().startswith("New. # Notes")
+
+
+def test_a_line_is_revealed_where_it_can_be_seen(page: Page, served: Served) -> None:
+    served.call("openspace.editor.open", {"path": "src/app.py", "line": 120})
+    until(
+        page,
+        "() => { const c = window.__fh.editors['src/app.py']?.code; if (!c) return false;"
+        " const [a, b] = c.visibleLines(); return a > 1 && a < 120 && b > 120; }",
+    )
+
+
+def test_highlights_have_their_colours_and_escape_clears_mine_first(page: Page, served: Served) -> None:
+    agent = served.agent()
+    open_file(page, "src/app.py")
+    agent.call(
+        "openspace.editor.highlight",
+        {"path": "src/app.py", "ranges": [{"startLine": 2, "endLine": 3}], "label": "look"},
+    )
+    page.evaluate(
+        "() => window.__fh.desk.run('openspace.editor.highlight',"
+        " {path: 'src/app.py', ranges: [{startLine: 6, endLine: 6}], highlightId: 'mine'})"
+    )
+    until(page, "() => window.__fh.editors['src/app.py'].code.marks().length === 2")
+    expect(page.locator(".fh-label")).to_contain_text("Ada: look")
+    page.keyboard.press("Escape")
+    until(page, "() => window.__fh.model.highlights.size === 1 && !window.__fh.model.highlights.has('mine')")
+    page.keyboard.press("Escape")
+    until(page, "() => window.__fh.editors['src/app.py'].code.marks().length === 0")
+
+
+def test_what_the_agent_writes_appears_in_the_open_editor(page: Page, served: Served) -> None:
+    open_file(page, "src/store.py")
+    agent = served.agent()
+    assert agent.call("openspace.file.write", {"path": "src/store.py", "content": "class Shop:\n    pass\n"}).success
+    until(page, "() => window.__fh.editors['src/store.py'].code.text().startsWith('class Shop')")
+    page.keyboard.press("Control+Alt+z")
+    until(page, "() => window.__fh.editors['src/store.py'].code.text().startsWith('class Store')")
+
+
+def test_a_conflict_keeps_both_and_lets_the_person_choose(page: Page, served: Served) -> None:
+    open_file(page, "src/store.py")
+    page.keyboard.type("# mine\n")
+    until(page, "() => window.__fh.model.editors.get('src/store.py').dirty")
+    (served.workspace / "src/store.py").write_text("# theirs\n")
+    page.keyboard.press("Control+s")
+    note = page.locator(".editornote")
+    expect(note).to_contain_text("changed on disk")
+    assert (served.workspace / "src/store.py").read_text() == "# theirs\n"
+    note.get_by_role("button", name="Compare").click()
+    expect(page.locator(".monaco-diff-editor")).to_be_visible()
+    note.get_by_role("button", name="Keep mine").click()
+    expect(note).to_be_hidden()
+    assert (served.workspace / "src/store.py").read_text().startswith("# mine\nclass Store")
+
+
+def test_unsaved_text_survives_a_reload(page: Page) -> None:
+    open_file(page, "README.md")
+    page.keyboard.type("draft ")
+    until(page, "() => window.__fh.model.editors.get('README.md').dirty")
+    page.reload()
+    until(page, "() => window.__fh?.editors['README.md']?.code?.text().startsWith('draft ')")
+
+
+def test_a_binary_file_says_what_it_is(page: Page, served: Served) -> None:
+    (served.workspace / "blob.bin").write_bytes(bytes(range(256)) * 10)
+    served.call("openspace.editor.open", {"path": "blob.bin"})
+    expect(page.locator(".unreadable")).to_contain_text("binary file")
+
+
+def test_a_sash_is_dragged_and_moved_by_keys_in_both_browsers(visit: Visit, served: Served) -> None:
+    first, second = visit(), visit()
+    served.call("openspace.editor.open", {"path": "README.md"})
+    served.call("openspace.pane.open", {"type": "editor", "contentId": "src/app.py", "splitDirection": "vertical"})
+    sash = first.locator(".sash.vertical")
+    expect(sash).to_be_visible()
+    box = sash.bounding_box()
+    assert box is not None
+    first.mouse.move(box["x"] + 3, box["y"] + 100)
+    first.mouse.down()
+    first.mouse.move(box["x"] + 103, box["y"] + 100, steps=5)
+    first.mouse.up()
+    until(second, "() => window.__fh.model.layout.root.sizes[0] > 58")
+    before = second.evaluate("() => window.__fh.model.layout.root.sizes[0]")
+    sash.focus()
+    first.keyboard.press("ArrowLeft")
+    until(second, "before => window.__fh.model.layout.root.sizes[0] < before", before)
+
+
+def test_a_tab_is_dragged_to_a_side_of_its_pane(page: Page, served: Served) -> None:
+    served.call("openspace.editor.open", {"path": "README.md"})
+    served.call("openspace.editor.open", {"path": "src/app.py"})
+    tab = page.get_by_role("tab", name="README.md")
+    expect(tab).to_be_visible()
+    host = page.locator(".host").bounding_box()
+    tab.hover()
+    page.mouse.down()
+    assert host is not None
+    page.mouse.move(host["x"] + host["width"] - 20, host["y"] + host["height"] / 2, steps=8)
+    expect(page.locator(".dropmark")).to_be_visible()
+    page.mouse.up()
+    until(page, "() => window.__fh.model.layout.root.kind === 'split'")
+
+
+def test_the_palette_asks_for_arguments_one_by_one(page: Page, served: Served) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type("scroll to")
+    expect(page.locator(".palette li").first).to_contain_text("Scroll to a line")
+    page.keyboard.press("Escape")
+    served.call("openspace.editor.open", {"path": "src/app.py"})
+    until(page, "() => window.__fh.editors['src/app.py']?.code")
+    page.keyboard.press("F1")
+    page.keyboard.type("scroll to a line")
+    expect(page.locator(".palette li").first).to_contain_text("Scroll to a line")
+    page.keyboard.press("Enter")
+    expect(page.locator(".palette .crumbs")).to_contain_text("Scroll to a line")
+    expect(page.locator(".palette li").first).to_contain_text("src/app.py")
+    page.keyboard.press("Enter")
+    expect(page.locator(".palette .crumbs")).to_contain_text("path: src/app.py")
+    page.keyboard.type("abc")
+    page.keyboard.press("Enter")
+    expect(page.locator(".palette .hint.bad")).to_contain_text("number")
+    page.locator(".palette input").fill("200")
+    page.keyboard.press("Enter")
+    until(page, "() => window.__fh.model.editors.get('src/app.py').line === 200")
+
+
+def test_every_command_of_a_person_is_in_the_palette(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    missing = page.evaluate(
+        """async () => {
+            const input = document.querySelector('.palette input'), missing = [];
+            for (const command of window.__fh.model.commands.values()) {
+                if (!command.actors.includes('person')) continue;
+                input.value = '>' + command.id.replace('openspace.', '');
+                input.dispatchEvent(new Event('input'));
+                const there = () => [...document.querySelectorAll('.palette .note')]
+                    .some(note => note.textContent === command.id.replace('openspace.', ''));
+                for (let i = 0; i < 100 && !there(); i++) await new Promise(r => setTimeout(r, 10));
+                if (!there()) missing.push(command.id);
+            }
+            return missing;
+        }"""
+    )
+    assert missing == []
+
+
+def test_colours_follow_the_system_and_a_choice(visit: Visit) -> None:
+    page = visit(color_scheme="light")
+    theme = "() => document.documentElement.dataset.theme"
+    assert page.evaluate(theme) == "light"
+    page.emulate_media(color_scheme="dark")
+    until(page, "() => document.documentElement.dataset.theme === 'dark'")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("colours: light")
+    expect(page.locator(".palette li").first).to_contain_text("Colours: light")
+    page.keyboard.press("Enter")
+    until(page, "() => document.documentElement.dataset.theme === 'light'")
+    page.reload()
+    until(page, "() => document.documentElement.dataset.theme === 'light'")
+
+
+def test_a_small_screen_shows_one_thing_at_a_time_and_stop_stays(visit: Visit, served: Served) -> None:
+    served.agent()
+    page = visit(viewport={"width": 390, "height": 780})
+    expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    page.get_by_role("tab", name="Files").click()
+    page.get_by_role("treeitem", name="README.md").click()
+    expect(page.locator(".monaco-editor").first).to_be_visible()
+    expect(page.get_by_role("tree")).to_be_hidden()
+    page.get_by_role("tab", name="Agent", exact=True).last.click()
+    expect(page.get_by_label("Message the agent")).to_be_visible()
