@@ -13,6 +13,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fourhands.commands.exec import as_line
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument
 from fourhands.core.judge import Judgement
@@ -49,6 +50,7 @@ class LineJudge:
             "line": self._line,
             "launch": self._launch,
             "script": self._script,
+            "exec": self._exec,
             "typing": lambda call, args: self._keys(call, args.terminal_id, args.text, "text"),
             "stdin": self._stdin,
         }
@@ -98,6 +100,19 @@ class LineJudge:
         verdict = self._with_input(line, args.input)
         cwd = args.working_directory or ""
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+
+    def _exec(self, call: Call, args: Any) -> Judgement:
+        """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
+        check_variables(args.env)
+        cwd, isolation = args.cwd or "", self._isolation(call)
+        line = as_line(args.command, args.args, args.env)
+
+        def edit(fresh: str) -> dict[str, object]:
+            # Whatever it was, an edited text is a line for the shell; what it sets is in it.
+            removed = {name: None for name, value in args.env.items() if value is None}
+            return {**call.args, "command": fresh, "args": [], "env": removed}
+
+        return self._judged(line, classify(line, self._rules), edit, isolation=isolation, cwd=cwd)
 
     def _with_input(self, line: str, text: str | None) -> Verdict:
         if not text:

@@ -1,0 +1,152 @@
+"""One program in a terminal of its own: what agents by ACP run, seen live, with the person able to type into it."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, From0, Nothing, owner_of
+from fourhands.commands.terminal import TerminalId, show
+from fourhands.core.call import Call
+from fourhands.core.effects import Effects
+from fourhands.core.errors import BadArgument, Denied
+from fourhands.core.registry import Contribution
+from fourhands.workbench.oneshot import find_program
+from fourhands.workbench.pane import tabs
+from fourhands.workbench.terminals import resolve_cwd
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.terminal")
+
+ENDED_KEPT = 20
+"""Terminals of an agent whose programs have ended and that stay on screen; older ones are closed."""
+
+_TITLE = 40
+_PLAIN_WORD = re.compile(r"[\w@%+,./-]+", re.ASCII)
+# What bash runs without a file: builtins and reserved words.
+_SHELL_WORDS = re.compile(
+    r"[.:\[]|alias|bg|bind|break|builtin|caller|cd|command|compgen|complete|compopt|continue|declare|dirs|disown|echo"
+    r"|enable|eval|exec|exit|export|false|fc|fg|getopts|hash|help|history|jobs|kill|let|local|logout|mapfile|popd"
+    r"|printf|pushd|pwd|read|readarray|readonly|return|set|shift|shopt|source|suspend|test|times|trap|true|type"
+    r"|typeset|ulimit|umask|unalias|unset|wait|if|then|else|elif|fi|case|esac|for|select|while|until|do|done|in"
+    r"|function|time|coproc"
+)
+
+
+class Exec(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.exec`."""
+
+    command: Annotated[
+        str, Meta(min_length=1, max_length=1_000_000, description="A shell line; with args, the program.")
+    ]
+    args: Annotated[
+        list[str] | None, Meta(description="Arguments, taken literally; without any, command is run by the shell.")
+    ] = None
+    env: Annotated[dict[str, str | None], Meta(description="Variables to set; null removes one.")] = msgspec.field(
+        default_factory=dict
+    )
+    cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: its root.")] = None
+    output_byte_limit: Annotated[From0 | None, Meta(description="Bytes of output that its reader wants.")] = None
+
+
+class Started(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The terminal in which it runs."""
+
+    terminal_id: str
+    title: str
+    pane_id: str
+
+
+@commands.add(
+    "exec", label="Run in a new terminal", safety="exec", example={"command": "npm", "args": ["test", "--coverage"]}
+)
+async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) -> Started:
+    """Run one program, or one shell line, in a new terminal that both of you see; it ends with the program."""
+    agent = call.actor.kind == "agent"
+    _check_words([args.command, *(args.args or ())])
+    session = bench.session(call)
+    name = session.state.over(bench.settings.agent_defaults).provider if session else "local"
+    provider = await bench.terminals.provider(name)
+    place = resolve_cwd(args.cwd, bench.root, bench.settings.terminal.allowed_root)
+    argv = [args.command, *(args.args or ())]
+    if not args.args:
+        word = args.command.strip()
+        if provider.shells is None and _PLAIN_WORD.fullmatch(word) and not _SHELL_WORDS.fullmatch(word):
+            variables = bench.terminals.variables(args.env, agent=agent)
+            find_program(word, variables.get("PATH", os.defpath), place)  # a clear error, not a shell that exits 127
+        there = os.path.exists("/bin/bash") if provider.shells is None else _has_bash(provider.shells)
+        argv = ["bash" if there else "sh", "-c", args.command]
+    await _tidy(bench, call)
+    line = " ".join([args.command, *(args.args or ())])
+    terminal = await bench.terminals.create(
+        title=_title(bench, line),
+        argv=argv,
+        env=args.env,
+        cwd=place,
+        provider=name,
+        owner=owner_of(call) if agent else "",
+        agent=agent,
+        meta={"command": line, "outputByteLimit": args.output_byte_limit},
+    )
+    effects.isolation = terminal.isolation
+    pane = show(bench, terminal, owner_of(call))
+    if agent:
+        reason = "what a program did cannot be taken back"
+        bench.undo.push(call.id, f"ran {terminal.title}", actor=call.actor.id, reason=reason)
+    return Started(terminal_id=terminal.id, title=terminal.title, pane_id=pane)
+
+
+class Kill(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.kill`."""
+
+    terminal_id: TerminalId
+
+
+@commands.add("kill", label="End a terminal's programs", example={"terminalId": "test-runner"})
+async def kill(bench: Workbench, args: Kill, call: Call) -> Nothing:
+    """End everything that runs in a terminal and keep its output. An agent may do so in its own terminals only."""
+    terminal = bench.terminal(args.terminal_id)
+    if call.actor.kind == "agent" and terminal.owner != call.actor.id:
+        raise Denied(
+            f"terminal {terminal.title!r} is not yours to end",
+            hint="you can end what runs in terminals that you created; ask the person about the others",
+        )
+    await terminal.kill()
+    return Nothing()
+
+
+def as_line(command: str, args: Sequence[str] | None, env: Mapping[str, str | None]) -> str:
+    """What runs, as the shell line that it comes to: this is judged, shown and allowed."""
+    assignments = [f"{name}={shlex.quote(value)}" for name, value in env.items() if value is not None]
+    if args:
+        return " ".join([*assignments, shlex.join([command, *args])])
+    return "".join(f"export {assignment}\n" for assignment in assignments) + command
+
+
+def _has_bash(shells: object) -> bool:
+    return isinstance(shells, tuple | list) and any(str(path).endswith("/bash") for path in shells)
+
+
+def _check_words(words: list[str]) -> None:
+    if not words[0].strip() or any("\0" in word for word in words):
+        raise BadArgument("a command and its arguments must be text without NUL bytes, and the command not empty")
+
+
+def _title(bench: Workbench, line: str) -> str:
+    taken = {terminal.title for terminal in bench.terminals.list()}
+    name = "".join(character if character.isprintable() else "?" for character in " ".join(line.split()))
+    name = name if len(name) <= _TITLE else f"{name[: _TITLE - 1]}…"
+    return next(t for n in range(1, len(taken) + 2) if (t := name if n == 1 else f"{name} {n}") not in taken)
+
+
+async def _tidy(bench: Workbench, call: Call) -> None:
+    """Close an agent's oldest terminals whose programs have ended, so that they do not fill the limit."""
+    pinned = {tab.content for _, tab in tabs(bench.state.layout.root) if tab.pinned}
+    mine = [t for t in bench.terminals.list() if t.owner and t.owner == call.session]
+    ended = [t for t in mine if t.exited and t.id not in pinned]
+    for terminal in ended[: max(0, len(ended) - ENDED_KEPT)]:
+        await terminal.close()
