@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support.bench import open_app
+from tests.support.bench import environment, open_app, quick, temporary_places
 from tests.support.isolation import image, refuse
 from tests.support.person import let_in
 
@@ -134,7 +134,7 @@ def check(watcher: Watcher, files: dict[str, bytes]) -> None:
 async def test_a_secret_typed_at_read_s_is_nowhere(provider: str) -> None:
     async with scene(provider) as (app, watcher, terminal):
         program = "read -s -p 'Password: ' x; echo; echo length ${#x}"
-        await type_secret(app, watcher, terminal, program, "Password: ", f"length {len(CANARY)}")
+        await type_secret(app, watcher, terminal, program, "Password:", f"length {len(CANARY)}")
         assert not app.bench.lease(terminal).secret
         await app.bench.journal.query()
         check(watcher, watcher.files())
@@ -147,7 +147,7 @@ async def test_a_secret_typed_at_getpass_is_nowhere(provider: str) -> None:
         if not os.path.exists(python):
             refuse(f"{python} is not there")
         program = f'{python} -c "{GETPASS}"'
-        await type_secret(app, watcher, terminal, program, "Password: ", f"length {len(CANARY)}")
+        await type_secret(app, watcher, terminal, program, "Password:", f"length {len(CANARY)}")
         check(watcher, watcher.files())
 
 
@@ -163,8 +163,32 @@ async def test_a_secret_typed_to_another_users_program_is_nowhere() -> None:
         refuse("su to nobody needs root")
     async with scene("local") as (app, watcher, terminal):
         program = "su nobody -s /bin/bash -c 'read -s -p Password:\\  x; echo length ${#x}'"
-        await type_secret(app, watcher, terminal, program, "Password: ", f"length {len(CANARY)}")
+        await type_secret(app, watcher, terminal, program, "Password:", f"length {len(CANARY)}")
         check(watcher, watcher.files())
+
+
+async def test_who_typed_and_what_is_hidden_are_known_after_a_restart() -> None:
+    with temporary_places() as places:
+        for run in (1, 2):
+            async with App(places.workspace, quick(), places=places, env=environment(places)) as app:
+                if run == 1:
+                    terminal = await app.terminals.create(title="work", shell="bash")
+                    await terminal.wait(input_wanted=True, deadline_s=15)
+                    await app.call("openspace.terminal.send", {"terminalId": "work", "text": "read -s x\r"})
+                    seen = await terminal.wait(input_wanted=True, deadline_s=15)
+                    while seen.input != "secret":
+                        seen = await terminal.wait(input_wanted=True, deadline_s=15)
+                    app.bench.lease(terminal).look()
+                    head = terminal.log.head
+                    continue
+                try:
+                    lease = app.bench.lease(app.bench.terminal("work"))
+                    assert [ink.kind for ink in lease.ink] == ["person"]
+                    assert lease.visible(0, head + 10) == [(0, head)]
+                    await app.bench.terminal("work").close()
+                    assert not list(Path(places.state).glob("*.ink"))
+                finally:
+                    await app.terminals.stop()
 
 
 async def test_the_check_finds_what_is_kept() -> None:

@@ -174,9 +174,9 @@ async def test_a_secret_is_the_persons_and_agents_are_blind_until_the_echo_retur
 async def test_blindness_begins_when_somebody_looks_and_is_told(terminals: Terminals) -> None:
     one = await board(terminals)
     await dark(one)
-    told = len(one.told)
+    one.told.clear()
     one.lease.look()
-    assert len(one.told) == told + 1
+    assert one.told[-1] == "person"
     head = one.terminal.log.head
     assert one.lease.visible(head, head + 100) == []
     one.lease.forget()
@@ -216,6 +216,22 @@ async def test_a_long_unfinished_command_is_not_kept_for_ever(terminals: Termina
     await one.lease.agent_types("agent1", "echo '" + "x\n" * 60_000)
     assert one.lease.standing().before == ()
     assert one.lease.standing().line.hidden
+
+
+async def test_keys_for_a_pager_are_no_line_at_the_prompt(terminals: Terminals) -> None:
+    one = await board(terminals)
+    await one.terminal.type("less /etc/services\r")
+    seen = await one.terminal.wait(input_wanted=True, deadline_s=15)
+    while seen.input != "keys":
+        seen = await one.terminal.wait(input_wanted=True, deadline_s=15)
+    one.lease.person_typed("person", b"jjq")
+    assert one.lease.info().half_typed
+    await one.terminal.type("jjq")
+    while one.terminal.shell_state != "prompt":
+        await one.terminal.wait(finished=True, quiet_s=0.1, deadline_s=15)
+    await one.terminal.wait(input_wanted=True, deadline_s=15)
+    assert [one.lease.info().half_typed] == [False]
+    await one.lease.agent_types("agent1", "ls\n", patience_s=0)
 
 
 async def test_an_ended_terminal_wants_no_secret(terminals: Terminals) -> None:

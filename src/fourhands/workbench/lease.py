@@ -33,6 +33,7 @@ _NOTED = 200
 _LONGEST_BEFORE = 100_000  # characters of a command's lines that are judged together with its rest
 # Programs behind which another terminal counts, one that we cannot look at.
 _ELSEWHERE = frozenset({"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl"})
+_SECRET_WORD = re.compile(rb"pass|pin|token|secret|code|otp")
 _SECRET_PROMPT = re.compile(
     r"(?i)(?:^|\W)(?:passwor[dt]|passwd|passphrase|passcode|pin|token|secret|verification code|one-time code|otp)"
     r"\b[^\n]{0,200}[:?>]\s*$"
@@ -86,7 +87,9 @@ class Lease:
         self._last_key = float("-inf")
         self._half_typed = False
         self._moved = self._literal = False
-        self._dark_head = 0
+        self._gone_with = 0  # the process group of a raw program that had the last keys: they go with it
+        # Nobody knows when the echo came back while no server was there.
+        self._dark_head = 0 if self._well.hidden_from is None else terminal.log.head
         self._stop_watching: Callable[[], None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self._linger: asyncio.TimerHandle | None = None
@@ -114,7 +117,7 @@ class Lease:
     def info(self) -> LeaseInfo:
         """How things stand."""
         return LeaseInfo(
-            holder=self._holder, kind=self._kind, kept=self._kept, half_typed=self._half_typed, secret=self.secret
+            holder=self._holder, kind=self._kind, kept=self._kept, half_typed=self._is_half_typed(), secret=self.secret
         )
 
     # -- a person --------------------------------------------------------------------------------------------------
@@ -124,6 +127,7 @@ class Lease:
         self.look()
         self._take(actor, "person", kept=self._kept and self._kind == "person")
         self._touch()
+        self._gone_with = self._raw_program()
         self._play(data)
         self._well.mark(self.terminal.log.head, actor, "person")
         self._wake()
@@ -135,11 +139,25 @@ class Lease:
 
     def hand_back(self) -> None:
         """Nobody has it: whoever types next takes it, also behind a line that stands half typed."""
-        if self._half_typed:
+        if self._is_half_typed():
             self._line = replace(self._line, hidden="a line of the person's")
         self._half_typed = False
         self._take("", "", kept=False)
         self._wake()
+
+    def _raw_program(self) -> int:
+        """The foreground group when it takes keys one by one, as editors and pagers do, and prompts too; else 0."""
+        try:
+            return 0 if self.terminal.exited or self.terminal.modes()[1] else self.terminal.foreground
+        except OSError:
+            return 0
+
+    def _is_half_typed(self) -> bool:
+        """Whether a person's line waits for its end; keys that a pager took are no line at the prompt behind it."""
+        terminal = self.terminal
+        if self._half_typed and self._gone_with and terminal.marked and terminal.foreground != self._gone_with:
+            self._half_typed = terminal.shell_state != "prompt"
+        return self._half_typed
 
     def _play(self, data: bytes) -> None:
         """Learn whether something stands on the line, without keeping what."""
@@ -194,7 +212,6 @@ class Lease:
         while True:
             self.look()
             if self.secret:
-                self._take(self._holder if self._kind == "person" else "person", "person", kept=False)
                 raise Conflict(
                     f"terminal {self.terminal.title!r} asks for a secret: only the person may type it",
                     hint="ask the person to type it into the terminal, then wait for its output",
@@ -205,7 +222,7 @@ class Lease:
                     f"the person has the keyboard of terminal {self.terminal.title!r}",
                     hint="wait until they hand it back, or use another terminal",
                 )
-            if not self._half_typed:
+            if not self._is_half_typed():
                 break
             left = deadline - self._loop.time()
             if left <= 0:
@@ -261,12 +278,15 @@ class Lease:
             if self._well.hidden_from is None:
                 self._well.hide(head)
                 self._on_change(self.terminal)
+            if self._kind != "person":
+                self._take("person", "person", kept=False)
             if self._stop_watching is None:
                 self._stop_watching = self.terminal.listen(self.look)
         elif self._well.hidden_from is not None:
             # What was printed since the last look in the dark came with the echo: a build's output, not a prompt's.
             self._well.reveal(max(self._dark_head, self._well.hidden_from))
             self._on_change(self.terminal)
+            self._touch()
             self._unwatch()
 
     def visible(self, start: int, end: int) -> list[tuple[int, int]]:
@@ -293,13 +313,19 @@ class Lease:
 
     def _secret_elsewhere(self) -> bool:
         """The terminal is raw: another one counts, of which only what it prints is known."""
-        terminal = self.terminal
-        foreign = terminal.isolation == "container" or _name(terminal.foreground) in _ELSEWHERE
-        if not foreign or (terminal.marked and terminal.shell_state in ("prompt", "incomplete")):
+        terminal, group = self.terminal, self.terminal.foreground
+        inside = terminal.isolation == "container"
+        # Asked at each key of a person's, mostly at a shell's own prompt: the cheapest question first.
+        if terminal.marked and group == terminal.pid and not inside:
             return False
-        head = terminal.log.head
-        tail = sanitize(terminal.log.read(max(terminal.log.floor, head - 512), 512).data)
-        return _SECRET_PROMPT.search(tail.rpartition("\n")[2]) is not None
+        tail = terminal.log.read(max(terminal.log.floor, terminal.log.head - 512), 512).data
+        if not _SECRET_WORD.search(tail.lower()):
+            return False
+        if not (inside or _name(group) in _ELSEWHERE) or (
+            terminal.marked and terminal.shell_state in ("prompt", "incomplete")
+        ):
+            return False
+        return _SECRET_PROMPT.search(sanitize(tail).rpartition("\n")[2]) is not None
 
     def _touch(self) -> None:
         """Somebody typed: the keyboard stays theirs for a while."""
@@ -312,7 +338,7 @@ class Lease:
         left = self._last_key + LINGER_S - self._loop.time()
         if left > 0.01:
             self._linger = self._loop.call_later(left, self._expire)
-        elif self._kind == "person" and not self._kept and not self._half_typed and not self.terminal.exited:
+        elif self._kind == "person" and not self._kept and not self._is_half_typed() and not self.terminal.exited:
             self._take("", "", kept=False)
 
     def _take(self, holder: str, kind: Literal["", "person", "agent"], *, kept: bool) -> None:

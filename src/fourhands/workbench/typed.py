@@ -141,6 +141,8 @@ def open_ended(text: str) -> bool:
 
 def recalls(text: str) -> bool:
     """Whether an interactive shell would put earlier commands in: `!` also in double quotes, or `^` in front."""
+    if "!" not in text and "^" not in text:
+        return False
     quote = ""
     at = 0
     while at < len(text):
