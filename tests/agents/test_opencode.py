@@ -325,13 +325,14 @@ async def test_an_error_of_its_own_is_told_and_idle_of_the_turn_before_does_not_
 async def test_what_is_no_event_harms_nothing():
     async with table() as t:
         await t.ask()
+        nonsense: Any
         for nonsense in (
             [],
             "x",
             {"type": "message.updated"},
             {"type": "message.part.updated", "properties": {"part": 1}},
         ):
-            t.server.events.put_nowait(nonsense)  # type: ignore[arg-type]  # on purpose
+            t.server.events.put_nowait(nonsense)
         t.server.tell("message.part.updated", part={"messageID": "msg_a", "id": 3, "type": "text", "text": None})
         t.server.message("msg_a", "assistant")
         t.server.part("p1", "msg_a", "still here", time={"end": 1})

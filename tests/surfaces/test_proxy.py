@@ -279,6 +279,29 @@ async def test_a_client_that_goes_away_before_the_answer_leaves_the_results_to_b
         assert [result.command_id for result in s.session.untold] == ["openspace.terminal.list"]
 
 
+async def test_connections_to_the_models_server_are_given_back_whatever_happens(monkeypatch):
+    monkeypatch.setattr("fourhands.agents.upstream.CONNECTIONS", httpx.Limits(max_connections=2))
+    hold = asyncio.Event()
+
+    async def before(number: int) -> None:
+        if number == 2:
+            await hold.wait()
+
+    def script(request: Request) -> Answer:
+        return Answer("slow", before=before) if request.says("leave") else Answer("quick")
+
+    async with stage(script) as s, s.raw() as client:
+        for _ in range(3):
+            body = {"messages": [{"role": "user", "content": "leave"}], "stream": True}
+            async with client.stream("POST", "/v1/chat/completions", json=body) as answer:
+                await anext(answer.aiter_raw())
+            for stream in (True, False):
+                done = await client.post("/v1/chat/completions", json={"messages": [], "stream": stream})
+                assert done.status_code == 200, done.text
+            assert (await client.get("/v1/models")).status_code == 200
+        hold.set()
+
+
 async def test_two_agents_at_once_are_kept_apart():
     barrier = asyncio.Barrier(2)
 

@@ -138,7 +138,7 @@ class Proxy:
         exchange = Exchange(self, asked, session, send)
         async with asyncio.TaskGroup() as group:
             work = group.create_task(exchange.run(content))
-            watch = group.create_task(_gone(receive, work))
+            watch = group.create_task(_gone(receive, exchange, work))
             work.add_done_callback(lambda _: watch.cancel())
 
     def runner(self, session: Session) -> Runner:
@@ -196,6 +196,7 @@ class Exchange:
         self._asked = asked
         self._session = session
         self._send = send
+        self.over = False  # nothing is left but to clean up, which a cancellation would break off
         self._started = False
         self._aside = False
         self._message: TurnMessage | None = None
@@ -235,6 +236,7 @@ class Exchange:
                     self._message = None  # the model has been told
                 await self._return(response)
             finally:
+                self.over = True
                 await response.aclose()
         finally:
             trial.abandoned()
@@ -384,6 +386,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def _end(self, data: bytes = b"") -> None:
+        self.over = True  # after the last byte the server tells the watcher that it is all over
         await self._send({"type": "http.response.body", "body": data})
 
 
@@ -419,10 +422,11 @@ async def _content(receive: Receive) -> bytes:
             return b"".join(parts)
 
 
-async def _gone(receive: Receive, work: "asyncio.Task[None]") -> None:
+async def _gone(receive: Receive, exchange: Exchange, work: "asyncio.Task[None]") -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
-    work.cancel()
+    if not exchange.over:
+        work.cancel()
 
 
 async def _refuse(send: Send, family: str, error: ProxyError) -> None:
