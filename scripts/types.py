@@ -75,7 +75,7 @@ def _name(struct: type) -> str:
     package, _, module = struct.__module__.rpartition(".")
     noun = "".join(word.capitalize() for word in module.split("_"))
     if package.endswith(".commands"):
-        return noun + struct.__name__
+        return struct.__name__ if noun in struct.__name__ else noun + struct.__name__
     return {"fourhands.workbench.file.Entry": "FileEntry"}.get(
         f"{struct.__module__}.{struct.__name__}", struct.__name__
     )

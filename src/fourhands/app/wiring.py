@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from fourhands.commands import agent, editor, file, help, pane, terminal, tool, workbench
+from fourhands.commands import agent, change, editor, file, help, pane, terminal, tool, workbench
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 
 CONTRIBUTIONS: tuple[Contribution, ...] = (
     agent.commands,
+    change.commands,
     editor.commands,
     file.commands,
     help.commands,

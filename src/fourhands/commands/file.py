@@ -96,7 +96,7 @@ async def write_file(bench: Workbench, args: Write, call: Call, effects: Effects
         session.seen[written.path] = written.version
     if call.actor.kind == "agent":
         effects.undo(f"wrote {written.path}", _swap(bench, written.path, before, written.version))
-    _tell_editor(bench, written.path, written.version)
+    tell_editor(bench, written.path, written.version)
     return Wrote(version=written.version, created=written.created)
 
 
@@ -107,7 +107,8 @@ def _before(files: Workspace, path: str) -> tuple[bytes | None, str]:
         return None, path
 
 
-def _tell_editor(bench: Workbench, path: str, version: str | None) -> None:
+def tell_editor(bench: Workbench, path: str, version: str | None) -> None:
+    """Say that a file has another version now, to its editor and to everybody."""
     if any(editor.path == path for editor in bench.state.editors()):
         bench.state.set_version(path, version)
     bench.events.emit("file.changed", {"path": path, "version": version})
@@ -128,7 +129,7 @@ def _swap(bench: Workbench, path: str, other: bytes | None, version: str) -> Tur
             return mine, files.write(path, other, expected_version=version).version
 
         other, version = await asyncio.to_thread(exchange)
-        _tell_editor(bench, path, version)
+        tell_editor(bench, path, version)
 
     return swap
 

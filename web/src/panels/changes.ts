@@ -1,22 +1,14 @@
 // What agents wrote and the person has not looked through yet: a diff for each file, to keep or to take back.
 
 import { type Line, diffLines } from "../model/diff.ts";
+import type { FileChange } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { debounce, h } from "./dom.ts";
-
-interface Change {
-  path: string;
-  session: string;
-  before: string | null;
-  after: string | null;
-  added: number;
-  removed: number;
-}
 
 export class Changes {
   readonly element = h("div", { class: "changes", hidden: true });
   onCount: (count: number) => void = () => {};
-  private changes: Change[] = [];
+  private changes: FileChange[] = [];
   private readonly reload = debounce(() => void this.load(), 120);
 
   constructor(
@@ -35,9 +27,9 @@ export class Changes {
   }
 
   private async load(): Promise<void> {
-    const answer = await this.desk.link.call("openspace.change.list" as string, {});
+    const answer = await this.desk.link.call("openspace.change.list", {});
     if (!answer.success) return;
-    this.changes = (answer as unknown as { changes: Change[] }).changes;
+    this.changes = answer.changes;
     this.onCount(this.changes.length);
     this.draw();
   }
@@ -51,13 +43,15 @@ export class Changes {
     this.element.replaceChildren(...this.changes.map((change) => this.card(change)));
   }
 
-  private card(change: Change): HTMLElement {
+  private card(change: FileChange): HTMLElement {
     const { path } = change;
     const act = (verb: "keep" | "revert") => async () => {
-      const answer = await this.desk.run(`openspace.change.${verb}` as string, { path });
+      const answer = await this.desk.run(`openspace.change.${verb}`, { path, version: change.version });
       if (answer.success) this.reload();
     };
-    const lines = diffLines(change.before ?? "", change.after ?? "");
+    const lines = change.shown
+      ? diffLines(change.before ?? "", change.after ?? "")
+      : [{ kind: "skip" as const, text: "Binary, or too large to show." }];
     return h(
       "article",
       { class: "change", "aria-label": path },

@@ -119,6 +119,17 @@ export interface Change {
   clearedHighlights?: string[];
 }
 
+/** A file that agents changed. */
+export interface ChangeSettle {
+  path: string;
+  version?: string | null;
+}
+
+/** All of them, in the order of their paths. */
+export interface Changes {
+  changes: FileChange[];
+}
+
 /** Text that a person typed and has not saved, and the version of the file that it started from. */
 export interface Draft {
   path: string;
@@ -223,6 +234,19 @@ export interface Event {
   time: number;
 }
 
+/** A file that agents changed; the texts are absent where it did not exist, is binary or too large to show. */
+export interface FileChange {
+  path: string;
+  session: string;
+  agent: string;
+  version: string;
+  before: string | null;
+  after: string | null;
+  added: number;
+  removed: number;
+  shown: boolean;
+}
+
 /** A file's text, or a part of it, and the version of the whole. */
 export interface FileContent {
   content: string;
@@ -248,13 +272,6 @@ export interface FileList {
 /** A directory's entries. */
 export interface FileListed {
   files: FileEntry[];
-}
-
-/** Arguments of the reading commands. */
-export interface FileReadFile {
-  path: string;
-  startLine?: number | null;
-  endLine?: number | null;
 }
 
 /** Arguments of `openspace.file.remove`. */
@@ -299,14 +316,14 @@ export interface Geometry {
   height: number;
 }
 
+/** The explanation. */
+export interface Help {
+  text: string;
+}
+
 /** Arguments of `openspace.agent.help`. */
 export interface HelpExplain {
   command?: string | null;
-}
-
-/** The explanation. */
-export interface HelpHelp {
-  text: string;
 }
 
 /** Ranges of one file in one colour (the owner's own, if none is given), until they are cleared. */
@@ -456,6 +473,13 @@ export interface Range {
   endLine: number;
   startColumn?: number | null;
   endColumn?: number | null;
+}
+
+/** Arguments of the reading commands. */
+export interface ReadFile {
+  path: string;
+  startLine?: number | null;
+  endLine?: number | null;
 }
 
 /** A session as others see it. */
@@ -817,7 +841,7 @@ export interface Commands {
   "openspace.agent.consent": { args: AgentConsent; result: BaseNothing };
   "openspace.agent.drop_rule": { args: AgentDropRule; result: BaseNothing };
   "openspace.agent.end": { args: AgentOne; result: BaseNothing };
-  "openspace.agent.help": { args: HelpExplain; result: HelpHelp };
+  "openspace.agent.help": { args: HelpExplain; result: Help };
   "openspace.agent.list": { args: Record<string, never>; result: AgentListed };
   "openspace.agent.pause": { args: AgentOne; result: BaseNothing };
   "openspace.agent.prompt": { args: AgentAsk; result: BaseNothing };
@@ -826,6 +850,9 @@ export interface Commands {
   "openspace.agent.rules": { args: AgentOne; result: AgentRules };
   "openspace.agent.start": { args: AgentStart; result: AgentStarted };
   "openspace.agent.stop": { args: AgentStop; result: AgentStopped };
+  "openspace.change.keep": { args: ChangeSettle; result: BaseNothing };
+  "openspace.change.list": { args: Record<string, never>; result: Changes };
+  "openspace.change.revert": { args: ChangeSettle; result: BaseNothing };
   "openspace.editor.clear_highlight": { args: EditorClearHighlight; result: BaseNothing };
   "openspace.editor.clear_highlights": { args: EditorClearHighlights; result: BaseNothing };
   "openspace.editor.close": { args: EditorOnePath; result: BaseNothing };
@@ -834,12 +861,12 @@ export interface Commands {
   "openspace.editor.highlight": { args: EditorSetHighlight; result: EditorHighlighted };
   "openspace.editor.list": { args: Record<string, never>; result: EditorHighlights };
   "openspace.editor.open": { args: EditorOpen; result: EditorOpened };
-  "openspace.editor.read_file": { args: FileReadFile; result: FileContent };
+  "openspace.editor.read_file": { args: ReadFile; result: FileContent };
   "openspace.editor.save": { args: EditorSave; result: EditorSaved };
   "openspace.editor.scroll_to": { args: EditorScrollTo; result: BaseNothing };
   "openspace.editor.set_draft": { args: EditorSetDraft; result: BaseNothing };
   "openspace.file.list": { args: FileList; result: FileListed };
-  "openspace.file.read": { args: FileReadFile; result: FileContent };
+  "openspace.file.read": { args: ReadFile; result: FileContent };
   "openspace.file.remove": { args: FileRemove; result: BaseNothing };
   "openspace.file.search": { args: FileSearch; result: Found };
   "openspace.file.write": { args: FileWrite; result: FileWrote };
