@@ -206,6 +206,10 @@ async def test_a_shell_by_its_name_has_marks_and_exit_codes(app: App) -> None:
     assert (started["reason"], started["input"]) == ("input", "prompt")
     ran = (await agent("terminal_continue", sessionId=started["sessionId"], stdin="(exit 7)\n")).data
     assert (ran["reason"], ran["exitCode"], ran["complete"]) == ("finished", 7, False)
+    piece = (await agent("terminal_continue", sessionId=started["sessionId"], stdin="true")).data
+    assert (piece["reason"], piece["input"], piece["exitCode"]) == ("input", "prompt", None)
+    entered = (await agent("terminal_continue", sessionId=started["sessionId"], stdin="\n")).data
+    assert (entered["reason"], entered["exitCode"]) == ("finished", 0)
     half = (await agent("terminal_continue", sessionId=started["sessionId"], stdin="echo '\n")).data
     assert (half["reason"], half["input"]) == ("input", "incomplete")
 

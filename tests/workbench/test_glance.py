@@ -41,6 +41,13 @@ def test_patterns_options_and_missing_ones(root: Path) -> None:
     assert take([("ls",), ("echo", "rm"), ()], str(root), "")["files"] == 0
     assert worth([("ls",), ("rm", "x")])
     assert not worth([("echo", "rm"), ()])
+    assert not worth([("cd", "build"), ("rm", "a.o")])  # not where we look
+
+
+def test_what_only_the_shell_knows_is_said_to_be_so(root: Path) -> None:
+    seen = take([("rm", "-rf", "$HOME/x", "~/y", "{a,b}.o", "$(…)")], str(root), "")
+    assert seen["unresolved"] == ["$HOME/x", "~/y", "{a,b}.o", "$(…)"]
+    assert (seen["files"], "missing" in seen) == (0, False)
 
 
 def test_a_folder_below_is_seen_from_there(root: Path) -> None:
@@ -48,11 +55,11 @@ def test_a_folder_below_is_seen_from_there(root: Path) -> None:
     assert take([("rm", "deep/b.o")], str(root), "build")["files"] == 1
 
 
-@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "build/../../outside", "~/x/../../../../etc/hosts"])
+@pytest.mark.parametrize("path", ["../outside", "/etc/passwd", "build/../../outside"])
 def test_nothing_outside_is_looked_at(root: Path, path: str) -> None:
     seen = take([("rm", "-rf", path)], str(root), "")
     assert (seen["files"], seen["folders"], seen["bytes"]) == (0, 0, 0)
-    assert seen.get("outside") == [path] or seen.get("missing") == [path]
+    assert seen["outside"] == [path]
 
 
 def test_a_link_is_counted_and_not_followed(root: Path) -> None:

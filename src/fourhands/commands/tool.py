@@ -303,8 +303,8 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         bench.undo.push(call.id, f"started {_short(word)}", actor=call.actor.id, reason=reason)
     if args.stdin:
         await _type(bench, terminal, args.stdin, call, "")
-    seen = await _wait(terminal, mine, typed=False)
-    return msgspec.structs.replace(_collect(bench, call, terminal, seen, 0, mine, typed=False), pane_id=pane)
+    seen = await _wait(terminal, mine, finished=False)
+    return msgspec.structs.replace(_collect(bench, call, terminal, seen, 0, mine, entered=False), pane_id=pane)
 
 
 class TerminalContinue(Args, frozen=True, kw_only=True):
@@ -333,14 +333,15 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     default = 0 if _mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
     start = session.positions.get(terminal.id, default) if session else default
     finished = terminal.finished_commands
+    entered = args.stdin is not None and ("\n" in args.stdin or "\r" in args.stdin)
     if args.stdin:
         await _type(bench, terminal, args.stdin, call, call.id)
         if _is_agent(call):
             reason = "what a program did with its input cannot be taken back"
             bench.undo.push(call.id, f"typed in {terminal.title}", actor=call.actor.id, reason=reason)
-    submitted = bool(args.stdin) and terminal.marked and finished == terminal.finished_commands
-    seen = await _wait(terminal, mine, typed=submitted)
-    return _collect(bench, call, terminal, seen, start, mine, typed=bool(args.stdin))
+    # What has finished by now would not be news to a wait that begins now.
+    seen = await _wait(terminal, mine, finished=entered and finished == terminal.finished_commands)
+    return _collect(bench, call, terminal, seen, start, mine, entered=entered)
 
 
 class TerminalStop(Args, frozen=True, kw_only=True):
@@ -473,11 +474,11 @@ async def _type(bench: Workbench, terminal: Terminal, text: str, call: Call, jud
     await terminal.type(text)
 
 
-async def _wait(terminal: Terminal, mine: AgentDefaults, *, typed: bool) -> Seen:
+async def _wait(terminal: Terminal, mine: AgentDefaults, *, finished: bool) -> Seen:
     intervals = mine.persistent
     return await terminal.wait(
         exit=True,
-        finished=typed,
+        finished=finished,
         input_wanted=True,
         quiet_s=intervals.settle_interval,
         min_s=intervals.min_interval,
@@ -485,15 +486,15 @@ async def _wait(terminal: Terminal, mine: AgentDefaults, *, typed: bool) -> Seen
     )
 
 
-def _reason(seen: Seen, *, typed: bool) -> Reason:
-    if seen.reason == "input" and seen.input == "prompt" and typed:
+def _reason(seen: Seen, *, entered: bool) -> Reason:
+    if seen.reason == "input" and seen.input == "prompt" and entered:
         return "finished"  # it is back at its prompt
     reasons: dict[str, Reason] = {"exit": "exited", "finished": "finished", "input": "input", "quiet": "settled"}
     return reasons.get(seen.reason, "maxInterval")
 
 
 def _collect(
-    bench: Workbench, call: Call, terminal: Terminal, seen: Seen, start: int, mine: AgentDefaults, *, typed: bool
+    bench: Workbench, call: Call, terminal: Terminal, seen: Seen, start: int, mine: AgentDefaults, *, entered: bool
 ) -> Collected:
     """What is new since `start`, as this caller may see it; the next look goes on behind it."""
     agent, lease = _is_agent(call), bench.lease(terminal)
@@ -509,7 +510,7 @@ def _collect(
     rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
     lines = text.count("\n") + (bool(text) and not text.endswith("\n"))
     last, end = terminal.last_command, terminal.exit
-    reason = _reason(seen, typed=typed)
+    reason = _reason(seen, entered=entered)
     code = end.code if end else last.exit_code if reason == "finished" and last else None
     screen = None
     if seen.input == "keys" and not (secret and agent):

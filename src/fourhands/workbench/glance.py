@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 _REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred", "truncate"})
+_MOVERS = frozenset({"cd", "pushd", "popd"})
 _MOST_ENTRIES = 50_000
 _MOST_SECONDS = 0.7
 _MOST_PATHS = 1000
@@ -24,8 +25,9 @@ Words = Sequence[str]
 
 
 def worth(commands: Sequence[Words]) -> bool:
-    """Whether some of these commands delete files by name."""
-    return any(words and os.path.basename(words[0]) in _REMOVERS for words in commands)
+    """Whether some of these commands delete files by name, in a directory that is known."""
+    names = {os.path.basename(words[0]) for words in commands if words}
+    return bool(names & _REMOVERS) and not names & _MOVERS
 
 
 def of(commands: Sequence[Words], root: str, cwd: str) -> Callable[[], Awaitable[dict[str, object]]]:
@@ -68,11 +70,15 @@ class _Sight:
     cut: bool = False
     names: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    unresolved: list[str] = field(default_factory=list)
     outside: list[str] = field(default_factory=list)
     paths: set[str] = field(default_factory=set)
 
     def look(self, operand: str, cwd: str) -> None:
         path = os.path.join(cwd, operand)
+        if not os.path.lexists(path) and (operand.startswith("~") or set(operand) & set("$`{…")):
+            self.unresolved.append(operand)  # only the shell knows
+            return
         found = [path] if os.path.lexists(path) else self._matching(path)
         if not found:
             self.missing.append(operand)
@@ -127,6 +133,8 @@ class _Sight:
             report |= {"tracked": known, "untracked": len(self.paths) - known}
         if self.missing:
             report["missing"] = self.missing[:_NAMED]
+        if self.unresolved:
+            report["unresolved"] = self.unresolved[:_NAMED]
         if self.outside:
             report["outside"] = self.outside[:_NAMED]
         if self.cut:

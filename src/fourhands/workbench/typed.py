@@ -51,8 +51,6 @@ def typed(line: Line, text: str, *, pastes: bool = True) -> Typed:
     play = _Play(line, pastes)
     at = 0
     for found in _CONTROL.finditer(text):
-        if found.start() < at:
-            continue  # inside a mark that was taken whole
         play.buffer.append(text[at : found.start()])
         at = play.control(text, found.start())
     play.buffer.append(text[at:])
