@@ -128,6 +128,7 @@ def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Serve
 
     async def hear(text: str) -> None:
         heard.append(text)
+        served.app.events.emit("agent.asked", {"session": agent.session.id, "text": text, "messageId": "m1"})
 
     served.app.bench.prompters[agent.session.id] = hear
     page.get_by_label("Message the agent").fill("Add a limit")

@@ -64,9 +64,6 @@ export class Model {
   chats = new Map<string, Chat>();
   commands = new Map<string, ManifestCommand>();
   manifestVersion = "";
-  changedFiles = new Set<string>(); // since the files topic was last looked at
-  wroteBy = new Map<string, string>(); // path to the session that wrote it last
-  lastReveal = new Map<string, { reveal: number; by: string }>();
 
   // Called when events were missed and the whole state is wanted again.
   onMissed: () => void = () => {};
@@ -176,7 +173,6 @@ export class Model {
         this.onActions();
         break;
       case "file":
-        this.changedFiles.add(String(data.path));
         this.onFileChanged(String(data.path), (data.version as string | null) ?? null);
         topics.add("files");
         break;
@@ -206,9 +202,9 @@ export class Model {
   }
 
   private tellAgent(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
-    if (past === "started" || past === "changed") {
+    if (past === "started") {
       const session = data.session as SessionInfo;
-      if (typeof session === "object") this.agents = new Map(this.agents).set(session.id, session);
+      this.agents = new Map(this.agents).set(session.id, session);
       topics.add("agents").add("chat");
       return;
     }
@@ -233,7 +229,7 @@ export class Model {
         this.chat(id).notice("Stopped.");
         topics.add("chat").add("agents");
         break;
-      case "status":
+      case "changed":
         if (agent) this.agents = new Map(this.agents).set(id, { ...agent, status: String(data.status ?? "") });
         topics.add("agents");
         break;
@@ -241,7 +237,16 @@ export class Model {
         this.chat(id).clear();
         topics.add("chat");
         break;
-      case "prompted":
+      case "asked":
+        this.chat(id).you(text, false, `you:${String(data.messageId ?? "")}`);
+        topics.add("chat");
+        break;
+      case "noted":
+        this.chat(id).notice(text);
+        topics.add("chat");
+        break;
+      case "planned":
+        if (Array.isArray(data.entries)) this.chat(id).plan(data.entries as { content: string; status: string }[]);
         topics.add("chat");
         break;
       case "said":
@@ -252,16 +257,15 @@ export class Model {
         this.chat(id).said("thought", text, String(data.messageId ?? ""), data.done === true);
         topics.add("chat");
         break;
-      case "step":
-        if (Array.isArray(data.plan)) this.chat(id).plan(data.plan as { content: string; status: string }[]);
-        else {
-          const key = String(data.id ?? data.toolCallId ?? data.title ?? "");
-          this.chat(id).tool(key, String(data.title ?? ""), String(data.status ?? ""), String(data.detail ?? ""));
-        }
+      case "step": {
+        const key = String(data.stepId ?? `${data.messageId ?? ""}:${data.tool ?? ""}:${data.title ?? ""}`);
+        this.chat(id).tool(key, String(data.title ?? data.tool ?? ""), String(data.status ?? ""), String(data.output ?? ""));
         topics.add("chat");
         break;
+      }
       case "failed":
-        this.chat(id).notice(text || String(data.error ?? "The agent failed."), true);
+        if (data.code === "stopped") break;
+        this.chat(id).notice([data.error, data.hint].filter(Boolean).join(" — ") || "The agent failed.", true);
         topics.add("chat");
         break;
     }
@@ -287,7 +291,6 @@ export class Model {
     };
     if (finished) this.calls.delete(data.callId);
     else this.calls.set(data.callId, step);
-    if (step.command === "openspace.agent.prompt" && !finished) this.heardPrompt(step, topics);
     // Before the manifest is there, what the page itself reads would be listed as the person's doing.
     const readOnly = this.commands.get(step.command)?.readOnly ?? true;
     if (worthListing(step, readOnly)) {
@@ -297,22 +300,10 @@ export class Model {
     if (step.session && step.actorKind === "agent") {
       this.chat(step.session).step(step);
       topics.add("chat");
-      if (step.command === "openspace.file.write" && step.state === "done") {
-        this.wroteBy.set(String(step.args.path ?? ""), step.session);
-      }
     }
     if (finished && data.ok === false && data.severity && data.severity !== "info") {
       this.onFailure({ text: data.error ?? "", severity: data.severity, command: data.command }, step);
     }
-  }
-
-  // What any browser says to an agent is seen in all of them.
-  private heardPrompt(step: Step, topics: Set<Topic>): void {
-    const { sessionId, text } = step.args as { sessionId?: string; text?: string };
-    const agent = [...this.agents.values()].find((one) => one.id === sessionId || one.name === sessionId);
-    if (!agent || !text) return;
-    this.chat(agent.id).you(text, false, `prompt:${step.callId}`);
-    topics.add("chat");
   }
 
   private list(step: Step): void {

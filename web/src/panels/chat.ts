@@ -66,6 +66,7 @@ export class ChatPane {
     }
     const answer = await this.desk.run("openspace.agent.prompt", { sessionId: session, text }, true);
     if (!answer.success) {
+      if (!this.box.value) this.box.value = text;
       this.desk.model.chat(session).notice(`${answer.error}${answer.hint ? ` — ${answer.hint}` : ""}`, true);
       this.render();
     }
@@ -94,10 +95,15 @@ export class ChatPane {
     if (items.length === 0) {
       const text = session
         ? "Say what you want. You see everything the agent does, and can stop it at any time."
-        : "No agent is here yet. Start one with: fourhands . --agent claude";
-      if (this.log.firstElementChild?.textContent !== text) this.log.replaceChildren(h("div", { class: "empty" }, text));
+        : "No agent is here yet.";
+      if (this.log.dataset.empty === text) return;
+      this.log.dataset.empty = text;
+      const start = h("button", { class: "button" }, "Connect an agent");
+      start.addEventListener("click", () => this.desk.askArguments("openspace.agent.start", {}));
+      this.log.replaceChildren(h("div", { class: "empty" }, h("p", {}, text), session ? null : start));
       return;
     }
+    delete this.log.dataset.empty;
     const atEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
     const elements = items.map((item) => {
       const old = this.drawn.get(item.key);

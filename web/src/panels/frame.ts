@@ -42,7 +42,12 @@ export class Frame {
     };
     const top = new TopBar(desk);
     const status = new StatusBar(desk, () => showHelp(desk));
-    const start = startCards({ openFile: () => desk.openPalette(), newTerminal: () => this.newTerminal() });
+    const start = startCards({
+      openFile: () => desk.openPalette(),
+      newTerminal: () => this.newTerminal(),
+      connect: () => desk.askArguments("openspace.agent.start", {}),
+      tour: () => void desk.run("openspace.agent.start", { agent: "tour" }),
+    });
     this.dock = new Dock(
       desk,
       {

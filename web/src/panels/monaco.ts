@@ -52,7 +52,7 @@ export function setTheme(shown: Shown): void {
   const colors = {
     "editor.background": token("bg"),
     "editor.foreground": token("fg"),
-    "editorLineNumber.foreground": shown === "light" ? "#6b7484" : "#737c8b",
+    "editorLineNumber.foreground": shown === "light" ? "#667081" : "#828c9c",
     "editorLineNumber.activeForeground": token("fg"),
     "editor.lineHighlightBorder": "#00000000",
     "editor.lineHighlightBackground": token("bg1"),

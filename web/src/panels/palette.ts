@@ -28,6 +28,7 @@ interface Stage {
 
 const RECENT = "fourhands.recent";
 const MOST = 60;
+const FIRST = ["openspace.editor.open", "openspace.terminal.create", "openspace.file.search", "openspace.workbench.undo"];
 
 export class Palette {
   private readonly dialog = h("dialog", { class: "palette", "aria-label": "Commands and files" });
@@ -334,6 +335,9 @@ export class Palette {
       case "target":
         all = tabs(model.layout.root).map(({ tab }) => item(tab.id, model.terminals.get(tab.content)?.title ?? tab.title, tab.type));
         break;
+      case "agent":
+        all = ["tour", "claude", "gemini", "opencode"].map((name) => item(name));
+        break;
       case "highlightId":
         all = [...model.highlights.values()].map((one) => item(one.id, one.id, one.path));
         break;
@@ -403,10 +407,10 @@ function marked(text: string, hits: number[]): (string | Node)[] {
 
 function recents(): string[] {
   try {
-    const stored: unknown = JSON.parse(localStorage.getItem(RECENT) ?? "[]");
-    return Array.isArray(stored) ? stored.filter((one): one is string => typeof one === "string") : [];
+    const stored: unknown = JSON.parse(localStorage.getItem(RECENT) ?? "null");
+    return Array.isArray(stored) ? stored.filter((one): one is string => typeof one === "string") : FIRST;
   } catch {
-    return [];
+    return FIRST;
   }
 }
 

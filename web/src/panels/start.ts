@@ -2,9 +2,15 @@
 
 import { copyText, h, icon } from "./dom.ts";
 
-export function startCards(actions: { openFile: () => void; newTerminal: () => void }): HTMLElement {
-  const line = "fourhands . --agent claude";
-  const code = h("code", {}, line);
+export interface StartActions {
+  openFile: () => void;
+  newTerminal: () => void;
+  connect: () => void;
+  tour: () => void;
+}
+
+export function startCards(actions: StartActions): HTMLElement {
+  const code = h("code", { tabindex: "0" }, "fourhands . --agent claude");
   const copy = h("button", { class: "button small" }, "Copy");
   copy.addEventListener("click", () => {
     void copyText(code.textContent ?? "").then((done) => (copy.textContent = done ? "Copied" : "Select it"));
@@ -36,8 +42,14 @@ export function startCards(actions: { openFile: () => void; newTerminal: () => v
         { class: "card agent" },
         icon("agent"),
         h("b", {}, "Connect an agent"),
-        h("span", {}, "Start it together with the workbench:"),
+        h("span", {}, "Here, or when you start the workbench:"),
         h("div", { class: "copyline" }, code, copy),
+        h(
+          "div",
+          { class: "copyline" },
+          h("button", { class: "button small", on: { click: actions.tour } }, "Take the tour"),
+          h("button", { class: "button small", on: { click: actions.connect } }, "Choose one"),
+        ),
       ),
     ),
   );
