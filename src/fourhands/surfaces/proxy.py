@@ -14,7 +14,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote_plus
@@ -43,6 +43,9 @@ from fourhands.workbench.workbench import Workbench
 TICK_S = 0.5
 SETTLE_S = 3.0
 """How long a request waits for the commands of the answer before it, so that the model is told of them."""
+
+OUTLET_BYTES = 64 * 1024
+OUTLET_PARTS = 16
 
 log = logging.getLogger(__name__)
 
@@ -329,14 +332,12 @@ class Exchange:
 
     async def _stream(self, response: httpx.Response, source: Any, answer_filter: Filter, answer: Answer) -> None:
         await self._start(response, [])
-        lock = asyncio.Lock()  # a tick must not get between the filter and the sending of what it gave
+        outlet = Outlet(self._body)
 
         async def give(step: Callable[[], Filtered]) -> None:
-            async with lock:
-                given = step()
-                self._take(given, answer)
-                if given.data:
-                    await self._body(given.data)
+            given = step()
+            self._take(given, answer)
+            await outlet.put(given.data)
 
         async def tick() -> None:
             while True:
@@ -345,10 +346,12 @@ class Exchange:
                     await give(answer_filter.tick)
 
         async with asyncio.TaskGroup() as group:
+            group.create_task(outlet.run())
             ticking = group.create_task(tick())
             whole = await self._each(source, lambda data: give(lambda: answer_filter.feed(data)))
             await give(answer_filter.close)
             ticking.cancel()
+            outlet.close()
         if whole:
             await self._end()
 
@@ -388,6 +391,53 @@ class Exchange:
     async def _end(self, data: bytes = b"") -> None:
         self.over = True  # after the last byte the server tells the watcher that it is all over
         await self._send({"type": "http.response.body", "body": data})
+
+
+class Outlet:
+    """Makes one write of what comes in one burst: a model's server may send a hundred small pieces at once.
+
+    The first piece goes at once, and nothing waits for more to come. Whoever puts waits while too much is unsent.
+    """
+
+    def __init__(self, write: Callable[[bytes], Awaitable[None]]) -> None:
+        self._write = write
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._filled = asyncio.Event()
+        self._taken = asyncio.Event()
+        self._begun = False
+        self._closed = False
+
+    async def put(self, data: bytes) -> None:
+        """Send this soon, behind what was put before."""
+        if data and not self._begun:
+            self._begun = True
+            await self._write(data)
+        elif data:
+            self._parts.append(data)
+            self._size += len(data)
+            self._filled.set()
+            if len(self._parts) >= OUTLET_PARTS:
+                await asyncio.sleep(0)  # the turn of whoever writes
+        while self._size > OUTLET_BYTES:
+            self._taken.clear()
+            await self._taken.wait()
+
+    def close(self) -> None:
+        """End when everything is sent."""
+        self._closed = True
+        self._filled.set()
+
+    async def run(self) -> None:
+        """Send until the end."""
+        while self._parts or not self._closed:
+            await self._filled.wait()
+            self._filled.clear()
+            data = b"".join(self._parts)
+            self._parts, self._size = [], 0
+            self._taken.set()
+            if data:
+                await self._write(data)
 
 
 def _family(path: str, headers: set[bytes]) -> str:
