@@ -17,6 +17,7 @@ from tests.support.memory import resident
 from tests.support.served import LIMIT_S, Served, Viewer
 from websockets.exceptions import ConnectionClosed
 
+from fourhands.host.log import GRAIN
 from fourhands.surfaces import viewer as module
 from fourhands.workbench.terminal import Terminal
 
@@ -174,7 +175,7 @@ async def test_who_does_not_acknowledge_is_sent_no_more_than_the_window(
             await quick.until(b"end\r\n")  # others are not held up
             while slow.position < module.WINDOW:
                 await slow.step()
-            assert slow.position < module.WINDOW + module.GRAIN
+            assert slow.position < module.WINDOW + GRAIN
             await _nothing_more(slow)
             while b"end\r\n" not in slow.data:
                 await slow.tell(type="ack", position=slow.position)
@@ -203,7 +204,7 @@ async def test_acknowledging_what_was_never_sent_gains_nothing(served: Served, m
             await viewer.step()  # the last one counts as everything that was sent
             while viewer.position - before < module.WINDOW:
                 await viewer.step()
-            assert viewer.position - before < module.WINDOW + module.GRAIN
+            assert viewer.position - before < module.WINDOW + GRAIN
             await _nothing_more(viewer)
 
 

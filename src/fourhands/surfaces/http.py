@@ -57,29 +57,22 @@ class Json(Response):
         return msgspec.json.encode(content, enc_hook=repr)
 
 
-def status_of(error: FourhandsError | str) -> int:
-    """The status for an error or its code."""
-    if isinstance(error, str):
-        return STATUS.get(error, 400)
-    for kind in type(error).__mro__:
-        code = getattr(kind, "code", None)
-        if code in STATUS:
-            return STATUS[code]
-    return 400
+def status_of(code: str) -> int:
+    """The status for an error's code: its own or that of the kind of error it belongs to."""
+    if code not in STATUS:
+        _learn(FourhandsError, 400)
+    return STATUS.setdefault(code, 400)
+
+
+def _learn(kind: type[FourhandsError], status: int) -> None:
+    status = STATUS.setdefault(kind.code, status)
+    for narrower in kind.__subclasses__():
+        _learn(narrower, status)
 
 
 def answer(result: Result) -> Response:
     """A result as a response."""
-    return Json(result.to_wire(), 200 if result.success else STATUS.get(result.code, 400))
-
-
-def refusal(error: FourhandsError) -> Response:
-    """An error as a response."""
-    return (
-        answer(Result.failure(error))
-        if error.code in STATUS
-        else Json(Result.failure(error).to_wire(), status_of(error))
-    )
+    return Json(result.to_wire(), 200 if result.success else status_of(result.code))
 
 
 async def read_json(request: Request) -> dict[str, object]:
@@ -119,7 +112,7 @@ def guarded(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except FourhandsError as error:
-            return refusal(error)
+            return answer(Result.failure(error))
 
     return run
 

@@ -1,0 +1,224 @@
+"""One story told through every door: the same calls in the same order in a fresh workspace, and what came of them.
+
+A door is a function that makes of a served workbench, for the length of a block, a function to call commands with; it
+is added to `DOORS` by whoever builds it. Results are compared as they are on the wire, with ids, times, versions and
+positions made equal.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, NamedTuple
+
+import msgspec
+from click.testing import CliRunner
+from tests.support.served import Served
+
+from fourhands.core.call import Actor
+from fourhands.surfaces.cli.main import build
+
+Result = dict[str, Any]
+Caller = Callable[[str, dict[str, Any]], Awaitable[Result]]
+
+
+class Case(NamedTuple):
+    """A call and the code of the failure it must give, or nothing."""
+
+    command: str
+    args: dict[str, Any]
+    code: str = ""
+
+
+STORY = [
+    Case("file.write", {"path": "src/auth.ts", "content": "one\ntwo\nthree limit\n"}),
+    Case("file.write", {"path": "README.md", "content": "# Hello\n"}),
+    Case("file.write", {"path": "new.txt", "content": "x", "expectedVersion": "absent"}),
+    Case("file.write", {"path": "new.txt", "content": "y", "expectedVersion": "absent"}, "conflict"),
+    Case("file.write", {"path": "../outside", "content": "x"}, "outside-workspace"),
+    Case("file.write", {"path": "a", "content": 5}, "bad-argument"),
+    Case("file.write", {"path": "a"}, "bad-argument"),
+    Case("file.write", {"path": "a", "content": "", "nonsense": 1}, "bad-argument"),
+    Case("file.read", {"path": "src/auth.ts"}),
+    Case("file.read", {"path": "src/auth.ts", "startLine": 2, "endLine": 2}),
+    Case("file.read", {"path": "missing"}, "not-found"),
+    Case("file.read", {"path": "src/auth.ts", "startLine": 0}, "bad-argument"),
+    Case("file.read", {"path": "/etc/passwd"}, "outside-workspace"),
+    Case("file.list", {"path": "."}),
+    Case("file.list", {}),
+    Case("file.list", {"path": "missing"}, "not-found"),
+    Case("file.search", {"query": "limit"}),
+    Case("file.search", {"query": "auth", "includePattern": "*.ts", "excludePattern": "*.md"}),
+    Case("editor.open", {"path": "src/auth.ts", "line": 2, "column": 1, "highlight": True}),
+    Case("editor.open", {"path": "missing.ts"}, "not-found"),
+    Case("editor.open", {"path": "README.md"}),
+    Case("editor.scroll_to", {"path": "src/auth.ts", "line": 3}),
+    Case("editor.scroll_to", {"path": "nowhere.ts", "line": 3}, "not-found"),
+    Case("editor.highlight", {"path": "src/auth.ts", "ranges": [{"startLine": 1, "endLine": 2}], "highlightId": "a"}),
+    Case("editor.highlight", {"path": "src/auth.ts", "ranges": [], "highlightId": "b"}, "bad-argument"),
+    Case("editor.highlight", {"path": "src/auth.ts", "ranges": [{"startLine": 1, "endLine": 1}], "color": "url(x)"},
+         "bad-argument"),
+    Case("editor.list", {}),
+    Case("editor.clear_highlight", {"highlightId": "a"}),
+    Case("editor.clear_highlight", {"highlightId": "a"}, "not-found"),
+    Case("editor.clear_highlights", {"mine": True}),
+    Case("editor.read_file", {"path": "README.md"}),
+    Case("editor.set_draft", {"path": "README.md", "text": "draft"}),
+    Case("editor.close", {"path": "README.md"}, "conflict"),
+    Case("editor.save", {"path": "README.md"}),
+    Case("editor.save", {"path": "README.md"}, "bad-argument"),
+    Case("pane.list", {}),
+    Case("pane.open", {"type": "editor", "contentId": "new.txt", "splitDirection": "vertical"}),
+    Case("pane.open", {"type": "sculpture", "contentId": "new.txt"}, "bad-argument"),
+    Case("pane.open", {"type": "terminal", "contentId": "none"}, "not-found"),
+    Case("pane.focus", {"paneId": "new.txt"}),
+    Case("pane.resize", {"paneId": "new.txt", "width": 30}),
+    Case("pane.resize", {"paneId": "new.txt", "width": 300}, "bad-argument"),
+    Case("pane.list", {}),
+    Case("pane.close", {"paneId": "new.txt"}),
+    Case("pane.close", {"paneId": "new.txt"}, "not-found"),
+    Case("editor.close", {"path": "src/auth.ts"}),
+    Case("terminal.create", {"title": "build", "cols": 90, "rows": 30}),
+    Case("terminal.create", {"title": "other", "cwd": "src", "shellPath": "/bin/bash"}),
+    Case("terminal.create", {"cwd": "/etc"}, "bad-cwd"),
+    Case("terminal.create", {"cols": 0}, "bad-argument"),
+    Case("terminal.wait", {"terminalId": "build", "quietSeconds": 0.3}),
+    Case("terminal.send", {"terminalId": "build", "text": "echo a-$((40+2))-z\n"}),
+    Case("terminal.wait", {"terminalId": "build", "pattern": "a-42-z", "since": 0}),
+    Case("terminal.read_output", {"terminalId": "build", "lines": 50}),
+    Case("terminal.search", {"terminalId": "build", "pattern": "^a-42-z$", "limit": 1}),
+    Case("terminal.search", {"terminalId": "build", "pattern": "("}, "bad-argument"),
+    Case("terminal.send", {"terminalId": "nobody", "text": "x"}, "not-found"),
+    Case("terminal.read_output", {"terminalId": "nobody"}, "not-found"),
+    Case("terminal.read_output", {"terminalId": "build", "lines": 0}, "bad-argument"),
+    Case("terminal.rename", {"terminalId": "other", "title": "42"}),
+    Case("terminal.resize", {"terminalId": "42", "cols": 100, "rows": 33}),
+    Case("terminal.list", {}),
+    Case("terminal.close", {"terminalId": "42"}),
+    Case("terminal.close", {"terminalId": "42"}, "not-found"),
+    Case("terminal.close", {"terminalId": "build"}),
+    Case("agent.list", {}),
+    Case("agent.help", {"command": "openspace.pane.open"}),
+    Case("agent.help", {"command": "openspace.pane.opn"}, "not-found"),
+    Case("workbench.undo", {}, "not-found"),
+    Case("workbench.questions", {}),
+    Case("workbench.answer", {"questionId": "q", "choice": "once"}, "not-found"),
+    Case("file.remove", {"path": "new.txt"}),
+    Case("file.remove", {"path": "new.txt"}, "not-found"),
+    Case("nothing.at_all", {}, "not-found"),
+]  # fmt: skip
+
+_IDS = re.compile(r"\b([a-z]+)_[0-9A-HJKMNP-TV-Z]{26}\b")
+_MOVING = {"position", "created", "uptimeSeconds", "pid", "elapsedSeconds", "modified", "mtime", "shellState", "time"}
+_VERSIONS = {"version", "manifestVersion", "baseVersion"}
+
+
+class Equal:
+    """Makes results of two runs comparable: names by first appearance instead of ids and versions."""
+
+    def __init__(self, workspace: str) -> None:
+        self._workspace = workspace
+        self._names: dict[str, str] = {}
+
+    def __call__(self, value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {self(name): self(inner, name) for name, inner in value.items() if name not in _MOVING}
+        if key == "output":  # prompts and echoes come when they come
+            return [line for line in value if line == "a-42-z"]
+        if isinstance(value, list):
+            return [self(inner, key) for inner in value]
+        if not isinstance(value, str):
+            return value
+        if key in _VERSIONS:
+            return self._name("version", value)
+        text = value.replace(self._workspace, "WORK")
+        return _IDS.sub(lambda found: self._name(found[1], found[0]), text)
+
+    def _name(self, kind: str, text: str) -> str:
+        return self._names.setdefault(text, f"{kind}#{len(self._names)}")
+
+
+@contextlib.asynccontextmanager
+async def by_python(served: Served) -> AsyncIterator[Caller]:
+    """Directly."""
+
+    async def call(command: str, args: dict[str, Any]) -> Result:
+        wire = (await served.app.call(command, args, actor=Actor.person())).to_wire()
+        result: Result = msgspec.json.decode(msgspec.json.encode(wire))
+        return result
+
+    yield call
+
+
+@contextlib.asynccontextmanager
+async def by_http(served: Served) -> AsyncIterator[Caller]:
+    """POST /api/commands/ID."""
+    async with served.client() as client:
+
+        async def call(command: str, args: dict[str, Any]) -> Result:
+            response = await client.post(f"/api/commands/{command}", json=args)
+            body: Result = response.json()
+            assert (response.status_code == 200) == body["success"], (command, response.status_code)
+            return body
+
+        yield call
+
+
+@contextlib.asynccontextmanager
+async def by_socket(served: Served) -> AsyncIterator[Caller]:
+    """/ws."""
+    async with served.caller() as caller:
+        yield caller.call
+
+
+@contextlib.asynccontextmanager
+async def by_command_line(served: Served) -> AsyncIterator[Caller]:
+    """`fourhands call`, in this process; arguments by turns as JSON and as NAME=VALUE."""
+    pairs = False
+
+    async def call(command: str, args: dict[str, Any]) -> Result:
+        nonlocal pairs
+        pairs = not pairs
+        # Where an argument has the wrong type on purpose, NAME=VALUE would put it right.
+        plain = pairs and not any(isinstance(value, int) and name == "content" for name, value in args.items())
+        words = ["call", command, "--json", "--workspace", served.places.workspace]
+        if plain:
+            words += ["--", *(f"{name}={v if isinstance(v, str) else json.dumps(v)}" for name, v in args.items())]
+        else:
+            words += ["--args", json.dumps(args)]
+        done = await asyncio.to_thread(run_cli, words, served.env)
+        body: Result = json.loads(done.stdout)
+        assert (done.exit_code == 0) == body["success"], (command, done.exit_code, done.output)
+        return body
+
+    yield call
+
+
+def run_cli(words: list[str], env: dict[str, str]) -> Any:
+    """The command line in this process, without what only a server needs."""
+
+    async def nobody(options: object) -> None:
+        raise AssertionError("nothing is served here")
+
+    return CliRunner().invoke(build(nobody, lambda workspace: []), words, env=env)
+
+
+DOORS: dict[str, Callable[[Served], contextlib.AbstractAsyncContextManager[Caller]]] = {
+    "python": by_python,
+    "http": by_http,
+    "socket": by_socket,
+    "command line": by_command_line,
+}
+
+
+async def tell(served: Served, door: str) -> list[Any]:
+    """Tell the story through a door; what came of each call, made comparable."""
+    equal, told = Equal(served.places.workspace), []
+    async with DOORS[door](served) as call:
+        for case in STORY:
+            result = await call(f"openspace.{case.command}", case.args)
+            code = "" if result["success"] else result["code"]
+            assert code == case.code, (door, case, result)
+            told.append((case, equal(result)))
+    return told

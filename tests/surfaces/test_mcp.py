@@ -1,0 +1,813 @@
+"""MCP with the official client: in memory in both generations, over HTTP with the door, over pipes."""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import anyio
+import httpx
+import httpx2
+import msgspec
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import (
+    CallToolResult,
+    ClientCapabilities,
+    ElicitationCapability,
+    ElicitResult,
+    Implementation,
+    InputRequiredResult,
+    UrlElicitationCapability,
+)
+from msgspec import Struct
+from tests.support.bench import environment, open_app, quick, temporary_places
+from tests.support.person import Person
+
+from fourhands.agents.hub import Hub
+from fourhands.app import App
+from fourhands.core.call import Call
+from fourhands.core.question import Question
+from fourhands.core.registry import Contribution
+from fourhands.host.places import Places
+from fourhands.settings import SafetySettings, Settings
+from fourhands.surfaces.address import claimed
+from fourhands.surfaces.mcp import peer as peers
+from fourhands.surfaces.mcp import service
+from fourhands.surfaces.mcp.asking import answer, can_elicit, form, message
+from fourhands.surfaces.mcp.command import _too_long, bridge
+from fourhands.surfaces.mcp.resources import reading
+from fourhands.surfaces.mcp.service import Service
+from fourhands.surfaces.mcp.tools import Tools, tool_name
+from fourhands.surfaces.server import Running, serving
+from fourhands.workbench.workbench import Workbench
+
+Mode = Literal["legacy", "auto"]
+MODES: tuple[Mode, ...] = ("legacy", "auto")
+both = pytest.mark.parametrize("mode", MODES)
+INFO = Implementation(name="probe", version="1")
+
+probes = Contribution("openspace.probe")
+
+
+class Hold(Struct, frozen=True, forbid_unknown_fields=True):
+    """Arguments of the probe's command."""
+
+    name: str = "x"
+
+
+held: dict[str, asyncio.Event] = {}
+ended: dict[str, str] = {}
+
+
+@probes.add("hold", read_only=True)
+async def hold(bench: Workbench, args: Hold, call: Call) -> None:
+    """Hold on until let go."""
+    ended[args.name] = "running"
+    try:
+        await held.setdefault(args.name, asyncio.Event()).wait()
+        ended[args.name] = "done"
+    except asyncio.CancelledError:
+        ended[args.name] = "cancelled"
+        raise
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[App]:
+    held.clear()
+    ended.clear()
+    async with open_app() as app:
+        yield app
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    app: App, mode: Mode = "legacy", *, name: str = "probe", consent: bool = True, **options: Any
+) -> AsyncIterator[Client]:
+    """A client on a connection of its own, with the person's consent unless told otherwise."""
+    hub = Hub(app.bench, app.registry)
+    mcp = Service(app.bench, hub, app.tasks, pipe=True)
+    try:
+        info = Implementation(name=name, version="1")
+        async with Client(mcp.server, mode=mode, client_info=info, cache=None, **options) as client:
+            await client.list_tools()
+            if consent:
+                app.gate.consent.grant(next(iter(mcp.peers)).session.id)
+            yield client
+    finally:
+        await mcp.close()
+        hub.close()
+
+
+def data(result: CallToolResult) -> dict[str, Any]:
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    assert msgspec.json.decode(text(result)) == result.structured_content
+    return dict(result.structured_content)
+
+
+def text(result: CallToolResult) -> str:
+    return "".join(part.text for part in result.content if part.type == "text")
+
+
+class Form:
+    """A person at the client: answers each form in turn, or holds it until it is withdrawn."""
+
+    def __init__(self, *answers: ElicitResult) -> None:
+        self.answers = list(answers)
+        self.asked: list[str] = []
+        self.shown = asyncio.Event()
+        self.withdrawn = asyncio.Event()
+
+    async def __call__(self, context: Any, params: Any) -> ElicitResult:
+        self.asked.append(params.message)
+        self.shown.set()
+        if self.answers:
+            return self.answers.pop(0)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.withdrawn.set()
+        raise AssertionError
+
+
+def chosen(decision: str, reason: str = "") -> ElicitResult:
+    return ElicitResult(action="accept", content={"decision": decision, "reason": reason})
+
+
+async def until(condition: Callable[[], bool], app: App) -> None:
+    """Wait for something that some event brings."""
+    async with asyncio.timeout(15):
+        with app.events.subscribe() as events:
+            while not condition():
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(0.05):
+                        await anext(events)
+
+
+# -- tools ----------------------------------------------------------------------------------------------------------
+
+
+@both
+async def test_every_command_for_agents_is_a_tool(app: App, mode: Mode) -> None:
+    async with connected(app, mode) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert set(tools) == {tool_name(one.id) for one in app.registry if "agent" in one.actors}
+    assert "openspace_terminal_send" in tools
+    assert "bash" in tools
+    assert "openspace_file_remove" not in tools  # a person's
+    read, bash = tools["openspace_file_read"], tools["bash"]
+    assert read.annotations is not None
+    assert bash.annotations is not None
+    assert (read.annotations.read_only_hint, read.annotations.destructive_hint) == (True, False)
+    assert (bash.annotations.read_only_hint, bash.annotations.destructive_hint) == (False, True)
+    assert "fresh shell" in (bash.description or "")
+    for tool in tools.values():
+        assert tool.input_schema["type"] == "object"
+
+
+@both
+async def test_tools_act_on_the_shared_workbench(app: App, mode: Mode) -> None:
+    Path(app.bench.root, "a.py").write_text("one\ntwo\n")
+    async with connected(app, mode) as client:
+        await client.call_tool("openspace_editor_open", {"path": "a.py"})
+        panes = data(await client.call_tool("openspace_pane_list"))
+        assert "a.py" in str(panes)
+        made = data(await client.call_tool("openspace_terminal_create", {"title": "build"}))
+        assert app.bench.terminal("build").id == made["terminalId"]
+        await client.call_tool("openspace_terminal_wait", {"terminalId": "build", "inputWanted": True})
+        sent = data(
+            await client.call_tool("openspace_terminal_send", {"terminalId": "build", "text": "echo $((6*7))\n"})
+        )
+        wait = {"terminalId": "build", "pattern": "42", "since": sent["position"], "deadlineSeconds": 10}
+        assert data(await client.call_tool("openspace_terminal_wait", wait))["reason"] == "pattern"
+        seen = data(await client.call_tool("openspace_terminal_read_output", {"terminalId": "build"}))
+        assert "42" in seen["output"]
+        ran = data(await client.call_tool("bash", {"command": "printf abc; exit 3"}))
+        assert (ran["output"], ran["exitCode"]) == ("abc", 3)
+    entries = await app.journal.query(command="openspace.tool.bash")
+    assert [(entry.call.origin, entry.call.actor.name) for entry in entries] == [("mcp", "probe")]
+
+
+@both
+async def test_failures_are_tool_errors_with_code_and_hint(app: App, mode: Mode) -> None:
+    async with connected(app, mode) as client:
+        wrong = await client.call_tool("bash", {"comand": "ls"})
+        assert wrong.is_error
+        assert wrong.structured_content is not None
+        assert wrong.structured_content["code"] == "bad-argument"
+        assert "comand" in text(wrong)
+        assert wrong.structured_content["hint"]
+        missing = await client.call_tool("openspace_file_read", {"path": "none.txt"})
+        assert missing.structured_content is not None
+        assert (missing.is_error, missing.structured_content["code"]) == (True, "not-found")
+        unknown = await client.call_tool("bahs", {})
+        assert unknown.is_error
+        assert "did you mean 'bash'?" in text(unknown)
+        persons = await client.call_tool("openspace.file.remove", {"path": "x"})
+        assert persons.is_error
+        assert "openspace_" in text(persons)
+
+
+def test_a_tool_is_found_by_its_commands_id_too() -> None:
+    from fourhands.core.registry import Registry
+
+    registry = Registry()
+    tools = Tools(registry)
+    registry.include(probes)
+    assert tools.get("openspace_probe_hold") is tools.get("openspace.probe.hold")
+    assert tools.input_schema("openspace_probe_hold") == tools.list()[0].input_schema
+    assert tools.input_schema("nothing") is None
+    tools.close()
+
+
+async def test_an_older_client_hears_of_changed_tools(app: App) -> None:
+    news: asyncio.Queue[str] = asyncio.Queue()
+
+    async def told(notice: Any) -> None:
+        news.put_nowait(getattr(notice, "method", ""))
+
+    async with connected(app, message_handler=told) as client:
+        assert client.server_capabilities.tools is not None
+        assert client.server_capabilities.tools.list_changed
+        dispose = app.registry.include(probes)
+        async with asyncio.timeout(5):
+            assert await news.get() == "notifications/tools/list_changed"
+        assert "openspace_probe_hold" in [tool.name for tool in (await client.list_tools()).tools]
+        dispose()
+
+
+async def test_a_newer_client_hears_of_changed_tools_where_it_listens(app: App) -> None:
+    async with connected(app, "auto") as client, asyncio.timeout(10), client.listen(tools_list_changed=True) as news:
+        app.registry.include(probes)
+        assert "Tools" in type(await anext(aiter(news))).__name__
+
+
+# -- asking the person ----------------------------------------------------------------------------------------------
+
+
+@both
+async def test_a_dangerous_command_runs_when_the_person_accepts_in_the_client(app: App, mode: Mode) -> None:
+    build = Path(app.bench.root, "build")
+    build.mkdir()
+    person = Form(chosen("once"))
+    async with connected(app, mode, elicitation_callback=person) as client:
+        ran = data(await client.call_tool("bash", {"command": "rm -rf build"}))
+    assert ran["ok"]
+    assert not build.exists()
+    assert "rm -rf build" in person.asked[0]
+    [entry] = await app.journal.query(command="openspace.tool.bash")
+    assert (entry.verdict.level, entry.verdict.choice) == ("dangerous", "once")
+    assert entry.verdict.by == f"person-{entry.call.actor.id}"
+
+
+@both
+@pytest.mark.parametrize(
+    "refusal",
+    [chosen("deny", "I need it"), ElicitResult(action="decline"), ElicitResult(action="decline", content={})],
+    ids=["deny", "decline", "decline-empty"],
+)
+async def test_a_refusal_in_the_client_is_a_tool_error(app: App, mode: Mode, refusal: ElicitResult) -> None:
+    build = Path(app.bench.root, "build")
+    build.mkdir()
+    async with connected(app, mode, elicitation_callback=Form(refusal)) as client:
+        done = await client.call_tool("bash", {"command": "rm -rf build"})
+    assert done.is_error
+    assert "code: denied" in text(done)
+    assert ("I need it" in text(done)) == (refusal.action == "accept")
+    assert build.exists()
+
+
+@both
+@pytest.mark.parametrize(
+    "nothing",
+    [ElicitResult(action="cancel"), ElicitResult(action="accept", content={}), chosen("session")],
+    ids=["cancel", "empty", "not-offered"],
+)
+async def test_no_choice_in_the_client_is_neither_yes_nor_no(app: App, mode: Mode, nothing: ElicitResult) -> None:
+    build = Path(app.bench.root, "build")
+    build.mkdir()
+    async with connected(app, mode, elicitation_callback=Form(nothing)) as client:
+        done = await client.call_tool("bash", {"command": "rm -rf build"})
+    assert done.is_error
+    assert "code: no-answer" in text(done)
+    assert build.exists()
+
+
+@both
+async def test_consent_and_confirmation_are_asked_one_after_the_other(app: App, mode: Mode) -> None:
+    person = Form(chosen("session"), chosen("once"))
+    async with connected(app, mode, consent=False, elicitation_callback=person) as client:
+        assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
+    assert len(person.asked) == 2
+    assert "wants to work with you here" in person.asked[0]
+
+
+async def test_the_first_answer_wins_and_the_form_is_taken_back(app: App) -> None:
+    browser, client_person = Person(app), Form()
+    async with connected(app, elicitation_callback=client_person) as client:
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}))
+            question = await browser.question()
+            await client_person.shown.wait()
+            browser.answer(question, "once")
+            async with asyncio.timeout(10):
+                await client_person.withdrawn.wait()
+        assert data(call.result())["ok"]
+
+
+async def test_a_dismissed_form_leaves_the_question_to_the_page(app: App) -> None:
+    browser = Person(app)
+    async with connected(app, elicitation_callback=Form(ElicitResult(action="cancel"))) as client:
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}))
+            question = await browser.question()
+            await until(lambda: app.questions.audience(question.session) == 1, app)
+            browser.answer(question, "once")
+        assert data(call.result())["ok"]
+
+
+@both
+async def test_a_client_without_forms_leaves_the_question_to_the_page(app: App, mode: Mode) -> None:
+    browser = Person(app)
+    async with connected(app, mode) as client:
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}))
+            browser.answer(await browser.question(), "once")
+        assert data(call.result())["ok"]
+
+
+@both
+async def test_with_nobody_to_ask_the_call_fails_clearly(app: App, mode: Mode) -> None:
+    async with connected(app, mode, consent=False) as client:
+        done = await client.call_tool("bash", {"command": "ls"})
+    assert done.is_error
+    assert "nobody is there to be asked" in text(done)
+
+
+async def test_nothing_is_done_before_a_newer_client_comes_back(app: App) -> None:
+    build = Path(app.bench.root, "build")
+    build.mkdir()
+    async with connected(app, "auto", elicitation_callback=Form()) as client:
+        args = {"command": "rm -rf build"}
+        first = await client.session.call_tool("bash", args, allow_input_required=True)
+        assert isinstance(first, InputRequiredResult)
+        assert first.request_state is not None
+        assert first.input_requests is not None
+        assert build.exists()
+        [question] = app.questions.open()
+        again = await client.session.call_tool(
+            "bash", args, request_state=first.request_state, allow_input_required=True
+        )
+        assert isinstance(again, InputRequiredResult)  # an answer was missing: asked again
+        done = await client.session.call_tool(
+            "bash",
+            args,
+            request_state=again.request_state,
+            input_responses={question.id: chosen("once")},
+            allow_input_required=True,
+        )
+        assert isinstance(done, CallToolResult)
+        assert data(done)["ok"]
+        assert not build.exists()
+        stale = await client.session.call_tool("bash", args, request_state=first.request_state)
+        assert "code: conflict" in text(stale)
+
+
+async def test_an_answer_cannot_be_used_for_another_command(app: App) -> None:
+    async with connected(app, "auto", elicitation_callback=Form()) as client:
+        first = await client.session.call_tool("bash", {"command": "rm -f a"}, allow_input_required=True)
+        assert isinstance(first, InputRequiredResult)
+        [question] = app.questions.open()
+        done = await client.session.call_tool(
+            "bash",
+            {"command": "rm -rf /"},
+            request_state=first.request_state,
+            input_responses={question.id: chosen("once")},
+        )
+        assert "this answer is for another call" in text(done)
+        await until(lambda: not app.questions.open(), app)
+
+
+async def test_a_newer_client_that_never_comes_back_is_given_up(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "SUSPENDED_S", 0.05)
+    async with connected(app, "auto", elicitation_callback=Form()) as client:
+        await client.session.call_tool("bash", {"command": "rm -f a"}, allow_input_required=True)
+        assert app.questions.open()
+        await until(lambda: not app.questions.open(), app)
+
+
+async def test_a_question_that_nobody_answers_in_time_ends_the_form() -> None:
+    settings = Settings(safety=SafetySettings(unknown_answer_s=0.2))
+    async with open_app(settings) as app:
+        person = Form()
+        async with connected(app, elicitation_callback=person) as client:
+            done = await client.call_tool("bash", {"command": "./deploy.sh"})
+            assert "code: no-answer" in text(done)
+            async with asyncio.timeout(10):
+                await person.withdrawn.wait()
+
+
+def test_what_the_form_says() -> None:
+    question = Question(
+        kind="confirmation",
+        session="s",
+        text="probe wants to run something unknown",
+        options=("once", "edit", "session", "deny"),
+        shown="./a\n./b",
+        level="unknown",
+        reason="a program of the workspace",
+        rule="./a here",
+        detail={"files": 2, "paths": ["x"]},
+        limit_s=10,
+    )
+    words = message(question)
+    assert "    ./a\n    ./b\n" in words
+    assert "unknown: a program of the workspace" in words
+    assert "session: ./a here" in words
+    assert "within 10 s" in words
+    assert "files: 2" in words
+    schema: Any = form(question)
+    assert schema["properties"]["decision"]["enum"] == ["once", "session", "deny"]
+    bad = ElicitResult(action="accept", content={"decision": "edit"})
+    assert answer(question, bad) is None
+
+
+def test_a_client_that_only_opens_addresses_shows_no_forms() -> None:
+    assert not can_elicit(None)
+    assert not can_elicit(ClientCapabilities())
+    assert can_elicit(ClientCapabilities(elicitation=ElicitationCapability()))
+    assert not can_elicit(ClientCapabilities(elicitation=ElicitationCapability(url=UrlElicitationCapability())))
+
+
+# -- long calls -----------------------------------------------------------------------------------------------------
+
+
+@both
+async def test_a_long_call_reports_progress(app: App, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "PROGRESS_S", 0.05)
+    app.registry.include(probes)
+    heard: list[tuple[float, str | None]] = []
+
+    async def progress(progress: float, total: float | None, message: str | None) -> None:
+        heard.append((progress, message))
+        if len(heard) == 2:
+            held["x"].set()
+
+    async with connected(app, mode) as client:
+        await client.call_tool("openspace_probe_hold", {}, progress_callback=progress)
+    assert heard[1][0] > heard[0][0]
+    assert "running" in (heard[0][1] or "")
+
+
+@both
+async def test_cancelling_a_request_cancels_its_call(app: App, mode: Mode) -> None:
+    app.registry.include(probes)
+    async with connected(app, mode) as client:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(client.call_tool, "openspace_probe_hold", {})
+                await until(lambda: ended.get("x") == "running", app)
+                scope.cancel()
+        await until(lambda: ended.get("x") == "cancelled", app)
+        assert len((await client.list_tools()).tools) > 10  # the connection goes on
+
+
+async def test_a_wait_does_not_hold_up_other_calls(app: App) -> None:
+    app.registry.include(probes)
+    async with connected(app) as client, asyncio.TaskGroup() as group:
+        waiting = group.create_task(client.call_tool("openspace_probe_hold", {}))
+        await until(lambda: ended.get("x") == "running", app)
+        assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
+        assert not waiting.done()
+        held["x"].set()
+
+
+# -- sessions -------------------------------------------------------------------------------------------------------
+
+
+async def test_two_clients_are_two_agents(app: App) -> None:
+    async with connected(app, name="one") as one:
+        async with connected(app, "auto", name="two") as two:
+            assert sorted(session.name for session in app.bench.sessions) == ["one", "two"]
+            await two.call_tool("openspace_terminal_create", {"title": "of two"})
+            await one.call_tool("openspace_terminal_create", {"title": "of one"})
+        assert [session.name for session in app.bench.sessions] == ["one"]
+        assert [terminal.title for terminal in app.terminals.list()] == ["of one"]
+    assert len(app.bench.sessions) == 0
+
+
+async def test_a_session_that_the_person_ended_stays_ended(app: App) -> None:
+    async with connected(app) as client:
+        [session] = app.bench.sessions
+        await app.bench.end_session(session.id)
+        with pytest.raises(MCPError, match="ended by the person"):
+            await client.call_tool("bash", {"command": "ls"})
+
+
+async def test_a_nameless_or_hostile_name_is_made_harmless(app: App) -> None:
+    async with connected(app, name="\x1b[31m" + "x" * 500):
+        [session] = app.bench.sessions
+        assert session.name.isprintable()
+        assert len(session.name) == peers.NAME_LENGTH
+
+
+# -- resources and prompt -------------------------------------------------------------------------------------------
+
+
+@both
+async def test_resources_are_files_terminals_and_the_instructions(app: App, mode: Mode) -> None:
+    Path(app.bench.root, "dir").mkdir()
+    Path(app.bench.root, "dir", "a b.txt").write_text("hello\n")
+    async with connected(app, mode) as client:
+        await client.call_tool("openspace_terminal_create", {"title": "build"})
+        await client.call_tool("openspace_terminal_wait", {"terminalId": "build", "inputWanted": True})
+        sent = data(
+            await client.call_tool("openspace_terminal_send", {"terminalId": "build", "text": "echo $((6*7))\n"})
+        )
+        wait = {"terminalId": "build", "pattern": "42", "since": sent["position"]}
+        await client.call_tool("openspace_terminal_wait", wait)
+        listed = {one.name: one.uri for one in (await client.list_resources()).resources}
+        assert set(listed) == {"instructions", "build"}
+        templates = [one.uri_template for one in (await client.list_resource_templates()).resource_templates]
+        assert templates == ["fourhands://file/{+path}", "fourhands://terminal/{id}{?since,lines}"]
+
+        async def read(uri: str) -> Any:
+            return (await client.read_resource(uri)).contents[0]
+
+        assert "build" in (await read("fourhands://instructions")).text
+        assert (await read("fourhands://file/dir/a%20b.txt")).text == "hello\n"
+        part = await read(f"{listed['build']}?since={sent['position']}")
+        assert "42" in part.text
+        later = await read(f"{listed['build']}?since={part.meta['fourhands/position']}")
+        assert "42" not in later.text
+        assert len((await read(f"{listed['build']}?lines=1")).text.splitlines()) <= 1
+
+
+@both
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "fourhands://file/none.txt",
+        "fourhands://file/../outside",
+        "fourhands://file/",
+        "fourhands://terminal/none",
+        "fourhands://terminal/x?since=-1",
+        "fourhands://terminal/x?since=",
+        "file:///etc/passwd",
+        "http://[",
+        "",
+    ],
+)
+async def test_a_bad_resource_is_a_clear_error(app: App, mode: Mode, uri: str) -> None:
+    async with connected(app, mode) as client:
+        with pytest.raises(MCPError) as caught:
+            await client.read_resource(uri)
+    assert caught.value.error.code == -32602
+
+
+@both
+async def test_reading_a_resource_asks_for_consent_too(app: App, mode: Mode) -> None:
+    Path(app.bench.root, "a.txt").write_text("hello\n")
+    person = Form(chosen("session"))
+    async with connected(app, mode, consent=False, elicitation_callback=person) as client:
+        assert "hello" in str(await client.read_resource("fourhands://file/a.txt"))
+    assert len(person.asked) == 1
+
+
+def test_a_terminal_is_read_from_a_position() -> None:
+    assert reading("fourhands://terminal/t%201?since=7&lines=3") == (
+        "openspace.terminal.read_output",
+        {"terminalId": "t 1", "since": 7, "lines": 3},
+    )
+
+
+@both
+async def test_the_prompt_is_the_instructions(app: App, mode: Mode) -> None:
+    async with connected(app, mode) as client:
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["workbench"]
+        got = await client.get_prompt("workbench")
+        assert "openspace" in str(got.messages[0].content)
+        with pytest.raises(MCPError, match="prompts here: workbench"):
+            await client.get_prompt("other")
+
+
+# -- over HTTP ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def served(app: App) -> AsyncIterator[Running]:
+    async with serving(app.bench, app.tasks, port=0) as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def over_http(running: Running, token: str, mode: Mode, **options: Any) -> AsyncIterator[Client]:
+    headers = {"Authorization": f"Bearer {token}"}
+    async with httpx2.AsyncClient(headers=headers, timeout=15, trust_env=False) as http:
+        transport = streamable_http_client(f"{running.address.url}/mcp", http_client=http)
+        info = options.pop("client_info", INFO)
+        async with Client(transport, mode=mode, client_info=info, cache=None, **options) as client:
+            yield client
+
+
+def person_token(running: Running) -> str:
+    return running.tokens.file.read_text().strip()
+
+
+@both
+async def test_http_serves_both_generations_with_forms(app: App, served: Running, mode: Mode) -> None:
+    person = Form(chosen("session"), chosen("once"))
+    async with over_http(served, person_token(served), mode, elicitation_callback=person) as client:
+        assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
+        assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
+        [session] = app.bench.sessions
+        assert (session.name, session.connector) == ("probe", "mcp")
+    if mode == "legacy":  # the client says goodbye
+        await until(lambda: len(app.bench.sessions) == 0, app)
+    assert len(person.asked) == 2
+
+
+async def test_a_quiet_client_without_a_connection_is_gone_after_a_while(
+    app: App, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peers, "IDLE_S", 0.05)
+    async with over_http(served, person_token(served), "auto") as client:
+        await client.call_tool("bash", {"command": "echo hi"})
+        await until(lambda: len(app.bench.sessions) == 0, app)
+
+
+@both
+async def test_clients_over_http_are_agents_of_their_own(app: App, served: Running, mode: Mode) -> None:
+    token = person_token(served)
+    first, second = (Implementation(name=name, version="1") for name in ("one", "two"))
+    async with (
+        over_http(served, token, mode, client_info=first) as one,
+        over_http(served, token, mode, client_info=second) as two,
+    ):
+        await one.list_tools()
+        await two.list_tools()
+        assert sorted(session.name for session in app.bench.sessions) == ["one", "two"]
+
+
+@both
+async def test_an_agents_token_works_in_its_own_session(app: App, served: Running, mode: Mode) -> None:
+    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+        headers = {"Authorization": f"Bearer {person_token(served)}"}
+        made = (await http.post("/api/agents", json={"name": "claude"}, headers=headers)).json()
+        assert made["success"]
+        again = await http.post("/api/agents", json={"name": "x"}, headers={"Authorization": f"Bearer {made['token']}"})
+        assert (again.status_code, again.json()["code"]) == (403, "denied")
+        for body in (b"", b"[]", b'{"name": ""}', b'{"name": "\\u0007"}', b'{"name": 1}', b'{"nam": "x"}'):
+            assert (await http.post("/api/agents", content=body, headers=headers)).status_code == 400
+    app.gate.consent.grant(made["sessionId"])
+    async with over_http(served, made["token"], mode) as client:
+        data(await client.call_tool("openspace_terminal_create", {"title": "mine"}))
+        assert [session.id for session in app.bench.sessions] == [made["sessionId"]]
+    assert app.bench.terminal("mine").owner == made["sessionId"]
+    await app.bench.end_session(made["sessionId"])
+    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+        gone = await http.post("/mcp", json={}, headers={"Authorization": f"Bearer {made['token']}"})
+    assert gone.status_code == 401
+
+
+async def test_a_session_answers_only_to_the_token_that_began_it(app: App, served: Running) -> None:
+    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+        session = app.bench.begin_session("thief", "test")
+        other = served.tokens.issue(session.actor)
+        hello = {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "method": "initialize",
+            "params": {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "clientInfo": {"name": "a", "version": "1"},
+            },
+        }
+        headers = {"Authorization": f"Bearer {person_token(served)}", "Accept": "application/json, text/event-stream"}
+        opened = await http.post("/mcp", json=hello, headers=headers)
+        assert opened.status_code == 200
+        stolen = {**headers, "Authorization": f"Bearer {other}", "mcp-session-id": opened.headers["mcp-session-id"]}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+        assert (await http.post("/mcp", json=ping, headers=stolen)).status_code == 404
+        stolen["Authorization"] = headers["Authorization"]
+        assert (await http.post("/mcp", json=ping, headers=stolen)).status_code == 200
+        assert (await http.post("/mcp", json=hello)).status_code in (401, 403)
+
+
+async def test_the_server_stops_at_once_though_clients_are_there(app: App) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        async with serving(app.bench, app.tasks, port=0) as running:
+            client = await stack.enter_async_context(over_http(running, person_token(running), "legacy"))
+            await client.list_tools()
+            begun = asyncio.get_running_loop().time()
+        assert asyncio.get_running_loop().time() - begun < 2.5  # uvicorn would wait 3 s for an open stream
+        assert len(app.bench.sessions) == 0
+
+
+async def test_without_the_sdk_the_answer_says_how_to_get_it(
+    app: App, served: Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+        headers = {"Authorization": f"Bearer {person_token(served)}"}
+        response = await http.post("/mcp", json={}, headers=headers)
+    assert response.status_code == 503
+    assert "fourhands[mcp]" in response.json()["hint"]
+
+
+# -- over pipes -----------------------------------------------------------------------------------------------------
+
+PROGRAM = """
+import sys
+from fourhands.surfaces.mcp.command import mcp_command
+
+async def start(directory):
+    from fourhands.app.headless import start_headless
+    await start_headless(directory)
+
+mcp_command(start)([sys.argv[1]])
+"""
+
+
+@contextlib.asynccontextmanager
+async def over_pipes(places: Places, mode: Mode, **options: Any) -> AsyncIterator[Client]:
+    root = Path(places.workspace).parent
+    env = {**environment(places), "XDG_RUNTIME_DIR": f"{root}/xr", "XDG_STATE_HOME": f"{root}/xs"}
+    command = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM, places.workspace], env=env)
+    async with Client(command, mode=mode, cache=None, **options) as client:
+        yield client
+
+
+@pytest.fixture
+def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
+    with temporary_places() as places:
+        root = Path(places.workspace).parent
+        (root / "xr").mkdir(mode=0o700)
+        (root / "xs").mkdir(mode=0o700)
+        monkeypatch.setenv("XDG_RUNTIME_DIR", f"{root}/xr")
+        monkeypatch.setenv("XDG_STATE_HOME", f"{root}/xs")
+        yield Places.of(places.workspace)
+
+
+@both
+async def test_the_program_starts_a_workbench_where_none_runs(elsewhere: Places, mode: Mode) -> None:
+    person = Form(chosen("session"))
+    async with over_pipes(elsewhere, mode, elicitation_callback=person) as client:
+        assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
+        async with over_pipes(elsewhere, mode, client_info=INFO) as second:  # joins it
+            await second.list_tools()
+            agents = data(await client.call_tool("openspace_agent_list"))["agents"]
+            assert [agent["name"] for agent in agents] == ["mcp", "probe"]
+
+
+@both
+async def test_the_program_joins_a_running_workbench(elsewhere: Places, mode: Mode) -> None:
+    elsewhere.prepare()
+    with claimed(elsewhere.runtime, elsewhere.workspace):
+        async with open_app(quick(), elsewhere) as app, serving(app.bench, app.tasks, port=0):
+            person = Form(chosen("session"), chosen("once"))
+            async with over_pipes(elsewhere, mode, elicitation_callback=person) as client:
+                data(await client.call_tool("openspace_terminal_create", {"title": "shared"}))
+                assert app.bench.terminal("shared")
+                assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
+            await until(lambda: len(app.bench.sessions) == 0, app)
+            assert not app.terminals.list()
+
+
+async def test_the_bridge_answers_a_message_that_is_too_long(served: Running) -> None:
+    inner, outer = os.pipe()
+    reader, writer = os.pipe()
+    url = f"{served.address.url.replace('http', 'ws')}/mcp/socket"
+    try:
+        async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+            bridging = group.create_task(bridge(url, person_token(served), inner, writer))
+            long = b'{"jsonrpc":"2.0","id":7,"method":"' + b"x" * 1_100_000 + b'"}\n'
+            await asyncio.to_thread(os.write, outer, long)
+            answered = await asyncio.to_thread(os.read, reader, 65536)
+            assert msgspec.json.decode(answered)["id"] == 7
+            os.write(outer, b"no json\n\n" + b'{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
+            answered = await asyncio.to_thread(os.read, reader, 65536)
+            assert msgspec.json.decode(answered.splitlines()[-1])["id"] == 8
+            os.close(outer)
+            await bridging
+    finally:
+        for descriptor in (inner, reader, writer):
+            os.close(descriptor)
+    assert b'"id":null' in _too_long(b"[")
+
+
+async def test_the_bridge_says_why_it_is_not_let_in(served: Running) -> None:
+    from fourhands.core.errors import Unavailable
+
+    inner, outer = os.pipe()
+    try:
+        with pytest.raises(Unavailable, match="does not let this in"):
+            await bridge(f"{served.address.url.replace('http', 'ws')}/mcp/socket", "wrong", inner, 1)
+    finally:
+        os.close(outer)
