@@ -438,6 +438,31 @@ async def test_a_server_that_fails_again_and_again_is_left_alone_for_a_while():
         assert len(s.model.requests) == 5
 
 
+@pytest.mark.parametrize(
+    ("problem", "status", "text"),
+    [
+        (httpx.ReadTimeout(""), 504, "does not answer in time"),
+        (httpx.ReadError("reset"), 502, "cannot be reached: reset"),
+        (RuntimeError("a bug"), 500, "the proxy failed"),
+    ],
+)
+async def test_a_server_that_is_slow_or_a_failure_of_ours_is_said_so(problem, status, text):
+    class Broken(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            raise problem
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async with stage() as s:
+        proxy = Proxy(s.app.bench, s.server.hub, s.app.tasks, transport=Broken())
+        await proxy(_scope(s, "/v1/messages"), _receive(b'{"messages":[]}'), send)
+        assert sent[0]["status"] == status
+        assert text in json.loads(sent[1]["body"])["error"]["message"]
+
+
 async def test_what_is_not_a_models_answer_passes_untouched():
     async with stage() as s, s.openai() as gpt, s.anthropic() as claude, s.raw() as client:
         assert [model.id async for model in gpt.models.list()] == ["fake"]
