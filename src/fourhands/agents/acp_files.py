@@ -1,0 +1,105 @@
+"""ACP's fs/read_text_file and fs/write_text_file: the workspace's files, through the registry and its gate.
+
+A read includes what the person has typed and not saved. A write is refused if the file has changed since the same
+session read it, and can be undone. Everything is confined to the workspace.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from fourhands.agents.acp_error import decode_params, rpc_failure
+from fourhands.agents.acp_terminal import Place
+from fourhands.agents.jsonrpc import Handler
+from fourhands.core.call import Call
+from fourhands.core.errors import FourhandsError
+from fourhands.safety.patherrors import BadPath
+from fourhands.workbench.workbench import Workbench
+
+
+class Read(Struct, frozen=True, rename="camel"):
+    """Params of fs/read_text_file; lines count from 1, and 0 is taken for 1."""
+
+    session_id: str
+    path: str
+    line: Annotated[int, Meta(ge=0)] | None = None
+    limit: Annotated[int, Meta(ge=0)] | None = None
+
+
+class Write(Struct, frozen=True, rename="camel"):
+    """Params of fs/write_text_file."""
+
+    session_id: str
+    path: str
+    content: str
+
+
+class AcpFiles:
+    """The files of one ACP connection. `missing_is_empty`: some agents cannot take "not found" for an answer."""
+
+    def __init__(self, bench: Workbench, resolve: Callable[[str], Place], *, missing_is_empty: bool = False) -> None:
+        self._bench = bench
+        self._resolve = resolve
+        self._missing_is_empty = missing_is_empty
+
+    @property
+    def methods(self) -> dict[str, Handler]:
+        """What a peer serves."""
+        return {"fs/read_text_file": self.read, "fs/write_text_file": self.write}
+
+    async def read(self, params: dict[str, Any]) -> dict[str, object]:
+        """Answer a file's text, or some lines of it, with what the person has not saved yet."""
+        wanted = decode_params(params, Read)
+        place = self._resolve(wanted.session_id)
+        path = _absolute(wanted.path)
+        call = Call(command="openspace.file.read", args={"path": path}, actor=place.session.actor, origin="acp")
+        result = await self._bench.gate.run(call)
+        draft = self._draft(path, place)
+        if result.success:
+            text = str(result.data["content"]) if draft is None else draft
+        elif result.code != "not-found":
+            raise rpc_failure(result)
+        elif draft is not None:
+            text = draft
+        elif self._missing_is_empty:
+            text = ""
+        else:
+            raise rpc_failure(result)
+        return {"content": _lines(text, wanted.line, wanted.limit)}
+
+    async def write(self, params: dict[str, Any]) -> dict[str, object]:
+        """Replace a file's text, or create it with the directories that are missing."""
+        wanted = decode_params(params, Write)
+        place = self._resolve(wanted.session_id)
+        args: dict[str, object] = {"path": _absolute(wanted.path), "content": wanted.content}
+        call = Call(command="openspace.file.write", args=args, actor=place.session.actor, origin="acp")
+        result = await self._bench.gate.run(call)
+        if not result.success:
+            raise rpc_failure(result)
+        return {}
+
+    def _draft(self, path: str, place: Place) -> str | None:
+        """What stands unsaved in an editor of this file, under whatever spelling of its path."""
+        try:
+            name = self._bench.files(place.session.actor).stat(path).path
+        except FourhandsError:
+            name = self._bench.relative(os.path.normpath(path))
+        draft = self._bench.state.draft(name)
+        return None if draft is None else draft.text
+
+
+def _absolute(path: str) -> str:
+    if not os.path.isabs(path):
+        raise BadPath(f"the path must be absolute, not {path!r:.200}")
+    return path
+
+
+def _lines(text: str, line: int | None, limit: int | None) -> str:
+    if line is None and limit is None:
+        return text
+    first = max(line or 1, 1) - 1
+    pieces = text.split("\n")
+    ends = [piece + "\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+    return "".join(ends[first : None if limit is None else first + limit])

@@ -1,0 +1,559 @@
+"""The ACP client against a fake agent: a real process that speaks real JSON-RPC; all we send is held to the schema."""
+
+import asyncio
+import json
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from acp import schema
+from tests.support.bench import open_app
+from tests.support.person import Person
+
+from fourhands.agents.acp import AcpAgent, register
+from fourhands.agents.catalogue import Recipe, parse, recipes
+from fourhands.agents.connect import Connections, Wiring
+from fourhands.commands import exec as exec_commands
+from fourhands.core.errors import BadArgument, CommandNotFound, FourhandsError, TimedOut, Unavailable
+from fourhands.core.event import Event
+from fourhands.core.question import Question
+
+FAKE = str(Path(__file__).parent.parent / "support" / "fake_acp_agent.py")
+
+SENT: dict[str, Any] = {
+    "initialize": schema.InitializeRequest,
+    "authenticate": schema.AuthenticateRequest,
+    "session/new": schema.NewSessionRequest,
+    "session/load": schema.LoadSessionRequest,
+    "session/resume": schema.ResumeSessionRequest,
+    "session/list": schema.ListSessionsRequest,
+    "session/prompt": schema.PromptRequest,
+    "session/cancel": schema.CancelNotification,
+    "session/set_mode": schema.SetSessionModeRequest,
+    "$/cancel_request": schema.CancelRequestNotification,
+}
+
+
+class Stage:
+    """An app, a fake agent in it, and what happens."""
+
+    def __init__(self, app, agent, person, log):
+        self.app, self.agent, self.person, self.log = app, agent, person, log
+        self.bench = app.bench
+        self.events: list[Event] = []
+        self._news = asyncio.Event()
+        app.events.published.subscribe(self._happened)
+
+    def _happened(self, event):
+        self.events.append(event)
+        self._news.set()
+
+    async def until(self, kind, /, **data):
+        """Return when such an event has happened."""
+        async with asyncio.timeout(15):
+            while True:
+                for event in self.events:
+                    if event.kind == kind and all(event.data.get(key) == value for key, value in data.items()):
+                        return event
+                self._news.clear()
+                await self._news.wait()
+
+    async def prompt(self, *actions):
+        await self.agent.prompt(json.dumps(actions))
+
+    async def turn(self, *actions):
+        """One whole turn; returns what came of its calls."""
+        start = len(self.events)
+        await self.prompt(*actions)
+        async with asyncio.timeout(15):
+            await self.agent.idle()
+        lines = self.said(start).splitlines()
+        return [json.loads(line.removeprefix("RESULT ")) for line in lines if line.startswith("RESULT ")]
+
+    def said(self, start=0):
+        return "".join(str(event.data["text"]) for event in self.events[start:] if event.kind == "agent.said")
+
+    def of(self, kind):
+        return [event.data for event in self.events if event.kind == kind]
+
+    def sent(self):
+        """All that the agent received, validated."""
+        messages = [json.loads(line) for line in Path(self.log).read_text().splitlines()]
+        for message in messages:
+            assert message["jsonrpc"] == "2.0"
+            if message.get("method") in SENT:
+                SENT[message["method"]].model_validate(message["params"])
+        return messages
+
+
+@asynccontextmanager
+async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, settle_s=10.0, **options):
+    async with open_app() as app:
+        for command in exec_commands.commands.commands:
+            if command.id not in app.registry:
+                app.registry.add(command)
+        log = f"{app.places.state}/fake.log"
+        env = {**app.terminals.env, "FAKE_LOG": log, "FAKE_OPTIONS": json.dumps(options), "FOURHANDS_SECRET": "x"}
+        session = app.bench.begin_session("fake", "acp")
+        if consent:
+            app.gate.consent.grant(session.id)
+        person = Person(app)
+        agent = AcpAgent(
+            app.bench,
+            session,
+            app.tasks,
+            recipe or Recipe(name="fake"),
+            [sys.executable, FAKE],
+            env=env,
+            instructions=lambda id: "THE INSTRUCTIONS",
+            mcp_servers=mcp,
+            settle_s=settle_s,
+        )
+        stage = Stage(app, agent, person, log)
+        yield stage
+        await agent.stop_process()
+        if Path(log).exists():
+            stage.sent()
+
+
+@pytest.fixture
+async def stage():
+    async with open_stage() as stage:
+        yield stage
+
+
+# -- turns and updates -----------------------------------------------------------------------------------------------
+
+
+async def test_a_message_is_answered_and_the_instructions_go_first(stage):
+    await stage.agent.prompt("hello")
+    await stage.agent.prompt("again")
+    await stage.agent.idle()
+    assert stage.said() == "heard: helloheard: again"
+    prompts = [message["params"]["prompt"] for message in stage.sent() if message.get("method") == "session/prompt"]
+    assert [[block["text"] for block in prompt] for prompt in prompts] == [["THE INSTRUCTIONS", "hello"], ["again"]]
+    assert [data["stopReason"] for data in stage.of("agent.finished")] == ["end_turn", "end_turn"]
+    assert stage.agent.session.status == "idle"
+
+
+async def test_capabilities_and_directory_are_told(stage):
+    await stage.agent.ready()
+    first, second = stage.sent()[:2]
+    assert first["params"]["clientCapabilities"]["terminal"] is True
+    assert first["params"]["clientCapabilities"]["fs"] == {"readTextFile": True, "writeTextFile": True}
+    assert (second["method"], second["params"]) == ("session/new", {"cwd": stage.bench.root, "mcpServers": []})
+
+
+async def test_our_servers_are_passed_to_the_session():
+    server = {"name": "fourhands", "command": "/bin/x", "args": [], "env": []}
+    async with open_stage(mcp=lambda session: [server]) as stage:
+        await stage.agent.ready()
+        assert stage.sent()[1]["params"]["mcpServers"] == [server]
+
+
+async def test_blocks_are_taken_out_and_run_and_the_agent_is_told(stage):
+    Path(stage.bench.root, "seen.txt").write_text("x")
+    await stage.turn(["say", 'look %%OS{"cmd": "openspace.fi'], ["say", 'le.list", "args": {}}%% done'])
+    assert stage.said().startswith("look  done")
+    assert [result.command_id for result in stage.agent.session.results] == ["openspace.file.list"]
+    prompts = [message["params"]["prompt"] for message in stage.sent() if message.get("method") == "session/prompt"]
+    assert len(prompts) == 2  # it goes on with the results by itself
+    assert "seen.txt" in prompts[1][0]["text"]
+
+
+UPDATES: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
+    (
+        {"sessionUpdate": "agent_thought_chunk", "content": {"type": "text", "text": "hm"}, "messageId": "m"},
+        "agent.thought",
+        {"text": "hm", "messageId": "m"},
+    ),
+    (
+        {"sessionUpdate": "plan", "entries": [{"content": "a", "priority": "high", "status": "pending"}]},
+        "agent.planned",
+        {"entries": [{"content": "a", "priority": "high", "status": "pending"}]},
+    ),
+    (
+        {
+            "sessionUpdate": "tool_call",
+            "toolCallId": "c1",
+            "title": "Edit",
+            "kind": "edit",
+            "status": "pending",
+            "content": [{"type": "diff", "path": "/a", "oldText": "x", "newText": "y"}],
+        },
+        "agent.step",
+        {"stepId": "c1", "title": "Edit", "kind": "edit", "status": "pending"},
+    ),
+    (
+        {
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": "c1",
+            "status": "completed",
+            "content": [{"type": "terminal", "terminalId": "term_1"}],
+        },
+        "agent.step",
+        {"title": "Edit", "status": "completed", "content": [{"type": "terminal", "terminalId": "term_1"}]},
+    ),
+    ({"sessionUpdate": "usage_update", "used": 5, "size": 10}, "agent.used", {"used": 5, "size": 10}),
+    ({"sessionUpdate": "current_mode_update", "currentModeId": "code"}, "agent.switched", {"mode": "code"}),
+    ({"sessionUpdate": "config_option_update", "configOptions": []}, "agent.configured", {"options": []}),
+    ({"sessionUpdate": "session_info_update", "title": "T"}, "agent.titled", {"title": "T"}),
+    (
+        {"sessionUpdate": "available_commands_update", "availableCommands": [{"name": "x", "description": "y"}]},
+        "agent.offered",
+        {"commands": [{"name": "x", "description": "y"}]},
+    ),
+    (
+        {"sessionUpdate": "agent_message_chunk", "content": {"type": "resource_link", "uri": "file:///a", "name": "a"}},
+        "agent.said",
+        {"text": "[resource_link: file:///a]"},
+    ),
+]
+
+
+async def test_every_kind_of_update_reaches_the_workbench(stage):
+    for update, _, _ in UPDATES:
+        schema.SessionNotification.model_validate({"sessionId": "s", "update": update})
+    await stage.turn(*(["update", update] for update, _, _ in UPDATES))
+    for _, kind, data in UPDATES:
+        await stage.until(kind, **data)
+
+
+async def test_unknown_and_broken_updates_are_tolerated(stage, caplog):
+    caplog.set_level("INFO")
+    await stage.turn(
+        ["update", {"sessionUpdate": "from_the_future", "x": 1}],
+        ["update", {}],
+        ["update", {"sessionUpdate": ["odd"]}],
+        ["update", {"sessionUpdate": "tool_call"}],
+        ["update", {"sessionUpdate": "agent_message_chunk"}],
+        ["update", {"sessionUpdate": "plan"}],
+        ["noise", "Debugger attached."],
+        ["say", "still here"],
+    )
+    assert stage.said() == "still here"
+    assert "from_the_future" in caplog.text
+
+
+# -- terminals and files ---------------------------------------------------------------------------------------------
+
+
+async def test_an_agent_runs_commands_in_our_terminals(stage):
+    answers = await stage.turn(
+        ["call", "terminal/create", {"command": "echo hi; exit 3", "outputByteLimit": 32000}],
+        ["call", "terminal/wait_for_exit", {"terminalId": "$terminal"}],
+        ["call", "terminal/output", {"terminalId": "$terminal"}],
+        ["call", "terminal/release", {"terminalId": "$terminal"}],
+        ["call", "terminal/output", {"terminalId": "$terminal"}],
+        ["call", "terminal/create", {"sessionId": "other", "command": "ls"}],
+        ["call", "elicitation/create", {"message": "?", "mode": "form"}],
+    )
+    assert answers[1]["result"] == {"exitCode": 3, "signal": None}
+    assert answers[2]["result"] == {
+        "output": "hi\n",
+        "truncated": False,
+        "exitStatus": {"exitCode": 3, "signal": None},
+    }
+    assert answers[3]["result"] == {}
+    assert [answer["error"]["code"] for answer in answers[4:]] == [-32002, -32002, -32601]
+    assert [terminal.title for terminal in stage.bench.terminals.list()] == ["echo hi; exit 3"]
+
+
+async def test_a_timeout_of_the_agent_is_output_and_release_without_kill(stage):
+    answers = await stage.turn(
+        ["call", "terminal/create", {"command": "echo hi; sleep 1000"}],
+        ["background", "terminal/wait_for_exit", {"terminalId": "$terminal"}],
+        ["call", "terminal/output", {"terminalId": "$terminal"}],
+        ["call", "terminal/release", {"terminalId": "$terminal"}],
+    )
+    assert answers[2]["result"] == {}
+    waited = [m for m in stage.sent() if isinstance(m.get("result"), dict) and "signal" in m["result"]]
+    assert waited[0]["result"]["signal"]
+
+
+async def test_files_are_read_and_written_through_the_gate(stage):
+    root = Path(stage.bench.root)
+    (root / "a.txt").write_text("one\ntwo\nthree\n")
+    path = str(root / "a.txt")
+    answers = await stage.turn(
+        ["call", "fs/read_text_file", {"path": path}],
+        ["call", "fs/read_text_file", {"path": path, "line": 2}],
+        ["call", "fs/read_text_file", {"path": path, "line": 2, "limit": 1}],
+        ["call", "fs/read_text_file", {"path": path, "limit": 0}],
+        ["call", "fs/write_text_file", {"path": str(root / "new" / "b.txt"), "content": "é\n"}],
+        ["call", "fs/read_text_file", {"path": str(root / "missing")}],
+        ["call", "fs/read_text_file", {"path": "a.txt"}],
+        ["call", "fs/read_text_file", {"path": "/etc/passwd"}],
+        ["call", "fs/read_text_file", {"path": path, "line": "x"}],
+        ["call", "fs/write_text_file", {"path": path}],
+        ["call", "fs/write_text_file", {"path": "/tmp/outside", "content": ""}],
+    )
+    assert [answer["result"]["content"] for answer in answers[:4]] == [
+        "one\ntwo\nthree\n",
+        "two\nthree\n",
+        "two\n",
+        "",
+    ]
+    assert answers[4]["result"] == {}
+    assert (root / "new" / "b.txt").read_text() == "é\n"
+    errors = [(answer["error"]["code"], answer["error"]["data"]["code"]) for answer in answers[5:]]
+    assert errors == [
+        (-32002, "not-found"),
+        (-32602, "bad-path"),
+        (-32602, "outside-workspace"),
+        (-32602, "bad-argument"),
+        (-32602, "bad-argument"),
+        (-32602, "outside-workspace"),
+    ]
+
+
+async def test_a_read_has_what_the_person_has_not_saved(stage):
+    root = Path(stage.bench.root)
+    (root / "a.txt").write_text("saved\n")
+    opened = await stage.app.call("openspace.editor.open", {"path": "a.txt"})
+    assert opened.success
+    stage.bench.state.set_draft("a.txt", "unsaved\n", None)
+    (answer,) = await stage.turn(["call", "fs/read_text_file", {"path": str(root / "a.txt")}])
+    assert answer["result"] == {"content": "unsaved\n"}
+
+
+async def test_for_gemini_a_missing_file_is_empty():
+    async with open_stage(recipes()["gemini"]) as stage:
+        path = str(Path(stage.bench.root, "new.txt"))
+        answers = await stage.turn(
+            ["call", "fs/read_text_file", {"path": path}],
+            ["call", "fs/write_text_file", {"path": path, "content": "x"}],
+        )
+        assert [answer["result"] for answer in answers] == [{"content": ""}, {}]
+
+
+# -- permissions -----------------------------------------------------------------------------------------------------
+
+OPTIONS = [
+    {"optionId": "yes", "name": "Yes", "kind": "allow_once"},
+    {"optionId": "always", "name": "Always", "kind": "allow_always"},
+    {"optionId": "no", "name": "No", "kind": "reject_once"},
+]
+
+
+def permission(command="npm install x", options=None, **call):
+    given = {"toolCallId": "c1", "title": "Run it", "kind": "execute", "rawInput": {"command": command}, **call}
+    return [
+        "call",
+        "session/request_permission",
+        {"toolCall": given, "options": OPTIONS if options is None else options},
+    ]
+
+
+@pytest.mark.parametrize(("choice", "option"), [("once", "yes"), ("session", "always"), ("deny", "no")])
+async def test_a_permission_request_is_a_question(stage, choice, option):
+    await stage.prompt(permission())
+    question: Question = await stage.person.question()
+    assert question.shown == "npm install x"
+    assert question.options == ("once", "session", "deny")
+    stage.person.answer(question, choice)
+    await stage.agent.idle()
+    reply = [message for message in stage.sent() if "outcome" in (message.get("result") or {})]
+    schema.RequestPermissionResponse.model_validate(reply[0]["result"])
+    assert reply[0]["result"] == {"outcome": {"outcome": "selected", "optionId": option}}
+
+
+async def test_what_is_dangerous_is_asked_about_each_time(stage):
+    await stage.prompt(permission("rm -rf /"))
+    question = await stage.person.question()
+    assert (question.level, question.options) == ("dangerous", ("once", "deny"))
+    stage.person.answer(question, "deny")
+    await stage.agent.idle()
+
+
+async def test_without_an_option_to_refuse_a_refusal_is_cancelled(stage):
+    await stage.prompt(permission(options=OPTIONS[:1]), permission(options=[]), permission(rawInput=None))
+    for _ in range(3):
+        stage.person.answer(await stage.person.question(), "deny")
+    await stage.agent.idle()
+    outcomes = [m["result"]["outcome"]["outcome"] for m in stage.sent() if "outcome" in (m.get("result") or {})]
+    assert outcomes == ["cancelled", "cancelled", "selected"]
+
+
+async def test_with_nobody_there_a_permission_is_cancelled(stage):
+    stage.person.leave()
+    (answer,) = await stage.turn(permission())
+    assert answer["result"] == {"outcome": {"outcome": "cancelled"}}
+
+
+async def test_a_line_that_was_allowed_is_not_asked_about_again(stage):
+    await stage.prompt(
+        permission("rm -rf victim"),
+        ["call", "terminal/create", {"command": "rm -rf victim", "env": [{"name": "CLAUDECODE", "value": "1"}]}],
+        ["call", "terminal/wait_for_exit", {"terminalId": "$terminal"}],
+    )
+    stage.person.answer(await stage.person.question(), "once")
+    await stage.agent.idle()
+    assert "exitCode" in stage.said()
+    assert [event.data["choice"] for event in stage.person.ended] == ["once", "once"]
+
+
+# -- cancel, restart, end --------------------------------------------------------------------------------------------
+
+
+async def test_cancel_answers_open_permissions_and_the_agent_goes_on(stage):
+    await stage.prompt(
+        ["update", {"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "t", "status": "in_progress"}],
+        permission(),
+        ["hang"],
+    )
+    await stage.person.question()
+    stage.agent.cancel()
+    await stage.until("agent.step", stepId="c1", status="cancelled")
+    await stage.agent.idle()
+    await stage.agent.prompt("next")
+    await stage.agent.idle()
+    assert "heard: next" in stage.said()
+    sent = stage.sent()
+    assert {"outcome": {"outcome": "cancelled"}} in [message.get("result") for message in sent]
+    assert "session/cancel" in [message.get("method") for message in sent]
+    assert sum(message.get("method") == "initialize" for message in sent) == 1
+
+
+async def test_an_agent_that_does_not_end_its_turn_is_started_anew():
+    async with open_stage(stubborn=True, settle_s=0.1) as stage:
+        await stage.prompt(["say", "begun"], ["hang"])
+        await stage.until("agent.said", text="begun")
+        stage.agent.cancel()
+        await stage.agent.idle()
+        await stage.agent.prompt("next")
+        await stage.agent.idle()
+        assert "heard: next" in stage.said()
+        assert sum(message.get("method") == "initialize" for message in stage.sent()) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        ({}, "session/new"),
+        ({"capabilities": {"loadSession": True}}, "session/load"),
+        ({"capabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}, "session/resume"),
+        ({"capabilities": {"loadSession": True}, "forgetful": True}, "session/new"),
+    ],
+)
+async def test_a_dead_agent_is_started_again_and_goes_on(options, method):
+    async with open_stage(**options) as stage:
+        await stage.prompt(["call", "terminal/create", {"command": "sleep 1000"}], ["exit", 9])
+        await stage.until("agent.exited", code=9)
+        await stage.agent.idle()
+        assert stage.of("agent.failed")[0]["code"] == "peer-gone"
+        assert stage.bench.terminals.list()[0].exited  # what it left running is ended
+        await stage.agent.prompt("back?")
+        await stage.agent.idle()
+        assert "heard: back?" in stage.said()
+        opened = [m["method"] for m in stage.sent() if str(m.get("method", "")).startswith("session/")]
+        assert opened[-2] == method
+        if method == "session/load":
+            assert "old answer" in stage.said()
+            assert "old question" in [data["text"] for data in stage.of("agent.asked")]
+            assert len(stage.agent.session.results) == 1  # blocks of the past do not run again
+
+
+async def test_the_end_of_the_session_ends_the_process(stage):
+    await stage.agent.ready()
+    life = stage.agent._life
+    await stage.bench.end_session(stage.agent.session.id)
+    async with asyncio.timeout(10):
+        await asyncio.wait([life])
+    assert stage.agent._peer is None
+    assert stage.of("agent.exited") == []
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "text"),
+    [
+        ({"version": 2}, Unavailable, "version 2"),
+        ({"exit": 3, "stderr": "no key"}, Unavailable, "closed the connection"),
+        ({"silent": True}, TimedOut, "did not answer"),
+        ({"auth": "browser"}, Unavailable, "sign in"),
+    ],
+)
+async def test_an_agent_that_cannot_start_says_why(options, error, text):
+    async with open_stage(Recipe(name="fake", start_seconds=0.5 if "silent" in options else 15), **options) as stage:
+        with pytest.raises(error, match=text):
+            await stage.agent.ready()
+        stage.agent.begin()
+        await stage.until("agent.failed")
+        await stage.agent.prompt("hello")
+        await stage.agent.idle()
+        assert len(stage.of("agent.failed")) == 2
+
+
+async def test_signing_in_by_the_recipe_s_method():
+    async with open_stage(Recipe(name="fake", auth="key"), auth="key") as stage:
+        await stage.agent.ready()
+        assert [m["method"] for m in stage.sent()] == ["initialize", "session/new", "authenticate", "session/new"]
+        await stage.agent.authenticate("key")
+        with pytest.raises(Unavailable):
+            await stage.agent.authenticate("other")
+
+
+async def test_modes_options_and_older_sessions():
+    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}}}
+    async with open_stage(capabilities=capabilities, modes=["ask", "code"]) as stage:
+        agent = stage.agent
+        await agent.ready()
+        await agent.set_mode("code")
+        await stage.until("agent.switched", mode="code")
+        with pytest.raises(BadArgument):
+            await agent.set_mode("dance")
+        await agent.set_config_option("model", "big")
+        await agent.set_config_option("fast", True)
+        options = [m["params"] for m in stage.sent() if m.get("method") == "session/set_config_option"]
+        schema.SetSessionConfigOptionSelectRequest.model_validate(options[0])
+        schema.SetSessionConfigOptionBooleanRequest.model_validate(options[1])
+        assert [one["sessionId"] for one in await agent.sessions()] == ["a", "b"]
+        await agent.load("older")
+        assert agent.acp_session == "older"
+
+
+async def test_what_an_agent_cannot_do_is_said(stage):
+    for attempt in (stage.agent.sessions(), stage.agent.load("x")):
+        with pytest.raises(Unavailable):
+            await attempt
+
+
+async def test_nothing_of_the_server_is_in_the_agent_s_environment(stage):
+    await stage.agent.ready()
+    pid = stage.agent.acp_session.removeprefix("fake-")
+    assert b"FOURHANDS_SECRET" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+# -- the catalogue ---------------------------------------------------------------------------------------------------
+
+
+def test_names_and_command_lines():
+    assert {"opencode", "claude", "gemini"} <= set(recipes())
+    assert parse("claude") == (recipes()["claude"], ("claude-code-acp",))
+    assert parse("opencode acp --x 'a b'") == (recipes()["opencode"], ("opencode", "acp", "--x", "a b"))
+    recipe, argv = parse("acp /opt/gemini --acp")
+    assert (recipe.missing_file_is_empty, argv) == (True, ("/opt/gemini", "--acp"))
+    for bad in ("acp", "nobody", "acp 'x", ""):
+        with pytest.raises(FourhandsError):
+            parse(bad)
+
+
+async def test_connections_start_agents_by_name():
+    async with open_app() as app:
+        env = {"PATH": "/usr/bin:/bin", "FAKE_LOG": f"{app.places.state}/log"}
+        wiring = Wiring(instructions=lambda id: "", issue_token=lambda session: "", url="", env=env)
+        connections = Connections(app.bench, app.tasks, wiring)
+        register(connections)
+        with pytest.raises(CommandNotFound, match="npm install"):
+            await connections.start("claude")
+        session = await connections.start(f"acp {sys.executable} {FAKE}")
+        heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        app.events.published.subscribe(
+            lambda event: heard.set_result("heard") if event.data.get("text") == "heard: hi" else None
+        )
+        await app.bench.prompt(session, "hi")
+        async with asyncio.timeout(10):
+            await heard
+        await app.bench.end_session(session.id)

@@ -1,0 +1,161 @@
+"""A fake ACP agent: real JSON-RPC on stdio, doing what the last text of each prompt says, a JSON list of actions.
+
+    ["say", text] ["update", {…}] ["call", method, params] ["ask", {…}] ["background", method, params]
+    ["hang"] ["exit", code] ["noise", text] ["stop", reason]
+
+In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
+text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG. FAKE_OPTIONS is JSON: capabilities, version,
+auth, modes, stderr, exit, silent, stubborn, forgetful.
+"""
+
+import json
+import os
+import queue
+import sys
+import threading
+import time
+from typing import Any
+
+OPTIONS: dict[str, Any] = json.loads(os.environ.get("FAKE_OPTIONS", "{}"))
+incoming: "queue.Queue[dict[str, Any] | None]" = queue.Queue()
+answers: dict[int, "queue.Queue[dict[str, Any]]"] = {}
+cancelled = threading.Event()
+state: dict[str, Any] = {"session": "", "terminal": "", "signed_in": not OPTIONS.get("auth")}
+lock = threading.Lock()
+numbers = iter(range(1000, 10**9))
+
+
+def send(message: dict[str, Any]) -> None:
+    with lock:
+        sys.stdout.write(json.dumps({"jsonrpc": "2.0", **message}) + "\n")
+        sys.stdout.flush()
+
+
+def update(**members: Any) -> None:
+    send({"method": "session/update", "params": {"sessionId": state["session"], "update": members}})
+
+
+def say(text: str) -> None:
+    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text})
+
+
+def filled(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("$session", state["session"]).replace("$terminal", state["terminal"])
+    if isinstance(value, dict):
+        return {key: filled(item) for key, item in value.items()}
+    return [filled(item) for item in value] if isinstance(value, list) else value
+
+
+def begin(method: str, params: dict[str, Any]) -> "queue.Queue[dict[str, Any]]":
+    number = next(numbers)
+    answers[number] = queue.Queue()
+    send({"id": number, "method": method, "params": {"sessionId": state["session"], **filled(params)}})
+    return answers[number]
+
+
+def call(method: str, params: dict[str, Any]) -> None:
+    answer = begin(method, params).get()
+    result = answer.get("result") or {}
+    if isinstance(result, dict) and "terminalId" in result:
+        state["terminal"] = result["terminalId"]
+    say("RESULT " + json.dumps({key: answer[key] for key in ("result", "error") if key in answer}) + "\n")
+
+
+def act(id: object, blocks: list[dict[str, Any]]) -> None:
+    reason = "end_turn"
+    try:
+        actions = json.loads(blocks[-1]["text"])
+    except ValueError:
+        actions = [["say", "heard: " + blocks[-1]["text"]]]
+    for name, *rest in actions:
+        if name == "say":
+            say(rest[0])
+        elif name == "update":
+            update(**filled(rest[0]))
+        elif name == "call":
+            call(rest[0], rest[1])
+        elif name == "background":
+            begin(rest[0], rest[1])
+        elif name == "hang":
+            while not (cancelled.is_set() and not OPTIONS.get("stubborn")):
+                time.sleep(0.01)
+            reason = "cancelled"
+        elif name == "exit":
+            sys.stdout.flush()
+            os._exit(rest[0])
+        elif name == "noise":
+            with lock:
+                sys.stdout.write(rest[0] + "\n")
+        elif name == "stop":
+            reason = rest[0]
+    send({"id": id, "result": {"stopReason": reason, "_meta": {}}})
+
+
+def initialize(params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "protocolVersion": OPTIONS.get("version", 1),
+        "agentCapabilities": OPTIONS.get("capabilities", {}),
+        "authMethods": [{"id": OPTIONS["auth"], "name": "Sign in"}] if OPTIONS.get("auth") else [],
+    }
+
+
+def opened(params: dict[str, Any]) -> dict[str, Any]:
+    state["session"] = params.get("sessionId") or f"fake-{os.getpid()}"
+    found: dict[str, Any] = {"sessionId": state["session"]}
+    if OPTIONS.get("modes"):
+        found["modes"] = {"currentModeId": "ask", "availableModes": [{"id": m, "name": m} for m in OPTIONS["modes"]]}
+        found["configOptions"] = []
+    return found
+
+
+def serve(message: dict[str, Any]) -> None:
+    method, params, id = message["method"], message.get("params") or {}, message.get("id")
+    if method == "session/cancel":
+        cancelled.set()
+    elif method == "session/prompt":
+        cancelled.clear()
+        threading.Thread(target=act, args=(id, params["prompt"]), daemon=True).start()
+    elif method in ("session/new", "session/load", "session/resume"):
+        if not state["signed_in"]:
+            send({"id": id, "error": {"code": -32000, "message": "Authentication required"}})
+        elif method != "session/new" and OPTIONS.get("forgetful"):
+            send({"id": id, "error": {"code": -32002, "message": "no such session"}})
+        else:
+            answer = opened(params)
+            if method == "session/load":
+                update(sessionUpdate="user_message_chunk", content={"type": "text", "text": "old question"})
+                say('old %%OS{"cmd": "openspace.file.list"}%%answer')
+                answer.pop("sessionId")
+            send({"id": id, "result": answer})
+    elif method == "authenticate":
+        state["signed_in"] = True
+        send({"id": id, "result": {}})
+    elif method == "session/list":
+        page = [{"sessionId": "a", "cwd": "/"}] if "cursor" not in params else [{"sessionId": "b", "cwd": "/"}]
+        send({"id": id, "result": {"sessions": page, **({} if "cursor" in params else {"nextCursor": "more"})}})
+    elif method in ("session/set_mode", "session/set_config_option"):
+        send({"id": id, "result": {"configOptions": []} if "config" in method else {}})
+    elif method == "initialize" and not OPTIONS.get("silent"):
+        send({"id": id, "result": initialize(params)})
+
+
+def main() -> None:
+    if OPTIONS.get("stderr"):
+        sys.stderr.write(OPTIONS["stderr"] + "\n")
+        sys.stderr.flush()
+    if "exit" in OPTIONS:
+        sys.exit(OPTIONS["exit"])
+    with open(os.environ["FAKE_LOG"], "a") as log:
+        for line in sys.stdin:
+            log.write(line)
+            log.flush()
+            message = json.loads(line)
+            if "method" in message:
+                serve(message)
+            elif message.get("id") in answers:
+                answers[message["id"]].put(message)
+
+
+if __name__ == "__main__":
+    main()
