@@ -4,15 +4,17 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any, Literal
 
 import anyio
+import click.testing
 import httpx
 import httpx2
 import msgspec
 import pytest
+from click.testing import CliRunner
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import (
@@ -31,6 +33,7 @@ from tests.support.person import Person
 from fourhands.agents.hub import Hub
 from fourhands.app import App
 from fourhands.core.call import Call
+from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.question import Question
 from fourhands.core.registry import Contribution
 from fourhands.host.places import Places
@@ -39,7 +42,7 @@ from fourhands.surfaces.address import claimed
 from fourhands.surfaces.mcp import peer as peers
 from fourhands.surfaces.mcp import service
 from fourhands.surfaces.mcp.asking import answer, can_elicit, form, message
-from fourhands.surfaces.mcp.command import _too_long, bridge
+from fourhands.surfaces.mcp.command import _too_long, bridge, mcp_command
 from fourhands.surfaces.mcp.resources import reading
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.mcp.tools import Tools, tool_name
@@ -266,35 +269,29 @@ async def test_a_dangerous_command_runs_when_the_person_accepts_in_the_client(ap
 
 
 @both
-@pytest.mark.parametrize(
-    "refusal",
-    [chosen("deny", "I need it"), ElicitResult(action="decline"), ElicitResult(action="decline", content={})],
-    ids=["deny", "decline", "decline-empty"],
-)
-async def test_a_refusal_in_the_client_is_a_tool_error(app: App, mode: Mode, refusal: ElicitResult) -> None:
+async def test_a_refusal_in_the_client_is_a_tool_error(app: App, mode: Mode) -> None:
     build = Path(app.bench.root, "build")
     build.mkdir()
-    async with connected(app, mode, elicitation_callback=Form(refusal)) as client:
-        done = await client.call_tool("bash", {"command": "rm -rf build"})
-    assert done.is_error
-    assert "code: denied" in text(done)
-    assert ("I need it" in text(done)) == (refusal.action == "accept")
+    person = Form(chosen("deny", "I need it"), ElicitResult(action="decline"))
+    async with connected(app, mode, elicitation_callback=person) as client:
+        for reason in ("I need it", ""):
+            done = await client.call_tool("bash", {"command": "rm -rf build"})
+            assert done.is_error
+            assert "code: denied" in text(done)
+            assert reason in text(done)
     assert build.exists()
 
 
 @both
-@pytest.mark.parametrize(
-    "nothing",
-    [ElicitResult(action="cancel"), ElicitResult(action="accept", content={}), chosen("session")],
-    ids=["cancel", "empty", "not-offered"],
-)
-async def test_no_choice_in_the_client_is_neither_yes_nor_no(app: App, mode: Mode, nothing: ElicitResult) -> None:
+async def test_no_choice_in_the_client_is_neither_yes_nor_no(app: App, mode: Mode) -> None:
     build = Path(app.bench.root, "build")
     build.mkdir()
-    async with connected(app, mode, elicitation_callback=Form(nothing)) as client:
-        done = await client.call_tool("bash", {"command": "rm -rf build"})
-    assert done.is_error
-    assert "code: no-answer" in text(done)
+    nothing = [ElicitResult(action="cancel"), ElicitResult(action="accept", content={}), chosen("session")]
+    async with connected(app, mode, elicitation_callback=Form(*nothing)) as client:
+        for _ in nothing:
+            done = await client.call_tool("bash", {"command": "rm -rf build"})
+            assert done.is_error
+            assert "code: no-answer" in text(done)
     assert build.exists()
 
 
@@ -549,25 +546,25 @@ async def test_resources_are_files_terminals_and_the_instructions(app: App, mode
 
 
 @both
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "fourhands://file/none.txt",
-        "fourhands://file/../outside",
-        "fourhands://file/",
-        "fourhands://terminal/none",
-        "fourhands://terminal/x?since=-1",
-        "fourhands://terminal/x?since=",
-        "file:///etc/passwd",
-        "http://[",
-        "",
-    ],
-)
-async def test_a_bad_resource_is_a_clear_error(app: App, mode: Mode, uri: str) -> None:
+async def test_a_bad_resource_is_a_clear_error(app: App, mode: Mode) -> None:
     async with connected(app, mode) as client:
-        with pytest.raises(MCPError) as caught:
-            await client.read_resource(uri)
-    assert caught.value.error.code == -32602
+        for uri in BAD:
+            with pytest.raises(MCPError) as caught:
+                await client.read_resource(uri)
+            assert caught.value.error.code == -32602, uri
+
+
+BAD = (
+    "fourhands://file/none.txt",
+    "fourhands://file/../outside",
+    "fourhands://file/",
+    "fourhands://terminal/none",
+    "fourhands://terminal/x?since=-1",
+    "fourhands://terminal/x?since=",
+    "file:///etc/passwd",
+    "http://[",
+    "",
+)
 
 
 @both
@@ -780,6 +777,38 @@ async def test_the_program_joins_a_running_workbench(elsewhere: Places, mode: Mo
             assert not app.terminals.list()
 
 
+def run_command(directory: str, start: Callable[[str], Awaitable[None]]) -> click.testing.Result:
+    return CliRunner().invoke(mcp_command(start), [directory])
+
+
+def test_the_command_waits_for_whoever_was_faster(elsewhere: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fourhands.surfaces.mcp.command.PATIENCE_S", 0.0)
+    elsewhere.prepare()
+
+    async def refused(directory: str) -> None:
+        raise Unavailable("no disk")
+
+    done = run_command(elsewhere.workspace, refused)
+    assert (done.exit_code, "no disk" in done.output) == (3, True)
+    with claimed(elsewhere.runtime, elsewhere.workspace):
+        done = run_command(elsewhere.workspace, refused)
+    assert (done.exit_code, "says no address" in done.output) == (3, True)
+
+    async def broken(directory: str) -> None:
+        raise BadArgument("no such port")
+
+    assert run_command(elsewhere.workspace, broken).exit_code == 1
+
+
+def test_the_command_says_that_the_sdk_is_missing(elsewhere: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def never(directory: str) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    done = run_command(elsewhere.workspace, never)
+    assert (done.exit_code, "fourhands[mcp]" in done.output) == (3, True)
+
+
 async def test_the_bridge_answers_a_message_that_is_too_long(served: Running) -> None:
     inner, outer = os.pipe()
     reader, writer = os.pipe()
@@ -803,8 +832,6 @@ async def test_the_bridge_answers_a_message_that_is_too_long(served: Running) ->
 
 
 async def test_the_bridge_says_why_it_is_not_let_in(served: Running) -> None:
-    from fourhands.core.errors import Unavailable
-
     inner, outer = os.pipe()
     try:
         with pytest.raises(Unavailable, match="does not let this in"):
