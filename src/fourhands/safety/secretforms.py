@@ -86,7 +86,8 @@ _cookie = re.compile(
 )
 _key_header = re.compile(
     r"(?<![\w.])(x-(?:[a-z]{1,20}-)?(?:api-key|auth-token|access-token|security-token|token|secret)"
-    r"[\"']?[ \t]{0,8}:[ \t]{0,8}[\"']?)(?![$<{%\[])[^\s\"']{6,}+",
+    # A quoted name with a value that is not quoted is a program's source, not a header.
+    r"(?:[\"'][ \t]{0,8}:[ \t]{0,8}[\"']|[ \t]{0,8}:[ \t]{0,8}))(?![$<{%\[])[^\s\"']{6,}+",
     re.IGNORECASE,
 )
 

@@ -115,7 +115,8 @@ def since(log: LogReader, position: int, *, limit: int = READ_LIMIT, closed: boo
         data, start = data[skip:], start + skip
     ended = start + len(data) >= head
     if not (closed and ended):
-        data = data[: whole_end(data)]
+        # Blanks at the end of a line are not text; whether these are at its end is not known yet.
+        data = data[: whole_end(data)].rstrip(b" ")
     return Slice(sanitize(data), start, start + len(data), gap, truncated=not ended)
 
 
