@@ -1,0 +1,232 @@
+"""`fourhands acp`: ACP's terminals and files on standard input and output, for editors and other programs.
+
+A program starts us, opens a session in a directory of the workspace, and runs commands in terminals that the person
+sees. Each session is an agent's: the gate judges what it runs. Questions go to whoever attends; the program on the
+other side is asked too, by session/request_permission, so that it also works where no page is open.
+"""
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import click
+from msgspec import Struct
+
+import fourhands
+from fourhands.agents.acp_error import UnknownSession, decode_params, rpc_error
+from fourhands.agents.acp_files import AcpFiles
+from fourhands.agents.acp_terminal import AcpTerminals, Place
+from fourhands.agents.jsonrpc import INVALID_PARAMS, Peer, RpcError
+from fourhands.core.call import Actor
+from fourhands.core.errors import BadCwd, FourhandsError, Unavailable
+from fourhands.core.event import Dispose, Event
+from fourhands.core.question import Answer, Choice, Question
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.terminals import resolve_cwd
+from fourhands.workbench.workbench import Workbench
+
+PROTOCOL_VERSION = 1
+_NAME = 60
+_OPTIONS: dict[Choice, tuple[str, str]] = {
+    "once": ("Allow", "allow_once"),
+    "session": ("Allow for this session", "allow_always"),
+    "always": ("Always allow", "allow_always"),
+    "deny": ("Refuse", "reject_once"),
+}
+
+
+class NewSession(Struct, frozen=True):
+    """Params of session/new; what else an editor sends (MCP servers, say) is not ours to use."""
+
+    cwd: str
+
+
+class OneSession(Struct, frozen=True, rename="camel"):
+    """Params of session/close."""
+
+    session_id: str
+
+
+class AcpDoor:
+    """One connection: its sessions, their terminals and files."""
+
+    def __init__(
+        self, bench: Workbench, tasks: Tasks, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        self._bench = bench
+        self._tasks = tasks
+        self._client = "editor"
+        self._places: dict[str, Place] = {}
+        self._leave: dict[str, Dispose] = {}
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._terminals = AcpTerminals(bench, self._place)
+        self._peer = Peer(
+            reader,
+            writer,
+            tasks,
+            methods={
+                "initialize": self._initialize,
+                "session/new": self._new,
+                "session/close": self._close,
+                **self._terminals.methods,
+                **AcpFiles(bench, self._place).methods,
+            },
+            translate=rpc_error,
+            name="acp",
+            answer_noise=True,
+        )
+
+    async def run(self) -> None:
+        """Serve until the other side closes; then end its sessions and what runs in them."""
+        forget = self._bench.events.published.subscribe(self._happened)
+        try:
+            await self._peer.run()
+        finally:
+            forget()
+            for id in list(self._places):
+                await self._end(id)
+            self._terminals.close()
+
+    # -- sessions --------------------------------------------------------------------------------------------------
+
+    async def _initialize(self, params: dict[str, Any]) -> dict[str, object]:
+        version = params.get("protocolVersion")
+        if isinstance(version, bool) or not isinstance(version, int):
+            raise RpcError(INVALID_PARAMS, f"protocolVersion must be a whole number, not {version!r:.100}")
+        about = params.get("clientInfo")
+        if isinstance(about, dict) and isinstance(about.get("name"), str):
+            self._client = "".join(filter(str.isprintable, about["name"]))[:_NAME] or self._client
+        return {
+            "protocolVersion": PROTOCOL_VERSION,
+            "agentCapabilities": {"sessionCapabilities": {"close": {}}},
+            "authMethods": [],
+            "agentInfo": {"name": "fourhands", "title": "Fourhands", "version": fourhands.__version__},
+            # The protocol has no word for one who serves what clients serve.
+            "_meta": {"fourhands": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}},
+        }
+
+    async def _new(self, params: dict[str, Any]) -> dict[str, object]:
+        wanted = decode_params(params, NewSession)
+        if not os.path.isabs(wanted.cwd):
+            raise BadCwd(f"the working directory must be an absolute path, not {wanted.cwd!r:.200}")
+        cwd = resolve_cwd(wanted.cwd, self._bench.root, self._bench.settings.terminal.allowed_root)
+        session = self._bench.begin_session(self._client, "acp")
+        self._places[session.id] = Place(session, cwd)
+        self._leave[session.id] = self._bench.questions.attend(session.id)
+        return {"sessionId": session.id}
+
+    async def _close(self, params: dict[str, Any]) -> dict[str, object]:
+        id = decode_params(params, OneSession).session_id
+        self._place(id)
+        await self._end(id)
+        return {}
+
+    async def _end(self, id: str) -> None:
+        self._places.pop(id)
+        self._leave.pop(id, lambda: None)()
+        await self._terminals.sweep(id)
+        with contextlib.suppress(FourhandsError):  # the person may have ended it already
+            await self._bench.end_session(id)
+
+    def _place(self, id: str) -> Place:
+        place = self._places.get(id)
+        if place is None or place.session.ended:
+            raise UnknownSession.of("session", id[:200], self._places)
+        return place
+
+    # -- questions -------------------------------------------------------------------------------------------------
+
+    def _happened(self, event: Event) -> None:
+        if event.kind == "question.asked" and event.data.get("session") in self._leave:
+            id = str(event.data["id"])
+            question = next((one for one in self._bench.questions.open() if one.id == id), None)
+            if question is not None:
+                self._asking[id] = self._tasks.start(self._ask(question), "a question to an editor")
+        elif event.kind.startswith("question."):
+            asking = self._asking.pop(str(event.data.get("id")), None)
+            if asking is not None:
+                asking.cancel()  # somebody else was quicker: the editor is told to take it away
+
+    async def _ask(self, question: Question) -> None:
+        options = [
+            {"optionId": choice, "name": _OPTIONS[choice][0], "kind": _OPTIONS[choice][1]}
+            for choice in question.options
+            if choice in _OPTIONS
+        ]
+        step: dict[str, object] = {
+            "toolCallId": question.id,
+            "title": question.text,
+            "kind": "execute",
+            "status": "pending",
+        }
+        if question.shown:
+            step["rawInput"] = {"command": question.shown}
+        params = {"sessionId": question.session, "toolCall": step, "options": options}
+        try:
+            answer = await self._peer.request("session/request_permission", params)
+        except FourhandsError:
+            self._deaf(question)
+            return
+        outcome = answer.get("outcome") if isinstance(answer, dict) else None
+        chosen = outcome.get("optionId") if isinstance(outcome, dict) else None
+        choice = next((choice for choice in question.options if choice == chosen), None)
+        self._asking.pop(question.id, None)
+        with contextlib.suppress(FourhandsError):
+            if choice is None:
+                self._bench.questions.withdraw(question.id, f"{self._client} gave no answer")
+            else:
+                self._bench.questions.answer(question.id, Answer(choice=choice), Actor.person("acp", self._client))
+
+    def _deaf(self, question: Question) -> None:
+        """The other side cannot be asked: it is no audience, and what it was asked is open for others only."""
+        self._asking.pop(question.id, None)
+        self._leave.pop(question.session, lambda: None)()
+        if not self._bench.questions.audience(question.session):
+            with contextlib.suppress(FourhandsError):
+                self._bench.questions.withdraw(question.id, "nobody is there to be asked")
+
+
+async def serve_stdio(bench: Workbench, tasks: Tasks) -> None:
+    """Serve one program on standard input and output until it closes them.
+
+    Whatever else this process prints goes to standard error from now on: a stray word would break the protocol.
+    """
+    loop = asyncio.get_running_loop()
+    sys.stdout.flush()
+    reader = asyncio.StreamReader(limit=1 << 20)
+    try:
+        source, _ = await loop.connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", buffering=0)
+        )
+    except ValueError:
+        raise Unavailable("standard input must be a pipe", hint="an editor starts this program, not a person") from None
+    output = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    # Its reader is never fed: this protocol is the one of the standard library that can wait for a full pipe.
+    flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())
+    sink, _ = await loop.connect_write_pipe(lambda: flow, output)
+    writer = asyncio.StreamWriter(sink, flow, None, loop)
+    try:
+        await AcpDoor(bench, tasks, reader, writer).run()
+    finally:
+        source.close()
+        sink.close()
+
+
+def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
+    """The command `fourhands acp`; `start` runs a workbench for a directory and serves it with `serve_stdio`."""
+
+    @click.command("acp")
+    @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
+    def acp(directory: str) -> None:
+        """Serve this workspace's terminals and files by ACP on standard input and output, for editors."""
+
+        async def run() -> None:
+            await start(directory)
+
+        asyncio.run(run())
+
+    return acp
