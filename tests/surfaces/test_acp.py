@@ -18,8 +18,9 @@ from tests.support.person import Person
 
 from fourhands.agents.jsonrpc import Peer, PeerFailed
 from fourhands.commands import exec as exec_commands
+from fourhands.core.errors import Unavailable
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.acp import AcpDoor, acp_command
+from fourhands.surfaces.acp import AcpDoor, acp_command, joinable
 
 INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": {"name": "vim", "version": "9"}}
 
@@ -271,11 +272,48 @@ async def test_a_program_on_pipes():
         assert rest == b""
 
 
-def test_the_command_starts_a_workbench_for_a_directory(tmp_path):
-    started = []
+JOINER = """
+import sys
+from fourhands.host.places import Places
+from fourhands.surfaces import acp
 
+class Here:
+    def of(directory):
+        return Places(directory, sys.argv[2], sys.argv[3])
+
+async def start(directory):
+    print("started")
+
+acp.Places = Here
+acp.acp_command(start)([sys.argv[1]])
+"""
+
+
+async def test_a_running_workbench_is_joined():
+    with temporary_places() as places:
+        async with open_app(places=places) as app:
+            argv = [sys.executable, "-c", JOINER, places.workspace, places.runtime, places.state]
+
+            async def run(data):
+                program = await asyncio.create_subprocess_exec(
+                    *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+                )
+                async with asyncio.timeout(15):
+                    return (await program.communicate(data))[0]
+
+            line = (
+                json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode() + b"\n"
+            )
+            async with joinable(app.bench, app.tasks, places.runtime):
+                assert os.stat(os.path.join(places.runtime, "acp.sock")).st_mode & 0o777 == 0o600
+                assert json.loads(await run(line))["result"]["protocolVersion"] == 1
+            assert await run(line) == b"started\n"
+
+
+def test_the_command_tells_of_errors(tmp_path):
     async def start(directory):
-        started.append(directory)
+        raise Unavailable("no terminals here")
 
     done = CliRunner().invoke(acp_command(start), [str(tmp_path)])
-    assert (done.exit_code, started) == (0, [str(tmp_path)])
+    assert done.exit_code == 3
+    assert "no terminals here" in done.output

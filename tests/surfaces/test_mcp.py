@@ -672,6 +672,19 @@ async def test_an_agents_token_works_in_its_own_session(app: App, served: Runnin
     assert gone.status_code == 401
 
 
+@both
+async def test_an_agents_token_answers_only_where_the_person_said_so(app: App, served: Running, mode: Mode) -> None:
+    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+        headers = {"Authorization": f"Bearer {person_token(served)}"}
+        for forms in (False, True):
+            made = (await http.post("/api/agents", json={"name": "x", "forms": forms}, headers=headers)).json()
+            person = Form(chosen("session"))
+            async with over_http(served, made["token"], mode, elicitation_callback=person) as client:
+                done = await client.call_tool("bash", {"command": "echo hi"})
+            assert bool(person.asked) is forms
+            assert ("nobody is there to be asked" in text(done)) is not forms
+
+
 async def test_a_session_answers_only_to_the_token_that_began_it(app: App, served: Running) -> None:
     async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
         session = app.bench.begin_session("thief", "test")

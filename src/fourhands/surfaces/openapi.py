@@ -77,11 +77,15 @@ def _refusals() -> dict[str, object]:
         "401": "No valid token.",
         "403": "Refused, by the door, by policy or by a person.",
         "404": "There is no such command, or what it names does not exist.",
-        "409": "Somebody else changed or holds it.",
+        "408": "The body did not come in time.",
+        "409": "Somebody else changed or holds it, it was stopped, or a name is ambiguous.",
         "413": "Too large.",
+        "421": "This server is not called that.",
         "429": "A limit is reached.",
+        "499": "The client had gone.",
         "500": "A fault of ours; the log has the details.",
         "503": "Something that it needs is not there, or nobody answered.",
+        "504": "A deadline passed.",
     }
     return {status: _json(text, _FAILURE) for status, text in words.items()}
 

@@ -240,7 +240,7 @@ async def attach(name: str | None, workspace: str) -> None:
 @contextlib.contextmanager
 def _raw() -> Iterator[None]:
     before = termios.tcgetattr(0)
-    tty.setraw(0)
+    tty.setraw(0, termios.TCSADRAIN)  # what was typed ahead is not thrown away
     try:
         yield
     finally:

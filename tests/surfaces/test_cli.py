@@ -1,0 +1,356 @@
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+import pytest_asyncio
+from click.testing import CliRunner
+from tests.support.agree import run_cli
+from tests.support.program import MAIN, Home, Server, new_home
+from tests.support.served import Served
+
+from fourhands.surfaces.cli.call import wants_text
+from fourhands.surfaces.cli.main import LATE, Options, build
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+COMMANDS = [*LATE, "serve", "doctor"]
+TERMINAL = ["list", "run", "read", "kill", "attach"]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def home() -> AsyncIterator[Home]:
+    """A workspace without a server."""
+    async with new_home() as found:
+        yield found
+
+
+async def cli(served: Served, *words: str) -> Any:
+    """A command against the running server, in this process."""
+    where = ["--workspace", served.places.workspace] if words[0] != "serve" else []
+    return await asyncio.to_thread(run_cli, [*words, *where], served.env)
+
+
+# -- all of them -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [[], *([name] for name in COMMANDS), *(["terminal", name] for name in TERMINAL)])
+async def test_each_command_explains_itself(words: list[str]) -> None:
+    done = run_cli([*words, "--help"], {})
+    assert done.exit_code == 0
+    assert "Usage:" in done.output
+    if words and words[0] not in ("serve", "terminal"):
+        assert "--json" in done.output
+    assert done.output.isprintable() or "\x1b" not in done.output
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["call"],
+        ["call", "x", "--nonsense"],
+        ["classify"],
+        ["journal", "--limit", "none"],
+        ["journal", "--limit", "0"],
+        ["terminal", "run"],
+        ["terminal", "dance"],
+        ["terminal", "read", "x", "--since", "-1"],
+        ["terminal", "kill"],
+        ["open", "--workspace", "/nowhere/at/all"],
+        ["serve", "/nowhere/at/all"],
+        ["no-such-command-or-directory"],
+        ["serve", "--port", "70000"],
+        ["--nonsense"],
+    ],
+    ids=" ".join,
+)
+async def test_wrong_usage_ends_with_2(words: list[str]) -> None:
+    done = run_cli(words, {})
+    assert done.exit_code == 2
+    assert "Error" in done.output
+
+
+async def test_the_version_is_told() -> None:
+    assert re.search(r"\d+\.\d+", run_cli(["--version"], {}).output)
+
+
+async def test_a_directory_alone_is_served(tmp_path: Path) -> None:
+    asked: list[Options] = []
+
+    async def serve(options: Options) -> None:
+        asked.append(options)
+
+    program = build(serve, lambda workspace: [])
+    for words in ([str(tmp_path), "--agent", "tour", "--no-open"], ["serve", str(tmp_path), "--port", "0", "-v"]):
+        assert (await asyncio.to_thread(CliRunner().invoke, program, words)).exit_code == 0
+    assert asked[0] == Options(str(tmp_path), ("tour",), None, None, False, False)
+    assert (asked[1].port, asked[1].verbose, asked[1].open_page) == (0, True, True)
+
+
+@pytest.mark.parametrize("words", [["call", "openspace.pane.list"], ["instructions"], ["open"]], ids=" ".join)
+async def test_without_a_server_it_says_how_to_start_one(home: Home, words: list[str]) -> None:
+    done = await asyncio.to_thread(run_cli, [*words, "-w", str(home.work)], home.env)
+    assert done.exit_code == 3
+    assert "start one: fourhands" in done.output
+    told = await asyncio.to_thread(run_cli, [*words, "--json", "-w", str(home.work)], home.env)
+    assert json.loads(told.stdout)["code"] == "unavailable"
+
+
+# -- calls -----------------------------------------------------------------------------------------------------------
+
+
+async def test_a_call_prints_what_came_of_it_and_ends_accordingly(served: Served) -> None:
+    good = await cli(served, "call", "openspace.pane.list")
+    assert (good.exit_code, json.loads(good.output)["success"]) == (0, True)
+    assert "\n  " in good.output  # for people
+    bad = await cli(served, "call", "openspace.file.read", "path=missing", "--json")
+    assert (bad.exit_code, json.loads(bad.output)["code"]) == (1, "not-found")
+    assert bad.output.count("\n") == 1  # for programs
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--args", "{"], "not JSON"),
+        (["--args", "[1]"], "must be a JSON object"),
+        (["--args", "[" * 100_000], "not JSON"),
+        (["nonsense"], "NAME=VALUE"),
+        (["=x"], "NAME=VALUE"),
+        (["path=a", "path=b"], "given twice"),
+        (["startLine=one"], "startLine wants a value in JSON"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+async def test_bad_arguments_are_named(served: Served, words: list[str], complaint: str) -> None:
+    done = await cli(served, "call", "openspace.file.read", *words)
+    assert done.exit_code == 1
+    assert complaint in done.output
+
+
+async def test_a_value_is_json_only_where_the_command_wants_no_text(served: Served) -> None:
+    Path(served.places.workspace, "42").write_text("a\nb\nc\n")
+    read = await cli(served, "call", "openspace.file.read", "path=42", "startLine=2", "endLine=2", "--json")
+    assert json.loads(read.output)["content"] == "b"
+    wrote = await cli(served, "call", "openspace.file.write", "path=true", 'content={"a": 1}', "--json")
+    assert json.loads(wrote.output)["success"]
+    assert Path(served.places.workspace, "true").read_text() == '{"a": 1}'
+    marked = await cli(served, "call", "openspace.editor.highlight", "path=42", 'ranges=[{"startLine":1,"endLine":1}]')
+    assert marked.exit_code == 0
+    unknown = await cli(served, "call", "openspace.file.read", "path=42", "invented=1", "--json")
+    assert "invented" in json.loads(unknown.output)["error"]
+
+
+async def test_which_schemas_want_text() -> None:
+    assert wants_text({"type": "string"})
+    assert wants_text({"anyOf": [{"type": "string"}, {"type": "null"}]})
+    assert wants_text({"enum": ["a", None]})
+    assert wants_text({"type": ["string", "null"]})
+    assert wants_text(None)
+    assert not wants_text({"type": "integer"})
+    assert not wants_text({"anyOf": [{"type": "number"}, {"type": "null"}]})
+    assert not wants_text({"$ref": "#/$defs/Range"})
+
+
+async def test_instructions_and_a_fresh_link_come_from_the_server(served: Served) -> None:
+    assert (await cli(served, "instructions")).output.startswith("# System Instructions")
+    assert "instructions" in json.loads((await cli(served, "instructions", "--json")).output)
+    nobody = await cli(served, "instructions", "--session", "nobody")
+    assert (nobody.exit_code, "nobody" in nobody.output) == (1, True)
+    for words in (["--print"], ["--json"]):
+        output = (await cli(served, "open", *words)).output
+        link = json.loads(output)["link"] if words == ["--json"] else output.strip()
+        url, code = link.split("/#code=")
+        assert url == served.url
+        assert served.running.tokens.exchange(code) is not None
+        assert served.running.tokens.exchange(code) is None
+
+
+async def test_the_journal_shows_what_was_called(served: Served, tmp_path: Path) -> None:
+    await served.app.call("openspace.file.read", {"path": "no-such"})
+    await served.app.call("openspace.pane.list")
+    shown = (await cli(served, "journal", "-n", "5")).output
+    assert "openspace.pane.list" in shown
+    assert "not-found" in shown
+    entries = json.loads((await cli(served, "journal", "--json", "--command", "openspace.file.read")).output)
+    assert {entry["call"]["command"] for entry in entries} == {"openspace.file.read"}
+    assert "Nothing" in (await cli(served, "journal", "--session", "nobody")).output
+    target = tmp_path / "all.jsonl"
+    assert "calls written" in (await cli(served, "journal", "--export", str(target))).output
+    assert all(json.loads(line) for line in target.read_text().splitlines())
+    assert (await cli(served, "journal", "--export", str(tmp_path / "no" / "way"))).exit_code == 1
+
+
+# -- classify and doctor ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "level", "code"),
+    [("ls -la", "safe", 0), ("rm -rf /", "dangerous", 20), ("some-unknown-program", "unknown", 10), ("", None, None)],
+)
+async def test_classify_tells_by_word_and_exit_code(home: Home, line: str, level: str | None, code: int | None) -> None:
+    done = await asyncio.to_thread(run_cli, ["classify", line, "--json", "-w", str(home.work)], home.env)
+    assert done.exit_code in (0, 1, 10, 20)
+    if level is not None:
+        assert (json.loads(done.output)["level"], done.exit_code) == (level, code)
+        plain = await asyncio.to_thread(run_cli, ["classify", line, "-w", str(home.work)], home.env)
+        assert plain.output.startswith(level)
+
+
+async def test_doctor_names_what_works_and_what_does_not(home: Home) -> None:
+    code, out, _ = await home.run("doctor", "--json")
+    found = {finding["subject"]: finding for finding in json.loads(out)}
+    assert code == int(any(finding["level"] == "problem" for finding in found.values()))
+    assert {"fourhands", "system", "shell", "workspace", "server", "host", "settings", "open files"} <= set(found)
+    assert found["server"]["text"] == "not running"
+    _, plain, _ = await home.run("doctor")
+    assert "workspace" in plain
+
+
+# -- starting fast ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("words", [["call", "x"], ["terminal", "list"], ["classify", "ls"], ["--version"], ["open"]])
+async def test_a_cheap_command_does_not_load_the_server(home: Home, words: list[str]) -> None:
+    code = (
+        "import sys; from fourhands.app import main\n"
+        f"sys.argv = ['fourhands', *{words!r}]\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "heavy = {'uvicorn', 'starlette', 'prometheus_client', 'httpx', 'mcp', 'uvloop', 'fourhands.app.wiring'}\n"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], cwd=home.work, env=home.env, capture_output=True, text=True
+    )
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+# -- terminals -------------------------------------------------------------------------------------------------------
+
+
+async def test_terminals_without_a_host_are_none_and_none_is_started() -> None:
+    async with new_home() as home:
+        words = ["terminal", "list", "-w", str(home.work)]
+        assert "No terminals" in (await asyncio.to_thread(run_cli, words, home.env)).output
+        assert json.loads((await asyncio.to_thread(run_cli, [*words, "--json"], home.env)).output) == []
+        for name in ("read", "kill"):
+            done = await asyncio.to_thread(run_cli, ["terminal", name, "x", "-w", str(home.work)], home.env)
+            assert (done.exit_code, "no terminal 'x'" in done.output) == (1, True)
+        assert not os.path.exists(home.places.socket)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_terminals_are_run_listed_read_and_killed(home: Home) -> None:
+    code, out, _ = await home.run("terminal", "run", "echo hello; (exit 7)", "--keep", "--title", "kept")
+    assert (code, out) == (7, "hello\n")
+    code, out, _ = await home.run("terminal", "run", "echo again", "-t", "kept", "--json")
+    done = json.loads(out)
+    assert (code, done["output"], done["exitCode"], done["reason"]) == (0, "again\n", 0, "finished")
+    code, out, err = await home.run("terminal", "run", "sleep 30", "--timeout", "0.3")
+    assert code == 124
+    assert "still running" in err
+    _, out, _ = await home.run("terminal", "list", "--json")
+    assert [one["title"] for one in json.loads(out)] == ["kept"]
+    _, out, _ = await home.run("terminal", "list")
+    assert out.startswith("ID")
+    _, out, _ = await home.run("terminal", "read", "kept", "-n", "50")
+    assert "hello" in out
+    _, out, _ = await home.run("terminal", "read", "kept", "--since", str(done["start"]), "--json")
+    assert "again" in json.loads(out)["text"]
+    code, _, err = await home.run("terminal", "run", "true", "-t", "nobody")
+    assert code == 1
+    assert "kept" in err  # what there is
+    assert (await home.run("terminal", "kill", "kept", "kept"))[:2] == (0, "Closed kept.\n")
+    assert (await home.run("terminal", "kill", "kept"))[0] == 1
+
+
+async def test_attach_needs_a_terminal_of_its_own(home: Home) -> None:
+    code, _, err = await home.run("terminal", "attach")
+    assert code == 1
+    assert "terminal read" in err
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_attach_types_resizes_and_detaches(home: Home) -> None:
+    await home.run("terminal", "run", "true", "--keep", "--title", "shared")
+    await asyncio.to_thread(_attach, home)
+    _, out, _ = await home.run("terminal", "list", "--json")
+    assert [one["title"] for one in json.loads(out)] == ["shared"]
+    assert json.loads(out)[0]["state"] != "running"
+    await home.run("terminal", "kill", "shared")
+
+
+def _attach(home: Home) -> None:
+    words = [*MAIN[1:], "terminal", "attach", "shared"]
+    child = pexpect.spawn(MAIN[0], words, cwd=str(home.work), env=home.env, dimensions=(30, 90), timeout=15)
+    try:
+        child.expect("[#$] ")
+        child.send("echo got-$((40+2))\r")
+        child.expect(r"got-42")
+        child.send("stty size; echo si''zed\r")
+        child.expect(r"30 90")
+        child.setwinsize(33, 101)
+        child.send("cat\r")
+        child.send("raw \x03")  # Ctrl-C is the program's, not ours
+        child.expect(r"\^C")
+        child.send("stty size; echo la''st\r")
+        child.expect(r"33 101")
+        child.send("\x1d")
+        child.expect("Detached; it goes on")
+        child.expect(pexpect.EOF)
+    finally:
+        child.close()
+    assert child.exitstatus == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_attach_ends_with_the_terminal(home: Home) -> None:
+    def attach() -> str:
+        words = [*MAIN[1:], "terminal", "attach"]
+        child = pexpect.spawn(MAIN[0], words, cwd=str(home.work), env=home.env, timeout=15)
+        try:
+            child.expect("[#$] ")
+            child.send("echo re''ady\r")
+            child.expect("ready")
+            child.send("exit 5\r")
+            child.expect("has ended: exit code 5")
+            child.expect(pexpect.EOF)
+        finally:
+            child.close()
+        return str(child.exitstatus)
+
+    assert await asyncio.to_thread(attach) == "0"
+
+
+# -- with a server, and stopping it ----------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(90)
+async def test_what_is_run_beside_a_server_is_seen_there_and_stop_ends_it_all() -> None:
+    async with new_home() as home:
+        assert (await home.run("stop"))[1] == "Nothing was running.\n"
+        async with Server(home) as server:
+            code, out, _ = await home.run("terminal", "run", "echo seen", "--keep", "--title", "mine")
+            assert (code, out) == (0, "seen\n")
+            assert [one["title"] for one in (await home.call("terminal.list"))["terminals"]] == ["mine"]
+            code, out, _ = await home.run("call", "openspace.terminal.read_output", "terminalId=mine", "--json")
+            assert code == 0
+            assert "seen" in json.loads(out)["output"]
+            bad = await home.run("terminal", "run", "x", "--cwd", "/etc")
+            assert bad[0] == 1
+            code, out, _ = await home.run("stop", "--json")
+            assert json.loads(out) == {"ended": ["server", "host and terminals"]}
+            await server.rest()
+            assert server.process.returncode == 0
+        assert not os.path.exists(home.places.socket)
