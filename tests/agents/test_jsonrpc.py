@@ -248,6 +248,13 @@ async def test_the_end_in_mid_message_fails_what_is_open(caplog):
     assert "middle of a message" in caplog.text
 
 
+async def test_what_was_asked_before_the_end_can_still_be_answered():
+    async with connected(methods={"echo": echo}, finish_s=5) as (_, wire):
+        wire.send(asked(1, x=1))
+        wire.writer.write_eof()
+        assert (await wire.receive())["result"] == {"x": 1}
+
+
 async def test_a_listener_that_fails_harms_nobody(caplog):
     def broken(params):
         raise ZeroDivisionError

@@ -132,6 +132,7 @@ class Peer:
         name: str = "peer",
         answer_noise: bool = False,
         largest_line: int = LARGEST_LINE,
+        finish_s: float = 0.0,
     ) -> None:
         self.name = name
         self.closed = False
@@ -142,6 +143,7 @@ class Peer:
         self._notifications = dict(notifications or {})
         self._translate = translate or _translate
         self._answer_noise = answer_noise
+        self._finish_s = finish_s  # how long requests may still be answered after the last line
         self._lines = Lines(largest_line)
         self._numbers = itertools.count(1)
         self._asked: dict[int, tuple[str, asyncio.Future[Any]]] = {}
@@ -213,6 +215,8 @@ class Peer:
                     self._take(line)
             if self._lines.unfinished:
                 log.warning("%s ended in the middle of a message of %d bytes", self.name, self._lines.unfinished)
+            if self._serving and self._finish_s:
+                await asyncio.wait(list(self._serving.values()), timeout=self._finish_s)
         finally:
             self.close()
 

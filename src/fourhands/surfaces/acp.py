@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import os
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import click
@@ -25,10 +25,18 @@ from fourhands.core.errors import BadCwd, FourhandsError, Unavailable
 from fourhands.core.event import Dispose, Event
 from fourhands.core.question import Answer, Choice, Question
 from fourhands.core.tasks import Tasks
+from fourhands.host.places import Places
 from fourhands.workbench.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 PROTOCOL_VERSION = 1
+SOCKET = "acp.sock"
+"""Where a running workbench can be joined, in its runtime directory."""
+
+FINISH_S = 1.0
+"""How long requests may still be answered when the other side has closed its end."""
+
+_CHUNK = 1 << 16
 _NAME = 60
 _OPTIONS: dict[Choice, tuple[str, str]] = {
     "once": ("Allow", "allow_once"),
@@ -77,6 +85,7 @@ class AcpDoor:
             translate=rpc_error,
             name="acp",
             answer_noise=True,
+            finish_s=FINISH_S,
         )
 
     async def run(self) -> None:
@@ -196,24 +205,89 @@ async def serve_stdio(bench: Workbench, tasks: Tasks) -> None:
     """
     loop = asyncio.get_running_loop()
     sys.stdout.flush()
+    async with _standard_input() as reader:
+        output = os.fdopen(os.dup(1), "wb", buffering=0)
+        os.dup2(2, 1)
+        # Its reader is never fed: this protocol is the one of the standard library that can wait for a full pipe.
+        flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())
+        sink, _ = await loop.connect_write_pipe(lambda: flow, output)
+        try:
+            await AcpDoor(bench, tasks, reader, asyncio.StreamWriter(sink, flow, None, loop)).run()
+        finally:
+            sink.close()
+
+
+@contextlib.asynccontextmanager
+async def _standard_input() -> AsyncIterator[asyncio.StreamReader]:
     reader = asyncio.StreamReader(limit=1 << 20)
     try:
-        source, _ = await loop.connect_read_pipe(
+        source, _ = await asyncio.get_running_loop().connect_read_pipe(
             lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", buffering=0)
         )
     except ValueError:
         raise Unavailable("standard input must be a pipe", hint="an editor starts this program, not a person") from None
-    output = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    # Its reader is never fed: this protocol is the one of the standard library that can wait for a full pipe.
-    flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())
-    sink, _ = await loop.connect_write_pipe(lambda: flow, output)
-    writer = asyncio.StreamWriter(sink, flow, None, loop)
     try:
-        await AcpDoor(bench, tasks, reader, writer).run()
+        yield reader
     finally:
         source.close()
-        sink.close()
+
+
+@contextlib.asynccontextmanager
+async def joinable(bench: Workbench, tasks: Tasks, runtime: str) -> AsyncIterator[None]:
+    """Let `fourhands acp` join this workbench, by a socket in its runtime directory, which is the user's own."""
+    path = os.path.join(runtime, SOCKET)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await tasks.start(AcpDoor(bench, tasks, reader, writer).run(), "an editor")
+
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(path)
+    server = await asyncio.start_unix_server(serve, path, limit=1 << 20)
+    os.chmod(path, 0o600)
+    try:
+        yield
+    finally:
+        server.close()
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+async def join(runtime: str) -> bool:
+    """Pass standard input and output on to a workbench that runs already; False if there is none."""
+    try:
+        inward, outward = await asyncio.open_unix_connection(os.path.join(runtime, SOCKET))
+    except OSError:
+        return False
+
+    async def pass_on(read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]) -> None:
+        while data := await read():
+            await write(data)
+
+    async def send(data: bytes) -> None:
+        outward.write(data)
+        await outward.drain()
+
+    async def show(data: bytes) -> None:
+        await asyncio.to_thread(_write_all, 1, data)
+
+    async with _standard_input() as reader:
+        try:
+            async with asyncio.TaskGroup() as group:
+                asking = group.create_task(pass_on(lambda: reader.read(_CHUNK), send))
+                asking.add_done_callback(lambda _: outward.write_eof() if not outward.is_closing() else None)
+                await pass_on(lambda: inward.read(_CHUNK), show)  # until the workbench has answered all
+                asking.cancel()
+        except* OSError:
+            pass  # one of the two has gone
+        finally:
+            outward.close()
+    return True
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
@@ -222,11 +296,21 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
     @click.command("acp")
     @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
     def acp(directory: str) -> None:
-        """Serve this workspace's terminals and files by ACP on standard input and output, for editors."""
+        """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
+
+        Joins a workbench that is running there, or starts one without a page.
+        """
 
         async def run() -> None:
-            await start(directory)
+            if not await join(Places.of(directory).runtime):
+                await start(directory)
 
-        asyncio.run(run())
+        try:
+            asyncio.run(run())
+        except FourhandsError as error:
+            click.echo(f"fourhands: {error}", err=True)
+            sys.exit(3 if isinstance(error, Unavailable) else 1)
+        except KeyboardInterrupt:
+            sys.exit(130)
 
     return acp
