@@ -7,7 +7,7 @@ leaves it as it is when it goes.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
@@ -33,11 +33,16 @@ NAME_LENGTH = 60
 
 
 class Peer:
-    """One client: its agent session, what it was asked and has not come back with, and the way to tell it news."""
+    """One client: its agent session, what it was asked and has not come back with, and the way to tell it news.
 
-    def __init__(self, session: Session, *, owned: bool) -> None:
+    `speaks` says whether its forms are shown to the person. Whoever holds an agent's token may be the agent itself, and
+    an agent never answers: such a client speaks for nobody, unless the person said so when the token was made.
+    """
+
+    def __init__(self, session: Session, *, owned: bool, speaks: bool) -> None:
         self.session = session
         self.owned = owned
+        self.speaks = speaks
         self.suspended: dict[str, Exchange] = {}
         self.channel: ServerSession | None = None
         self.busy = 0
@@ -53,15 +58,25 @@ class Peer:
 
 
 class Peers:
-    """Finds the client of a request. With a `principal` all requests are of one connection, its own."""
+    """Finds the client of a request. On a pipe all requests are of one client, whom `principal` names if it is known.
+
+    `speaking` holds the sessions whose token's holder speaks for the person.
+    """
 
     def __init__(
-        self, bench: Workbench, tasks: Tasks, *, pipe: bool = False, principal: Principal | None = None
+        self,
+        bench: Workbench,
+        tasks: Tasks,
+        *,
+        pipe: bool = False,
+        principal: Principal | None = None,
+        speaking: Container[str] = (),
     ) -> None:
         self._bench = bench
         self._tasks = tasks
         self._pipe = pipe
         self._principal = principal
+        self._speaking = speaking
         self._peers: dict[str, Peer] = {}
         self._listener: Callable[[Session], None] = self._ended
         bench.on_session_end.append(self._listener)
@@ -82,16 +97,17 @@ class Peers:
         if peer.session.ended:
             raise MCPError(INVALID_REQUEST, "this agent's session was ended by the person; connect anew to begin one")
         peer.channel = context.session
+        self.rest(peer)
         return peer
 
     def rest(self, peer: Peer) -> None:
-        """A request of a client without a connection is over: count from now how long it is quiet."""
+        """Count from now how long a client without a connection is quiet."""
         if peer.idle is not None:
             peer.idle.cancel()
             peer.idle = None
         for key, known in self._peers.items():
-            if known is peer and key.startswith("token:") and not peer.busy:
-                peer.idle = asyncio.get_running_loop().call_later(IDLE_S, self._leave, key)
+            if known is peer and key.startswith("token:"):
+                peer.idle = asyncio.get_running_loop().call_later(IDLE_S, self._quiet, key)
 
     async def close(self) -> None:
         """Everybody goes."""
@@ -106,8 +122,8 @@ class Peers:
             session = self._bench.sessions.find(principal.actor.id)
             if session is None:
                 raise MCPError(INVALID_REQUEST, "the session of this token has ended")
-            return Peer(session, owned=False)
-        return Peer(self._bench.begin_session(_name(context), "mcp"), owned=True)
+            return Peer(session, owned=False, speaks=session.id in self._speaking)
+        return Peer(self._bench.begin_session(_name(context), "mcp"), owned=True, speaks=True)
 
     def _key(self, context: Context, principal: Principal | None) -> str:
         if self._pipe:
@@ -116,6 +132,10 @@ class Peers:
             return f"session:{mcp_session}"
         assert principal is not None
         return f"token:{principal.token}:{_name(context)}"
+
+    def _quiet(self, key: str) -> None:
+        if key in self._peers and not self._peers[key].busy:  # the end of what it waits for counts anew
+            self._leave(key)
 
     def _leave(self, key: str) -> None:
         peer = self._peers.pop(key, None)

@@ -1,6 +1,7 @@
 """MCP over a pair of pipes, or over a socket that stands for one: a connection is an agent's session."""
 
 import contextlib
+from collections.abc import Container
 
 import anyio
 from mcp.server.stdio import stdio_server
@@ -26,10 +27,12 @@ async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
         await service.close()
 
 
-async def serve_socket(bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket) -> None:
+async def serve_socket(
+    bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket, speaking: Container[str] = ()
+) -> None:
     """Serve one socket: each message of it is one of MCP's."""
     principal: Principal = socket.state.principal
-    service = Service(bench, hub, tasks, pipe=True, principal=principal)
+    service = Service(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking)
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](0)
 

@@ -29,9 +29,10 @@ NAME_LENGTH = 60
 
 
 class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `/api/agents` takes."""
+    """What `/api/agents` takes; `forms` says that the client with this token shows its forms to the person."""
 
     name: str
+    forms: bool = False
 
 
 class McpRoutes:
@@ -46,6 +47,7 @@ class McpRoutes:
         self._starting = asyncio.Lock()
         self._sockets: set[WebSocket] = set()
         self._closed = False
+        self._speaking: set[str] = set()
 
     def all(self) -> list[BaseRoute]:
         """The routes."""
@@ -80,7 +82,7 @@ class McpRoutes:
                 raise Unavailable("the server is about to stop")
             if self._stream is None:
                 module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.stream")
-                stream: Stream = module.Stream(self._bench, self._hub, self._tasks)
+                stream: Stream = module.Stream(self._bench, self._hub, self._tasks, self._speaking)
                 await stream.start()
                 self._stream = stream
             return self._stream
@@ -96,7 +98,7 @@ class McpRoutes:
         module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.pipe")
         self._sockets.add(socket)
         try:
-            await module.serve_socket(self._bench, self._tasks, self._hub, socket)
+            await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._speaking)
         finally:
             self._sockets.discard(socket)
 
@@ -107,14 +109,17 @@ class McpRoutes:
             if not principal.person:
                 raise Denied("this is not for an agent's token")
             try:
-                name = msgspec.json.decode(await request.body(), type=NewAgent).name.strip()
+                asked = msgspec.json.decode(await request.body(), type=NewAgent)
             except (msgspec.DecodeError, ClientDisconnect) as error:
                 raise BadArgument(f"the body is not of the form {{'name': …}}: {error}") from error
+            name = asked.name.strip()
             if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
                 raise BadArgument(f"{name[:100]!r} is no name", hint=f"give 1 to {NAME_LENGTH} printable characters")
         except FourhandsError as error:
             return _refusal(error)
         session = self._bench.begin_session(name, "mcp")
+        if asked.forms:
+            self._speaking.add(session.id)
         token = self._tokens.issue(session.actor)
         return JSONResponse({"success": True, "sessionId": session.id, "token": token})
 

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Container
 from typing import Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -85,10 +85,17 @@ class Service:
     """Answers the requests of one connection, or of all clients over HTTP; `server` is what transports drive."""
 
     def __init__(
-        self, bench: Workbench, hub: Hub, tasks: Tasks, *, pipe: bool = False, principal: Principal | None = None
+        self,
+        bench: Workbench,
+        hub: Hub,
+        tasks: Tasks,
+        *,
+        pipe: bool = False,
+        principal: Principal | None = None,
+        speaking: Container[str] = (),
     ) -> None:
         self.tools = Tools(bench.registry)
-        self.peers = Peers(bench, tasks, pipe=pipe, principal=principal)
+        self.peers = Peers(bench, tasks, pipe=pipe, principal=principal, speaking=speaking)
         self._bench = bench
         self._hub = hub
         self._tasks = tasks
@@ -195,7 +202,7 @@ class Service:
 
     def _begin(self, context: Context, peer: Peer, command: str, args: dict[str, object]) -> Exchange:
         call = Call(command=command, args=args, actor=peer.session.actor, origin="mcp")
-        capable = can_elicit(context.session.client_capabilities)
+        capable = peer.speaks and can_elicit(context.session.client_capabilities)
         attends = capable and (_modern(context) or context.session.can_send_request)
         exchange = Exchange(self._bench, call, peer.session.name, attends=attends)
         exchange.start(self._tasks)

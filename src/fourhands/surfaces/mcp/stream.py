@@ -5,6 +5,7 @@ token that began it.
 """
 
 import asyncio
+from collections.abc import Container
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -26,8 +27,8 @@ SESSIONS = 64
 class Stream:
     """An ASGI application for `/mcp`."""
 
-    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks) -> None:
-        self.service = Service(bench, hub, tasks)
+    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, speaking: Container[str]) -> None:
+        self.service = Service(bench, hub, tasks, speaking=speaking)
         self._tasks = tasks
         self._ready = asyncio.Event()
         self._done = asyncio.Event()
