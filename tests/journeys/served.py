@@ -11,7 +11,9 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from playwright.sync_api import Browser, ConsoleMessage, Page
+from tests.support.bench import MINIMAL, quick
 
+from fourhands.agents.connect import Connections, Wiring
 from fourhands.app import App
 from fourhands.core.call import Actor, Result
 from fourhands.host.places import Places
@@ -68,12 +70,21 @@ class Served:
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
         env = {"XDG_RUNTIME_DIR": str(self._places / "r"), "XDG_STATE_HOME": str(self._places / "s")}
-        for place in env.values():
+        home = self._places / "home"
+        for place in (*env.values(), str(home)):
             Path(place).mkdir(parents=True, mode=0o700)
         try:
-            async with App(self.workspace, places=Places.of(self.workspace, env)) as app:
+            places = Places.of(self.workspace, env)
+            async with App(self.workspace, quick(), places=places, env={**MINIMAL, "HOME": str(home)}) as app:
                 async with serving(app.bench, app.tasks, port=0) as running:
                     self.app, self.running = app, running
+                    wiring = Wiring(
+                        instructions=running.hub.instructions,
+                        issue_token=lambda session: running.tokens.issue(session.actor),
+                        url=running.address.url,
+                        env={},
+                    )
+                    Connections(app.bench, app.tasks, wiring)
                     self._ready.set_result(None)
                     await self._stop.wait()
                 for terminal in app.terminals.list():

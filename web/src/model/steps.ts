@@ -115,6 +115,16 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return ["undid the last action", "", ""];
     case "openspace.workbench.redo":
       return ["redid an action", "", ""];
+    case "openspace.agent.start":
+      return ["connected", text(args.agent), ""];
+    case "openspace.agent.end":
+      return ["ended", title(text(args.sessionId)) || "the agent", ""];
+    case "openspace.agent.reset":
+      return ["began a new chat", "", ""];
+    case "openspace.change.keep":
+      return ["kept the changes of", path, ""];
+    case "openspace.change.revert":
+      return ["reverted", path, ""];
     case "openspace.agent.stop":
       return [args.kill ? "killed" : "stopped", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.pause":

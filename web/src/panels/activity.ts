@@ -30,7 +30,7 @@ export class Activity {
           "div",
           { class: "deed agent", style: "cursor:default" },
           h("span", { class: "who" }),
-          h("span", { class: "what" }, `wants ${question.shown || question.text}`),
+          h("span", { class: "what" }, question.kind === "consent" ? "asks for consent" : `wants ${question.shown || question.text}`),
           h("time", {}, "now"),
         ),
       ),

@@ -46,7 +46,7 @@ export class Frame {
       openFile: () => desk.openPalette(),
       newTerminal: () => this.newTerminal(),
       connect: () => desk.askArguments("openspace.agent.start", {}),
-      tour: () => void desk.run("openspace.agent.start", { agent: "tour" }),
+      tour: () => void this.tour(),
     });
     this.dock = new Dock(
       desk,
@@ -129,6 +129,20 @@ export class Frame {
   }
 
   private focusedFor = "";
+
+  // The tour is an agent like others: it begins when it is spoken to.
+  private async tour(): Promise<void> {
+    const { desk } = this;
+    let id = [...desk.model.agents.values()].find((agent) => agent.name === "tour" || agent.connector === "tour")?.id;
+    if (!id) {
+      const started = await desk.run("openspace.agent.start", { agent: "tour" });
+      if (!started.success) return;
+      id = started.sessionId;
+    }
+    desk.chosenAgent = id;
+    if (this.narrow.shown) this.narrow.show("agent");
+    await desk.run("openspace.agent.prompt", { sessionId: id, text: "Show me around." });
+  }
 
   private async create(path: string): Promise<void> {
     const answer = await this.desk.run("openspace.file.write", { path, content: "", expectedVersion: "absent" });

@@ -14,6 +14,7 @@ export interface Item {
   agent?: boolean;
   value?: string;
   hits?: number[];
+  score?: number;
   run: () => void;
   options?: () => void; // with Tab: set what may be left out, too
 }
@@ -207,8 +208,9 @@ export class Palette {
     const commands = this.commandItems(text);
     if (only || text.trim() === "") return commands;
     const files = await this.fileItems(text);
-    const strong = commands.filter((item) => (item.hits?.length ?? 0) > 0);
-    return [...strong.slice(0, 8), ...files, ...strong.slice(8)];
+    // Letters strewn over a command's name are a weaker sign than a file that is called so.
+    const strong = commands.filter((item) => (item.score ?? 0) >= 100);
+    return [...strong, ...files, ...commands.filter((item) => !strong.includes(item))];
   }
 
   private commandItems(query: string): Item[] {
@@ -225,8 +227,9 @@ export class Palette {
         options: () => this.prepare(command.id, {}, true),
       }),
     );
-    return rank(query, [...items, ...this.local()], (item) => `${item.label} ${item.note ?? ""}`).map(({ item, hits }) => ({
+    return rank(query, [...items, ...this.local()], (item) => `${item.label} ${item.note ?? ""}`).map(({ item, hits, score }) => ({
       ...item,
+      score,
       hits: hits.filter((hit) => hit < item.label.length),
       ...(hits.length && !hits.some((hit) => hit < item.label.length) ? { hits: [-1] } : {}),
     }));

@@ -322,8 +322,9 @@ export class TerminalView implements View {
     } else if (lease.kind === "agent") {
       kind = "agent";
       const [verb, what] = deed ? describe(deed, model.title) : ["", ""];
-      const doing = deed ? `${verb === "ran" ? "running" : verb} ${what}` : "";
-      const seconds = ago((Date.now() - this.since) / 1000);
+      const idle = terminal.shellState === "prompt";
+      const doing = !deed ? "" : idle ? `${verb} ${what}` : `${verb === "ran" ? "running" : verb} ${what}`;
+      const seconds = idle ? "" : ago((Date.now() - this.since) / 1000);
       parts = [
         h("b", {}, `${name} has the keyboard`),
         h("span", { class: "what" }, [doing, seconds].filter(Boolean).join(" · ")),

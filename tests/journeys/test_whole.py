@@ -1,0 +1,186 @@
+"""The whole of it: the tour, what agents changed, a server that is killed, no mouse, and rules of accessibility."""
+
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from tests.journeys.served import Served, Visit, screen, until, wait_for_screen
+from tests.journeys.test_terminals import new_terminal
+from tests.support.bench import MINIMAL
+
+WEB = Path(__file__).parents[2] / "web"
+
+
+def test_the_tour_opens_a_file_highlights_it_runs_a_command_and_fails_once(page: Page) -> None:
+    page.get_by_role("button", name="Take the tour").click()
+    page.get_by_role("button", name="For this session").click()
+    until(page, "() => window.__fh.editors['README.md']?.code?.marks().length === 1")
+    wait_for_screen(page, "Two of us")
+    expect(page.locator(".step.failed")).to_be_visible(timeout=15_000)
+    assert "%%OS" not in page.locator(".chat").inner_text()
+
+
+def test_what_an_agent_wrote_is_shown_and_reverted(page: Page, served: Served) -> None:
+    agent = served.agent()
+    before = (served.workspace / "src/store.py").read_text()
+    assert agent.call("openspace.file.write", {"path": "src/store.py", "content": "class Shop:\n    pass\n"}).success
+    assert agent.call("openspace.file.write", {"path": "new.txt", "content": "hello\n"}).success
+    page.get_by_role("tab", name="Changes (2)").click()
+    card = page.get_by_role("article", name="src/store.py")
+    expect(card.locator(".diff .add")).to_have_text("+ class Shop:")
+    expect(card.locator(".diff .del")).to_have_text("− class Store:")
+    card.get_by_role("button", name="Revert").click()
+    expect(card).to_be_hidden()
+    assert (served.workspace / "src/store.py").read_text() == before
+    page.get_by_role("article", name="new.txt").get_by_role("button", name="Keep").click()
+    expect(page.locator(".changes .empty")).to_be_visible()
+    assert (served.workspace / "new.txt").exists()
+
+
+def test_everything_is_reached_without_a_mouse(page: Page, served: Served) -> None:
+    page.keyboard.press("Control+k")
+    page.keyboard.type("new terminal")
+    expect(page.locator(".palette li").first).to_contain_text("New terminal")
+    page.keyboard.press("Enter")
+    wait_for_screen(page, "demo")
+    expect(page.locator(".xterm-helper-textarea")).to_be_focused()
+    page.keyboard.type("echo by-keys-$((1+2))\n")
+    wait_for_screen(page, "by-keys-3")
+    page.keyboard.press("F1")
+    page.keyboard.type("README")
+    expect(page.locator(".palette li", has_text="README.md").first).to_be_visible()
+    page.keyboard.press("Enter")
+    until(page, "() => window.__fh.editors['README.md']?.code?.hasFocus()")
+    page.keyboard.press("Control+Shift+Backquote")
+    until(page, "() => Object.keys(window.__fh.terminals).length === 2")
+
+
+AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
+
+
+def serious(page: Page) -> list[str]:
+    session = page.context.new_cdp_session(page)
+    session.send("Runtime.evaluate", {"expression": AXE.read_text()})
+    return list(
+        page.evaluate(
+            """async () => (await axe.run({resultTypes: ['violations']})).violations
+                .filter(v => ['serious', 'critical'].includes(v.impact))
+                .flatMap(v => v.nodes.map(n => `${v.id}: ${n.target.join(' ')} ${n.any[0]?.message ?? ''}`))"""
+        )
+    )
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+def test_no_screen_has_a_serious_fault_of_accessibility(visit: Visit, served: Served, theme: str) -> None:
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed (npm ci in web/)")
+    page = visit(color_scheme=theme)
+    assert serious(page) == []
+    terminal = new_terminal(page)
+    agent = served.agent()
+    agent.say("Some **words** and `code`", done=True)
+    agent.call("openspace.editor.open", {"path": "src/app.py", "line": 18})
+    ranges = [{"startLine": 18, "endLine": 21}]
+    agent.call("openspace.editor.highlight", {"path": "src/app.py", "ranges": ranges, "label": "here"})
+    agent.call("openspace.file.write", {"path": "src/store.py", "content": "class Shop: ...\n"})
+    agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf src\n"})
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    until(page, "() => window.__fh.editors['src/app.py']?.code?.marks().length === 1")
+    assert serious(page) == []
+    page.get_by_role("button", name="Deny").click()
+    page.get_by_role("tab", name="Changes").click()
+    expect(page.locator(".diff").first).to_be_visible()
+    assert serious(page) == []
+    page.get_by_role("button", name="Search commands").click()
+    expect(page.locator(".palette li").first).to_be_visible()
+    assert serious(page) == []
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Help").click()
+    assert serious(page) == []
+
+
+class Program:
+    """`fourhands` as people start it, on one port, killed and started again at will."""
+
+    def __init__(self, workspace: Path, places: Path) -> None:
+        self.env = {
+            **MINIMAL,
+            "HOME": str(places),
+            "XDG_RUNTIME_DIR": str(places / "r"),
+            "XDG_STATE_HOME": str(places / "s"),
+        }
+        self.workspace = workspace
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.process: subprocess.Popen[str]
+
+    def start(self) -> str:
+        command = [sys.executable, "-m", "fourhands", str(self.workspace), "--no-open", "--port", str(self.port)]
+        if shutil.which("fourhands", path=str(Path(sys.executable).parent)):
+            command[:3] = [str(Path(sys.executable).parent / "fourhands")]
+        self.process = subprocess.Popen(command, env=self.env, stdout=subprocess.PIPE, text=True)
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if found := re.search(r"http://\S+#code=\S+", line):
+                return found[0]
+        raise AssertionError("the program gave no link")
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(10)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def stop(self) -> None:
+        program = str(Path(sys.executable).parent / "fourhands")
+        subprocess.run(
+            [program, "stop", "--workspace", str(self.workspace)], env=self.env, capture_output=True, check=False
+        )
+        if self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait(10)
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    places = Path(tempfile.mkdtemp(prefix="fh-"))
+    for name in ("r", "s"):
+        (places / name).mkdir(mode=0o700)
+    workspace = tmp_path / "demo"
+    workspace.mkdir()
+    running = Program(workspace, places)
+    try:
+        yield running
+    finally:
+        running.stop()
+        shutil.rmtree(places, ignore_errors=True)
+
+
+def test_a_killed_server_comes_back_with_the_terminal_intact(program: Program, browser: Browser) -> None:
+    link = program.start()
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page.goto(link.replace("/#", "/?renderer=dom#"))
+    until(page, "() => window.__fh?.model.rev >= 0")
+    terminal = new_terminal(page)
+    page.keyboard.type("for i in $(seq 1 60); do echo line-$i; sleep 0.05; done\n")
+    wait_for_screen(page, "line-10", terminal)
+    program.kill()
+    expect(page.locator(".lostbar")).to_contain_text("Connection lost")
+    assert "line-10" in screen(page, terminal)
+    program.start()
+    expect(page.locator(".lostbar")).to_be_hidden(timeout=15_000)
+    wait_for_screen(page, "line-60", terminal)
+    shown = [line for line in screen(page, terminal).splitlines() if line.startswith("line-")]
+    assert shown == [f"line-{n}" for n in range(1, 61)]
+    page.context.close()
