@@ -1,0 +1,175 @@
+// The model without a browser: `npm test` compiles it without the DOM library and runs this by Node alone.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Chat } from "../.test/model/chat.js";
+import { diffLines } from "../.test/model/diff.js";
+import { rank, score } from "../.test/model/fuzzy.js";
+import { moveSash, place, sideAt, withSizes } from "../.test/model/geometry.js";
+import { Marks, stretches } from "../.test/model/ink.js";
+import { matches, parseKey } from "../.test/model/keys.js";
+import { parseInline, parseMarkdown } from "../.test/model/markdown.js";
+import { isReply } from "../.test/model/reply.js";
+import { argumentsOf, parseValue } from "../.test/model/schema.js";
+import { Model } from "../.test/model/state.js";
+import { ago, describe } from "../.test/model/steps.js";
+
+const pane = (id) => ({ kind: "pane", id, tabs: [], activeTab: "" });
+const split = (direction, sizes, children) => ({ kind: "split", id: "s1", direction, sizes, children });
+
+const snapshot = (rev) => ({
+  workspace: "/w",
+  state: { format: 1, rev, layout: { root: null, activePane: null }, editors: [], drafts: [], highlights: [] },
+  terminals: [],
+  agents: [],
+  questions: [],
+  actions: [],
+  manifestVersion: "1",
+});
+const change = (rev, data) => ({ kind: "pane.opened", data: { rev, kind: "pane.opened", subject: "", ...data }, revision: rev, actor: null, time: 0 });
+const event = (kind, data, actor = null) => ({ kind, data, revision: null, actor, time: 1 });
+
+test("a change at or below the revision is ignored, the next one is taken", () => {
+  const model = new Model();
+  model.reset(snapshot(5));
+  model.apply(change(5, { layout: { root: pane("old"), activePane: "old" } }));
+  assert.equal(model.layout.root, null);
+  model.apply(change(6, { layout: { root: pane("new"), activePane: "new" } }));
+  assert.equal(model.layout.root.id, "new");
+  assert.equal(model.rev, 6);
+});
+
+test("a change too far ahead asks for a snapshot and changes nothing", () => {
+  const model = new Model();
+  let asked = 0;
+  model.onMissed = () => asked++;
+  model.reset(snapshot(5));
+  model.apply(change(7, { layout: { root: pane("x"), activePane: "x" } }));
+  model.apply(event("events.missed", { count: 3 }));
+  assert.equal(asked, 2);
+  assert.equal(model.rev, 5);
+});
+
+test("calls of an agent become steps; the page's own reading is not listed", () => {
+  const model = new Model();
+  const agent = { kind: "agent", id: "s1", name: "Ada" };
+  const you = { kind: "person", id: "person", name: "you" };
+  const call = (id, command, extra) => ({ callId: id, command, session: extra.session ?? null, origin: "socket", number: 1, args: { path: "a.py" }, ...extra });
+  model.apply(event("call.started", call("1", "openspace.editor.open", { session: "s1" }), agent));
+  assert.equal(model.chat("s1").items[0].step.state, "running");
+  model.apply(event("call.finished", call("1", "openspace.editor.open", { session: "s1", ok: true }), agent));
+  assert.equal(model.chat("s1").items.length, 1);
+  assert.equal(model.activity[0].state, "done");
+  model.apply(event("call.finished", call("2", "openspace.file.list", { ok: true }), you));
+  assert.equal(model.activity.length, 1);
+});
+
+test("the same failure again is counted, not repeated", () => {
+  const model = new Model();
+  const agent = { kind: "agent", id: "s1", name: "Ada" };
+  for (const id of ["1", "2", "3"]) {
+    model.apply(event("call.finished", { callId: id, command: "openspace.editor.open", session: "s1", args: {}, ok: false, error: "no", severity: "error" }, agent));
+  }
+  assert.equal(model.activity.length, 1);
+  assert.equal(model.activity[0].count, 3);
+});
+
+test("panes fill the area and sashes lie between them", () => {
+  const placed = place(split("vertical", [30, 70], [pane("a"), split("horizontal", [50, 50], [pane("b"), pane("c")])]));
+  assert.deepEqual(placed.panes.map((one) => one.box), [
+    { x: 0, y: 0, width: 30, height: 100 },
+    { x: 30, y: 0, width: 70, height: 50 },
+    { x: 30, y: 50, width: 70, height: 50 },
+  ]);
+  assert.equal(placed.sashes.length, 2);
+});
+
+test("a sash keeps the sum and leaves each side its least", () => {
+  const tree = split("vertical", [50, 50], [pane("a"), pane("b")]);
+  const box = { x: 0, y: 0, width: 100, height: 100 };
+  for (const delta of [-1000, -10.04, 0, 3.3, 1000]) {
+    const sizes = moveSash(tree, 0, delta, box);
+    assert.equal(Math.round((sizes[0] + sizes[1]) * 10), 1000);
+    assert.ok(Math.min(...sizes) >= 4);
+  }
+  assert.deepEqual(withSizes(tree, "s1", [10, 90]).sizes, [10, 90]);
+  assert.equal(sideAt(0.1, 0.5), "left");
+  assert.equal(sideAt(0.5, 0.5), "center");
+});
+
+test("any prefix of a markdown text is shown, and no HTML comes of it", () => {
+  const text = "# A\n\nHi **you** <b>x</b> `c`\n\n```py\nx = 1\n```\n\n1. a\n2. b\n   - c\n\n> q\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n[l](https://e.org) [bad](javascript:x)";
+  for (let end = 0; end <= text.length; end++) parseMarkdown(text.slice(0, end));
+  const blocks = parseMarkdown(text);
+  assert.deepEqual(blocks.map((block) => block.kind), ["heading", "paragraph", "code", "list", "quote", "table", "paragraph"]);
+  const links = blocks.at(-1).children.filter((inline) => inline.kind === "link");
+  assert.deepEqual(links.map((link) => link.href), ["https://e.org"]);
+  assert.deepEqual(parseInline("a_b_c"), [{ kind: "text", text: "a_b_c" }]);
+});
+
+test("hostile markdown ends soon", { timeout: 20_000 }, () => {
+  for (const text of ["*".repeat(5000), "[".repeat(3000), ">".repeat(3000), "`".repeat(5000), "- ".repeat(2000), "**a".repeat(2000)]) parseMarkdown(text);
+});
+
+test("streamed words join by message, tools keep their title", () => {
+  const chat = new Chat();
+  chat.said("said", "Hel", "m1", false);
+  chat.said("said", "lo", "m1", true);
+  chat.tool("t1", "Read file", "pending", "");
+  chat.tool("t1", "", "completed", "");
+  assert.equal(chat.items[0].text, "Hello");
+  assert.deepEqual([chat.items[1].title, chat.items[1].status], ["Read file", "completed"]);
+});
+
+test("a terminal's answers are told from keys", () => {
+  for (const reply of ["\x1b[?1;2c", "\x1b[>0;276;0c", "\x1b[0n", "\x1b]11;rgb:1414/1616/1a1a\x1b\\", "\x1b[?2026;2$y", "\x1b[I"]) assert.ok(isReply(reply, false), JSON.stringify(reply));
+  for (const key of ["a", "\r", "\x1b", "\x1b[A", "\x1b[1;2R", "\x1bOP", "\x1b[200~x\x1b[201~", "\x1b[<0;1;1M"]) assert.ok(!isReply(key, false), JSON.stringify(key));
+  assert.ok(isReply("\x1b[12;40R", true));
+});
+
+test("ink is painted on the rows that follow it", () => {
+  const marks = new Marks();
+  [0, 10, 20, 30].forEach((position, row) => marks.add({ position, row: () => row }));
+  assert.equal(marks.before(25).row(), 2);
+  const at = (position, kind) => ({ ink: { position, actor: kind, kind, time: 0 }, row: marks.before(position).row });
+  const shown = stretches([at(0, "person"), at(20, "agent")], 0, 10, 5);
+  assert.deepEqual(shown.map((one) => [one.from, one.to, one.ink.kind]), [[0, 1, "person"], [2, 5, "agent"]]);
+});
+
+test("keys are those of the manifest", () => {
+  const press = (key, mods = {}) => ({ key, code: `Key${key.toUpperCase()}`, ctrlKey: false, altKey: false, shiftKey: false, metaKey: false, ...mods });
+  assert.ok(matches(press("z", { ctrlKey: true, altKey: true }), parseKey("Ctrl Alt Z")));
+  assert.ok(matches(press("~", { ctrlKey: true, shiftKey: true }), parseKey("Ctrl Shift `")));
+  assert.ok(!matches(press("z", { ctrlKey: true }), parseKey("Ctrl Alt Z")));
+});
+
+test("arguments come from the schema, required ones first, and bad values say what is wanted", () => {
+  const [path, line] = argumentsOf({ required: ["path"], properties: { line: { anyOf: [{ type: "integer" }, { type: "null" }], default: null }, path: { type: "string", description: "Where." } } });
+  assert.deepEqual([path.name, path.required, line.form], ["path", true, "number"]);
+  assert.equal(parseValue(line, ""), undefined);
+  assert.equal(parseValue(line, "12"), 12);
+  assert.throws(() => parseValue(line, "x"), /number/);
+  assert.throws(() => parseValue({ ...path, form: "choice", choices: ["a"] }, "b"), /one of: a/);
+});
+
+test("a few letters find the name", () => {
+  assert.ok(score("nt", "New terminal"));
+  assert.equal(score("xyz", "New terminal"), null);
+  assert.equal(rank("term", ["Open a file", "New terminal"], (one) => one)[0].item, "New terminal");
+});
+
+test("a diff shows what changed and a little around it", () => {
+  const before = Array.from({ length: 50 }, (_, n) => `line ${n}`).join("\n");
+  const lines = diffLines(before, before.replace("line 25", "other"));
+  assert.deepEqual(lines.filter((line) => line.kind === "add" || line.kind === "del").map((line) => line.text), ["line 25", "other"]);
+  assert.ok(lines.length < 12);
+  assert.deepEqual(diffLines("", "a\n"), [{ kind: "add", text: "a" }]);
+});
+
+test("deeds are put into words", () => {
+  const words = (command, args) => describe({ command, args }, (id) => id).join(" ").trim();
+  assert.equal(words("openspace.editor.open", { path: "a.py", line: 3 }), "opened a.py:3");
+  assert.equal(words("openspace.terminal.send", { terminalId: "sh", text: "ls\n" }), "ran ls in sh");
+  assert.equal(words("openspace.thing.do_it", {}), "thing: do it");
+  assert.equal(ago(75), "1 min");
+});
