@@ -545,7 +545,10 @@ async def test_connections_start_agents_by_name():
         env = {"PATH": "/usr/bin:/bin", "FAKE_LOG": f"{app.places.state}/log"}
         wiring = Wiring(instructions=lambda id: "", issue_token=lambda session: "", url="", env=env)
         connections = Connections(app.bench, app.tasks, wiring)
+        tour = connections.kinds["opencode"] = connections.kinds["tour"]  # a connector of its own
         register(connections)
+        assert (await connections.start("opencode")).connector == "opencode"
+        assert connections.kinds["tour"] is tour
         with pytest.raises(CommandNotFound, match="npm install"):
             await connections.start("claude")
         session = await connections.start(f"acp {sys.executable} {FAKE}")

@@ -410,9 +410,15 @@ def _words(process: AgentProcess) -> str:
 
 
 def register(connections: Connections, *, mcp_servers: McpServers | None = None) -> None:
-    """Let these connections start the agents of the catalogue by name, and any command line as `acp COMMAND …`."""
+    """Let these connections start the agents of the catalogue by name, and any command line as `acp COMMAND …`.
+
+    A name that has a connector of its own keeps it; with arguments behind it (`opencode acp`) it is meant here.
+    """
+    others = dict(connections.kinds)
 
     async def connect(connections: Connections, session: Session, spec: str) -> Conversation:
+        if spec in others:
+            return await others[spec](connections, session, spec)
         recipe, argv = parse(spec)
         env = connections.wiring.env
         try:
