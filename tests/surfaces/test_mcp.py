@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
@@ -38,11 +39,12 @@ from fourhands.core.question import Question
 from fourhands.core.registry import Contribution
 from fourhands.host.places import Places
 from fourhands.settings import SafetySettings, Settings
-from fourhands.surfaces.address import claimed
+from fourhands.surfaces.address import claimed, held
 from fourhands.surfaces.mcp import peer as peers
 from fourhands.surfaces.mcp import service
 from fourhands.surfaces.mcp.asking import answer, can_elicit, form, message
-from fourhands.surfaces.mcp.command import _too_long, bridge, mcp_command
+from fourhands.surfaces.mcp.bridge import _too_long, bridge
+from fourhands.surfaces.mcp.command import mcp_command
 from fourhands.surfaces.mcp.resources import reading
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.mcp.tools import Tools, tool_name
@@ -63,7 +65,7 @@ class Hold(Struct, frozen=True, forbid_unknown_fields=True):
     name: str = "x"
 
 
-held: dict[str, asyncio.Event] = {}
+holds: dict[str, asyncio.Event] = {}
 ended: dict[str, str] = {}
 
 
@@ -72,7 +74,7 @@ async def hold(bench: Workbench, args: Hold, call: Call) -> None:
     """Hold on until let go."""
     ended[args.name] = "running"
     try:
-        await held.setdefault(args.name, asyncio.Event()).wait()
+        await holds.setdefault(args.name, asyncio.Event()).wait()
         ended[args.name] = "done"
     except asyncio.CancelledError:
         ended[args.name] = "cancelled"
@@ -81,7 +83,7 @@ async def hold(bench: Workbench, args: Hold, call: Call) -> None:
 
 @pytest.fixture
 async def app() -> AsyncIterator[App]:
-    held.clear()
+    holds.clear()
     ended.clear()
     async with open_app() as app:
         yield app
@@ -453,7 +455,7 @@ async def test_a_long_call_reports_progress(app: App, mode: Mode, monkeypatch: p
     async def progress(progress: float, total: float | None, message: str | None) -> None:
         heard.append((progress, message))
         if len(heard) == 2:
-            held["x"].set()
+            holds["x"].set()
 
     async with connected(app, mode) as client:
         await client.call_tool("openspace_probe_hold", {}, progress_callback=progress)
@@ -481,7 +483,7 @@ async def test_a_wait_does_not_hold_up_other_calls(app: App) -> None:
         await until(lambda: ended.get("x") == "running", app)
         assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
         assert not waiting.done()
-        held["x"].set()
+        holds["x"].set()
 
 
 # -- sessions -------------------------------------------------------------------------------------------------------
@@ -776,6 +778,22 @@ async def test_the_program_starts_a_workbench_where_none_runs(elsewhere: Places,
             assert [agent["name"] for agent in agents] == ["mcp", "probe"]
 
 
+async def test_a_workbench_without_a_page_ends_when_it_is_told_to(elsewhere: Places) -> None:
+    program = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", PROGRAM, elsewhere.workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert program.stdin is not None
+    assert program.stdout is not None
+    try:
+        program.stdin.write(b'{"jsonrpc":"2.0","id":8,"method":"ping"}\n')
+        assert msgspec.json.decode(await program.stdout.readline())["id"] == 8
+        program.terminate()
+        assert await program.wait() == 130
+        assert not held(elsewhere.runtime)
+    finally:
+        program.stdin.close()
+
+
 @both
 async def test_the_program_joins_a_running_workbench(elsewhere: Places, mode: Mode) -> None:
     elsewhere.prepare()
@@ -795,7 +813,7 @@ def run_command(directory: str, start: Callable[[str], Awaitable[None]]) -> clic
 
 
 def test_the_command_waits_for_whoever_was_faster(elsewhere: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fourhands.surfaces.mcp.command.PATIENCE_S", 0.0)
+    monkeypatch.setattr("fourhands.surfaces.mcp.bridge.PATIENCE_S", 0.0)
     elsewhere.prepare()
 
     async def refused(directory: str) -> None:

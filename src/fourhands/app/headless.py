@@ -4,7 +4,9 @@ It has all its doors, so that `fourhands open` shows it to the person and furthe
 client that started it. Standard output is the client's: nothing may be printed there.
 """
 
+import asyncio
 import logging
+import signal
 import sys
 
 from fourhands.app.wiring import App
@@ -17,6 +19,9 @@ from fourhands.surfaces.server import serving
 async def start_headless(directory: str) -> None:
     """Serve a directory's workbench until standard input is closed."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
+    task = asyncio.current_task()
+    assert task is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     places = Places.of(directory)
     places.prepare()
     with claimed(places.runtime, places.workspace):

@@ -1,10 +1,10 @@
 """MCP over a pair of pipes, or over a socket that stands for one: a connection is an agent's session."""
 
+import asyncio
 import contextlib
-from collections.abc import Container
+from collections.abc import Awaitable, Callable, Container
 
 import anyio
-from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -12,19 +12,35 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.agents.hub import Hub
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.mcp.lines import claimed_streams, read_lines, write_all
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
 
 
+class Gone(Exception):
+    """The other side has closed."""
+
+
 async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
     """Serve the program that started this one, until it closes standard input."""
-    service = Service(bench, hub, tasks, pipe=True)
-    try:
-        async with stdio_server() as (incoming, outgoing):
-            await service.server.run(incoming, outgoing, service.server.create_initialization_options())
-    finally:
-        await service.close()
+    with claimed_streams() as (stdin, stdout):
+        lines: asyncio.Queue[bytes] = asyncio.Queue(16)
+        read_lines(stdin, lines)
+
+        async def receive() -> bytes:
+            while line := await lines.get():
+                if line.strip():
+                    return line
+            raise Gone
+
+        async def send(text: str) -> None:
+            try:
+                await asyncio.to_thread(write_all, stdout, text.encode() + b"\n")
+            except OSError as error:
+                raise Gone from error
+
+        await _serve(Service(bench, hub, tasks, pipe=True), receive, send)
 
 
 async def serve_socket(
@@ -32,15 +48,35 @@ async def serve_socket(
 ) -> None:
     """Serve one socket: each message of it is one of MCP's."""
     principal: Principal = socket.state.principal
-    service = Service(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking)
+
+    async def receive() -> str:
+        try:
+            return await socket.receive_text()
+        except WebSocketDisconnect as error:
+            raise Gone from error
+
+    async def send(text: str) -> None:
+        try:
+            await socket.send_text(text)
+        except (WebSocketDisconnect, RuntimeError) as error:  # Starlette's word for a closed socket
+            raise Gone from error
+
+    await socket.accept()
+    await _serve(Service(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking), receive, send)
+
+
+async def _serve(
+    service: Service, receive: Callable[[], Awaitable[str | bytes]], send: Callable[[str], Awaitable[None]]
+) -> None:
+    """Answer one client until it has gone."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_client = anyio.create_memory_object_stream[SessionMessage](0)
 
-    async def receive() -> None:
+    async def read() -> None:
         async with to_server:
-            with contextlib.suppress(WebSocketDisconnect, anyio.BrokenResourceError):
+            with contextlib.suppress(Gone, anyio.BrokenResourceError):
                 while True:
-                    text = await socket.receive_text()
+                    text = await receive()
                     try:
                         message = SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
                     except ValidationError as error:
@@ -48,17 +84,16 @@ async def serve_socket(
                     else:
                         await to_server.send(message)
 
-    async def send() -> None:
+    async def write() -> None:
         async with to_client:
-            with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # Starlette's word for a closed socket
+            with contextlib.suppress(Gone):
                 async for message in to_client:
-                    await socket.send_text(message.message.model_dump_json(by_alias=True, exclude_unset=True))
+                    await send(message.message.model_dump_json(by_alias=True, exclude_unset=True))
 
-    await socket.accept()
     try:
         async with anyio.create_task_group() as group:
-            group.start_soon(receive)
-            group.start_soon(send)
+            group.start_soon(read)
+            group.start_soon(write)
             await service.server.run(incoming, outgoing, service.server.create_initialization_options())
             group.cancel_scope.cancel()
     finally:

@@ -1,0 +1,88 @@
+"""Standard input and output on one side, a running workbench's socket on the other: MCP's messages pass as they are."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import msgspec
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, WebSocketException
+
+from fourhands.core.errors import Unavailable
+from fourhands.host.places import Places
+from fourhands.surfaces.address import find_server, held
+from fourhands.surfaces.mcp.lines import read_lines, write_all
+from fourhands.surfaces.mcp.sdk import require_sdk
+
+LINE_LIMIT = 1024 * 1024
+"""Bytes of a message that the workbench takes."""
+
+PATIENCE_S = 10.0
+"""How long a workbench that is just starting may take."""
+
+
+async def join_or_start(directory: str, start_headless: Callable[[str], Awaitable[None]]) -> None:
+    """Serve MCP for a directory: by its running workbench, or by one that is started for this."""
+    runtime = Places.of(directory).runtime
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        if (address := find_server(runtime)) is not None:
+            token = (Path(runtime) / "token").read_text().strip()
+            await bridge(f"{address.url.replace('http', 'ws', 1)}/mcp/socket", token)
+            return
+        if not held(runtime):
+            require_sdk()
+            try:
+                await start_headless(directory)
+                return
+            except Unavailable:
+                if not held(runtime):
+                    raise  # not because somebody else was faster
+        if time.monotonic() > deadline:
+            raise Unavailable("a workbench holds this directory and says no address", hint="try: fourhands stop")
+        await asyncio.sleep(0.1)
+
+
+async def bridge(url: str, token: str, stdin: int = 0, stdout: int = 1) -> None:
+    """Pass messages on between two descriptors and a workbench, until one side is closed."""
+    lines: asyncio.Queue[bytes] = asyncio.Queue(16)
+    read_lines(stdin, lines)
+    try:
+        async with connect(
+            url, additional_headers={"Authorization": f"Bearer {token}"}, max_size=None, compression=None, proxy=None
+        ) as socket:
+
+            async def outward() -> None:
+                while line := await lines.get():
+                    if len(line) > LINE_LIMIT:
+                        await asyncio.to_thread(write_all, stdout, _too_long(line))
+                    elif line.strip():
+                        await socket.send(line.decode("utf-8", "replace"))
+                await socket.close()
+
+            async def inward() -> None:
+                async for message in socket:
+                    text = message if isinstance(message, bytes) else message.encode()
+                    await asyncio.to_thread(write_all, stdout, text + b"\n")
+
+            try:
+                async with asyncio.TaskGroup() as group:
+                    sending = group.create_task(outward())
+                    await inward()
+                    sending.cancel()
+            except* (ConnectionClosed, BrokenPipeError):
+                pass
+            if socket.close_code not in (1000, 1001, 1005, None):
+                raise Unavailable(f"the workbench closed the connection: {socket.close_reason or socket.close_code}")
+    except (OSError, WebSocketException) as error:
+        raise Unavailable(f"the workbench at {url} does not let this in: {error}") from error
+
+
+def _too_long(line: bytes) -> bytes:
+    try:
+        id = msgspec.json.decode(line, type=dict[str, object]).get("id")
+    except msgspec.DecodeError:
+        id = None
+    error = {"code": -32600, "message": f"a message of {len(line)} bytes; at most {LINE_LIMIT} are taken"}
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": error}) + b"\n"
