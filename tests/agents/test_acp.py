@@ -184,7 +184,7 @@ UPDATES: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
             "content": [{"type": "diff", "path": "/a", "oldText": "x", "newText": "y"}],
         },
         "agent.step",
-        {"stepId": "c1", "title": "Edit", "kind": "edit", "status": "pending"},
+        {"stepId": "c1", "title": "Edit", "tool": "edit", "status": "pending"},
     ),
     (
         {
@@ -317,6 +317,23 @@ async def test_a_read_has_what_the_person_has_not_saved(stage):
     stage.bench.state.set_draft("a.txt", "unsaved\n", None)
     (answer,) = await stage.turn(["call", "fs/read_text_file", {"path": str(root / "a.txt")}])
     assert answer["result"] == {"content": "unsaved\n"}
+
+
+async def test_another_spelling_of_the_workspace_is_inside_too(stage):
+    root = Path(stage.bench.root)
+    (root / "a.txt").write_text("here\n")
+    link = root.parent / "link"
+    link.symlink_to(root)
+    answers = await stage.turn(
+        ["call", "fs/read_text_file", {"path": str(link / "a.txt")}],
+        ["call", "fs/write_text_file", {"path": str(link / "new" / "b.txt"), "content": "x"}],
+        ["call", "fs/read_text_file", {"path": str(link / ".." / "state" / "journal.sqlite")}],
+        ["call", "terminal/create", {"command": "pwd", "cwd": str(link)}],
+    )
+    assert answers[0]["result"] == {"content": "here\n"}
+    assert (root / "new" / "b.txt").read_text() == "x"
+    assert answers[2]["error"]["data"]["code"] == "outside-workspace"
+    assert "terminalId" in answers[3]["result"]
 
 
 async def test_for_gemini_a_missing_file_is_empty():
@@ -454,6 +471,17 @@ async def test_a_dead_agent_is_started_again_and_goes_on(options, method):
             assert "old answer" in stage.said()
             assert "old question" in [data["text"] for data in stage.of("agent.asked")]
             assert len(stage.agent.session.results) == 1  # blocks of the past do not run again
+
+
+async def test_a_reset_begins_a_new_session_with_the_same_process(stage):
+    await stage.agent.prompt("one")
+    await stage.agent.idle()
+    await stage.bench.reset_session(stage.agent.session.id)
+    await stage.agent.prompt("two")
+    await stage.agent.idle()
+    methods = [message["method"] for message in stage.sent() if "method" in message]
+    assert methods == ["initialize", "session/new", "session/prompt", "session/new", "session/prompt"]
+    assert stage.sent()[-1]["params"]["prompt"][0]["text"] == "THE INSTRUCTIONS"
 
 
 async def test_the_end_of_the_session_ends_the_process(stage):

@@ -274,6 +274,16 @@ async def test_much_output_is_cut_from_the_beginning(desk):
     assert found["truncated"]
 
 
+@pytest.mark.slow
+async def test_a_hundred_megabytes_with_a_limit_of_one(desk):
+    id = await desk.create("yes 0123456789abcdef | head -c 100000000; echo; echo the end", outputByteLimit=1_000_000)
+    _, found = await desk.ended(id)
+    assert found["truncated"]
+    assert found["output"].endswith("\nthe end\n")
+    assert 999_900 <= len(found["output"]) <= 1_000_000
+    assert desk.bench.terminal(id).log.head - desk.bench.terminal(id).log.floor < 64 << 20
+
+
 async def test_output_is_text_without_colour(desk):
     assert await desk.printed(r"printf '\033[31mred\033[0m\r\n'") == "red\n"
 

@@ -27,6 +27,7 @@ from fourhands.agents.jsonrpc import Peer, PeerFailed
 from fourhands.agents.process import AgentProcess, launch
 from fourhands.agents.results import turn_message
 from fourhands.core.errors import BadArgument, CommandNotFound, FourhandsError, TimedOut, Unavailable
+from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.oneshot import find_program
 from fourhands.workbench.session import Session
@@ -76,6 +77,7 @@ class AcpAgent(Conversation):
         self._mcp_servers = mcp_servers
         self._settle_s = settle_s
         self._instructed = False
+        self._reset = False  # the person wants a new chat
         self._peer: Peer | None = None
         self._life: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[Any] | None = None
@@ -107,6 +109,9 @@ class AcpAgent(Conversation):
         async with self._starting:
             if self._peer is None or self._peer.closed:
                 self._peer = await self._start()
+            elif self._reset:
+                await self._open(self._peer)
+            self._reset = False
             return self._peer
 
     async def _start(self) -> Peer:
@@ -204,12 +209,17 @@ class AcpAgent(Conversation):
 
     async def _open(self, peer: Peer) -> None:
         """Begin a session, or go on with the one from before the agent died, where it can."""
-        if self.acp_session and (self._can("loadSession") or self._can("sessionCapabilities", "resume")):
+        if (
+            self.acp_session
+            and not self._reset
+            and (self._can("loadSession") or self._can("sessionCapabilities", "resume"))
+        ):
             try:
                 await self._reopen(peer)
                 return
             except PeerFailed as error:
                 log.info("%s cannot go on with its session: %s", self.session.name, error)
+        self.acp_session = ""
         answer = await self._authenticated(peer, "session/new", self._surroundings())
         id = answer.get("sessionId")
         if not isinstance(id, str) or not id:
@@ -377,6 +387,12 @@ class AcpAgent(Conversation):
                 log.warning("%s does not end its cancelled turn; it is started anew", self.session.name)
                 await self.stop_process()
         return await self.ready()
+
+    def _happened(self, event: Event) -> None:
+        super()._happened(event)
+        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+            self.cancel()
+            self._reset = True
 
     # -- what the agent asks ---------------------------------------------------------------------------------------
 

@@ -53,7 +53,7 @@ class AcpFiles:
         """Answer a file's text, or some lines of it, with what the person has not saved yet."""
         wanted = decode_params(params, Read)
         place = self._resolve(wanted.session_id)
-        path = _absolute(wanted.path)
+        path = self._inside(wanted.path)
         call = Call(command="openspace.file.read", args={"path": path}, actor=place.session.actor, origin="acp")
         result = await self._bench.gate.run(call)
         draft = self._draft(path, place)
@@ -73,12 +73,23 @@ class AcpFiles:
         """Replace a file's text, or create it with the directories that are missing."""
         wanted = decode_params(params, Write)
         place = self._resolve(wanted.session_id)
-        args: dict[str, object] = {"path": _absolute(wanted.path), "content": wanted.content}
+        args: dict[str, object] = {"path": self._inside(wanted.path), "content": wanted.content}
         call = Call(command="openspace.file.write", args=args, actor=place.session.actor, origin="acp")
         result = await self._bench.gate.run(call)
         if not result.success:
             raise rpc_failure(result)
         return {}
+
+    def _inside(self, path: str) -> str:
+        """An absolute path in our own spelling of the workspace; whether it stays inside is checked on the way."""
+        if not os.path.isabs(path):
+            raise BadPath(f"the path must be absolute, not {path!r:.200}")
+        root = self._bench.root
+        if "\0" not in path and not path.startswith(root.rstrip("/") + "/"):
+            resolved = os.path.realpath(path)  # the editor came here by a link, or by /tmp where that is one
+            if resolved.startswith(root.rstrip("/") + "/"):
+                return resolved
+        return path
 
     def _draft(self, path: str, place: Place) -> str | None:
         """What stands unsaved in an editor of this file, under whatever spelling of its path."""
@@ -88,12 +99,6 @@ class AcpFiles:
             name = self._bench.relative(os.path.normpath(path))
         draft = self._bench.state.draft(name)
         return None if draft is None else draft.text
-
-
-def _absolute(path: str) -> str:
-    if not os.path.isabs(path):
-        raise BadPath(f"the path must be absolute, not {path!r:.200}")
-    return path
 
 
 def _lines(text: str, line: int | None, limit: int | None) -> str:

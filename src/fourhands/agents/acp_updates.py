@@ -109,7 +109,9 @@ class Updates:
         step = self._steps[id] = {**self._steps.get(id, {}), **said}
         while len(self._steps) > _STEPS:
             self._steps.popitem(last=False)
-        self._emit("agent.step", {"stepId": id, **step})
+        names = {"kind": "tool", "rawInput": "input", "rawOutput": "output"}  # the same words for every connector
+        told = {names.get(name, name): value for name, value in step.items() if name != "toolCallId"}
+        self._emit("agent.step", {"stepId": id, **told})
 
 
 _MEMBERS = frozenset({"toolCallId", "title", "kind", "status", "content", "locations", "rawInput", "rawOutput"})
