@@ -186,7 +186,14 @@ async def test_a_fork_bomb_leaves_the_others_usable(yard: Yard) -> None:
     harmless = "i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i+1)); done; jobs | wc -l"
     _, out, err = await run(provider, harmless, yard.workspace, yard.env)
     assert "fork" in err.lower() or "resource" in err.lower()
-    with start(provider, "sleep 0.2; f() { f | f & }; f; f; while [ $SECONDS -lt 20 ]; do :; done", yard.workspace, yard.env, "run_bomb") as bomb:
+    with start(
+        provider,
+        # Multiplies until the limit and stays there: bash tries again when it cannot fork. Ends by itself.
+        "sleep 0.2; exec bash -c 'f() { while [ $SECONDS -lt 18 ]; do f & sleep 1; done; }; f'",
+        yard.workspace,
+        yard.env,
+        "run_bomb",
+    ) as bomb:
         pass_on = groups_of("run_bomb")["pids"]
         await until(lambda: len((pass_on / "inside/cgroup.procs").read_text().split()) >= 2)
         assert (pass_on / "pids.max").read_text().strip() == "40"

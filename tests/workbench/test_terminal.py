@@ -93,8 +93,8 @@ async def test_interrupt_reaches_a_program_that_does_not_read(terminals: Termina
 
 
 async def test_characters_are_never_destroyed_at_the_edge_of_a_read(terminals: Terminals) -> None:
-    terminal = await terminals.create(argv=["bash", "--norc", "-c", "stty raw -echo; cat"])
-    await terminal.wait(quiet_s=0.05)
+    terminal = await terminals.create(argv=["bash", "--norc", "-c", "stty raw -echo; echo go; cat"])
+    await terminal.wait(pattern="go", position=0)
     text = "naïve 日本 🎹 \x1b[31mred\x1b[0m done"
     position, seen = terminal.log.head, ""
     for byte in text.encode():
@@ -104,7 +104,7 @@ async def test_characters_are_never_destroyed_at_the_edge_of_a_read(terminals: T
         seen, position = seen + piece.text, piece.end
         assert "�" not in seen
     await terminal.wait(pattern="done", position=0)
-    assert seen + terminal.since(position).text == "naïve 日本 🎹 red done"
+    assert (seen + terminal.since(position).text).removeprefix("\n") == "naïve 日本 🎹 red done"
 
 
 async def test_binary_garbage_and_a_line_of_ten_megabytes_are_taken(terminals: Terminals) -> None:

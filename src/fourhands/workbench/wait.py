@@ -23,7 +23,7 @@ InputKind = Literal["prompt", "incomplete", "line", "secret", "keys"]
 PROBE_FIRST_S = 0.01
 PROBE_LAST_S = 0.2
 LONGEST_S = 24 * 3600.0
-_OVERLAP = 64 * 1024
+_OVERLAP = 8 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Waitable(Protocol):
 
 
 class _PatternScan:
-    """Looks for a pattern in what was printed since a position, each byte once but for the open line."""
+    """Looks for a pattern in what was printed since a position; the last lines are looked at again each time."""
 
     def __init__(self, log: LogReader, position: int, pattern: Pattern) -> None:
         self._log = log
@@ -144,13 +144,14 @@ class _PatternScan:
             found = self._pattern.search(text)
             if found is not None:
                 return text[found.start() : found.end()]
-            # A later byte can complete a match only on the line that is still open.
-            newline = data.rfind(b"\n")
-            keep = newline + 1 if newline >= 0 else max(0, len(data) - _OVERLAP)
-            if keep == 0 or chunk.start + len(data) >= head:
-                self._from = chunk.start + keep
-                return None
+            # A pattern may span lines: the last ones are looked at again, together with what comes next.
+            keep = 0
+            if len(data) > _OVERLAP:
+                newline = data.find(b"\n", len(data) - _OVERLAP)
+                keep = newline + 1 if 0 <= newline < len(data) - 1 else len(data) - _OVERLAP
             self._from = chunk.start + keep
+            if chunk.start + len(data) >= head or keep == 0:
+                return None
         return None
 
 
