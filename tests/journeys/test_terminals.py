@@ -13,7 +13,7 @@ def new_terminal(page: Page) -> str:
 
 def test_the_empty_start_offers_three_ways_and_a_terminal_runs_what_is_typed(page: Page) -> None:
     expect(page.get_by_role("button", name="Open a file")).to_be_visible()
-    expect(page.get_by_text("Connect an agent")).to_be_visible()
+    expect(page.locator(".card.agent")).to_contain_text("Connect an agent")
     new_terminal(page)
     page.keyboard.type("echo $((40+2))-answer\n")
     wait_for_screen(page, "42-answer")
@@ -127,3 +127,49 @@ def test_search_finds_a_line(page: Page) -> None:
     page.keyboard.type("37")
     page.keyboard.press("Enter")
     expect(page.locator(".find .count")).to_contain_text("of 1")
+
+
+def test_a_wanted_secret_is_the_persons_to_type(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    agent = served.agent()
+    page.keyboard.type("read -rs secret; echo; echo len-${#secret}\n")
+    expect(page.locator(".lease.secret")).to_contain_text("A secret is wanted")
+    assert agent.call("openspace.terminal.screen", {"terminalId": terminal}).code == "denied"
+    page.keyboard.type("hunter22\n")
+    wait_for_screen(page, "len-8")
+    expect(page.locator(".lease.secret")).to_be_hidden()
+    assert "hunter22" not in screen(page, terminal)
+
+
+def test_an_agent_waits_for_a_half_typed_line_until_it_may_go(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    agent = served.agent()
+    page.keyboard.type("echo mine")
+    waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "echo theirs\n"})
+    expect(page.locator(".lease.person")).to_contain_text("Ada waits until your line is finished")
+    assert not waiting.done()
+    page.locator(".xterm-helper-textarea").focus()
+    page.keyboard.press("Enter")
+    assert waiting.result(10).success
+    wait_for_screen(page, "theirs")
+    assert "mineecho" not in screen(page, terminal)
+
+
+def test_a_paste_of_many_lines_arrives_whole(page: Page) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type("echo ready-$((1+1)); cat > pasted.txt\n")
+    wait_for_screen(page, "ready-2")
+    text = "".join(f"row {n}\n" for n in range(500))
+    page.evaluate(
+        """([id, text]) => {
+            const data = new DataTransfer();
+            data.setData('text/plain', text);
+            const box = window.__fh.terminals[id].term.textarea;
+            box.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
+        }""",
+        [terminal, text],
+    )
+    wait_for_screen(page, "row 499")
+    page.keyboard.press("Control+d")
+    page.keyboard.type("wc -l pasted.txt\n")
+    wait_for_screen(page, "500 pasted.txt")
