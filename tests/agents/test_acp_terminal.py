@@ -357,6 +357,23 @@ async def test_a_terminal_that_the_person_closes_can_still_be_read(desk):
     assert await desk.call("release", terminalId=id) == {}
 
 
+async def test_a_terminal_that_asked_for_a_secret_hides_what_cannot_be_told_apart(desk):
+    desk.app.events.published.subscribe(lambda event: approve(desk, event))
+    Person(desk.app)
+    id = await desk.create("read -s -p 'Password: ' x; echo; echo after; sleep 1000")
+    terminal = desk.bench.terminal(id)
+    async with asyncio.timeout(10):
+        await terminal.wait(input_wanted=True)
+        assert (await desk.call("output", terminalId=id))["output"].startswith("Password:")
+        await desk.app.call("openspace.terminal.send", {"terminalId": id, "text": "hunter2\n"})
+        await terminal.wait(pattern="after", position=0)
+    output = await desk.call("output", terminalId=id)
+    assert output["output"].endswith("after\n")
+    assert "hunter2" not in output["output"]
+    await desk.app.call("openspace.terminal.close", {"terminalId": id})
+    assert (await desk.call("output", terminalId=id))["output"] == ""  # which part was hidden is forgotten by now
+
+
 async def test_terminals_that_have_ended_do_not_pile_up(desk):
     for _ in range(exec_commands.ENDED_KEPT + 5):
         await desk.ended(await desk.create("true"))
