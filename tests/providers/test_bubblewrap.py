@@ -181,6 +181,7 @@ def need_groups() -> None:
 
 async def test_a_fork_bomb_leaves_the_others_usable(yard: Yard) -> None:
     need_groups()
+    mark = f"run_bomb_{os.getpid()}"  # what an interrupted run has left behind is not ours
     provider = await ready(yard, max_processes=40, require_limits=True)
     # First the proof that the limit holds, with processes that multiply no further.
     harmless = "i=0; while [ $i -lt 60 ]; do sleep 30 & i=$((i+1)); done; jobs | wc -l"
@@ -192,9 +193,9 @@ async def test_a_fork_bomb_leaves_the_others_usable(yard: Yard) -> None:
         "sleep 0.2; exec bash -c 'f() { while [ $SECONDS -lt 18 ]; do f & sleep 1; done; }; f'",
         yard.workspace,
         yard.env,
-        "run_bomb",
+        mark,
     ) as bomb:
-        pass_on = groups_of("run_bomb")["pids"]
+        pass_on = groups_of(mark)["pids"]
         await until(lambda: len((pass_on / "inside/cgroup.procs").read_text().split()) >= 2)
         assert (pass_on / "pids.max").read_text().strip() == "40"
         await until(lambda: int((pass_on / "pids.current").read_text()) >= 38)
@@ -202,8 +203,8 @@ async def test_a_fork_bomb_leaves_the_others_usable(yard: Yard) -> None:
         assert (code, out) == (3, "fine\n")
         assert int((pass_on / "pids.current").read_text()) <= 40
         bomb.kill()
-    await until(lambda: carriers("run_bomb") == [])
-    await provider.end("run_bomb")
+    await until(lambda: carriers(mark) == [])
+    await provider.end(mark)
     await provider.clean_up()
     assert not pass_on.exists()
 
