@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -48,7 +49,7 @@ from fourhands.surfaces.mcp.command import mcp_command
 from fourhands.surfaces.mcp.resources import reading
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.mcp.tools import Tools, tool_name
-from fourhands.surfaces.server import Running, serving
+from fourhands.surfaces.server import Running, listen, serving
 from fourhands.workbench.workbench import Workbench
 
 Mode = Literal["legacy", "auto"]
@@ -720,6 +721,11 @@ async def test_the_server_stops_at_once_though_clients_are_there(app: App) -> No
             begun = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - begun < 2.5  # uvicorn would wait 3 s for an open stream
         assert len(app.bench.sessions) == 0
+
+
+def test_asyncio_will_not_wait_for_more_before_it_sends() -> None:
+    with contextlib.closing(listen("127.0.0.1", 0)) as sock:
+        assert sock.proto == socket.IPPROTO_TCP
 
 
 async def test_without_the_sdk_the_answer_says_how_to_get_it(

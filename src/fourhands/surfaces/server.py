@@ -148,7 +148,8 @@ def listen(host: str, port: int, *, secret: str | None = None) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     last = min(port + TRIES, 65536)
     for candidate in range(port, last) if port else (0,):
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        # Named, or asyncio does not see TCP in what it accepts, and Nagle holds an answer in two parts up for 40 ms.
+        sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             sock.bind((host, candidate))
