@@ -497,7 +497,14 @@ async def test_what_is_no_http_is_answered_and_closed(served: Served, junk: byte
 
 @pytest.mark.parametrize(
     ("method", "extra"),
-    [("POST", ""), ("GET", ""), ("GET", "Sec-WebSocket-Version: 12\r\nSec-WebSocket-Key: x\r\n"), ("PUT", "X: y\r\n")],
+    [
+        ("POST", ""),
+        ("GET", ""),
+        ("GET", "Sec-WebSocket-Version: 12\r\nSec-WebSocket-Key: x\r\n"),
+        ("PUT", "X: y\r\n"),
+        ("GET", f"X: {'y' * 9000}\r\n"),
+        ("GET", "X: y\r\n" * 200),
+    ],
 )
 async def test_half_an_upgrade_is_refused_without_an_accident(
     served: Served, caplog: pytest.LogCaptureFixture, method: str, extra: str

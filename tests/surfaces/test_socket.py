@@ -256,6 +256,28 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(served: Served, capl
     assert [record.getMessage() for record in bad if "Invalid UTF-8" not in record.getMessage()] == []
 
 
+async def test_a_client_that_neither_reads_nor_answers_is_cut_off(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = served.running.server.config
+    monkeypatch.setattr(config, "ws_ping_interval", 0.2)
+    monkeypatch.setattr(config, "ws_ping_timeout", 0.2)
+    before = served.app.questions.audience()
+    head = (
+        f"GET /ws?attend=1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.token}\r\n"
+        "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    )
+    async with await Raw.open(served.port) as raw:
+        raw.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a read transport, which it also is
+        await raw.send(head.encode())
+        await until(lambda: served.app.questions.audience() == before + 1)
+        for _ in range(100):  # more than the connection takes: its end must not wait for that to be read
+            served.app.events.publish(Event(kind="test.filled", data={"filler": "x" * 200_000}))
+            await asyncio.sleep(0)
+        await until(lambda: served.app.questions.audience() == before)
+
+
 async def test_a_path_that_is_no_socket_refuses_the_upgrade(served: Served) -> None:
     for path in ("/", "/health", "/ws/", "/api/code", "/nothing"):
         with pytest.raises(InvalidStatus) as caught:

@@ -105,14 +105,12 @@ class Firm(WebSocketsSansIOProtocol):
         super().keepalive_timeout()
         self.transport.abort()
 
-    def handle_parser_exception(self) -> None:
-        """Bytes that are no WebSocket; in the upgrade request itself there is nothing to close yet."""
-        if self.conn.close_sent is None:
+    def data_received(self, data: bytes) -> None:
+        """An upgrade that cannot be parsed, such as one with a header too long, would wait for ever unanswered."""
+        super().data_received(data)
+        if not self.handshake_initiated and self.conn.handshake_exc is not None:
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-            self.close_sent = True
             self.transport.close()
-            return
-        super().handle_parser_exception()
 
 
 @dataclass(slots=True)
