@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check types docs bench soak wheel clean tools
+.PHONY: help run test check types docs bench soak wheel clean tools web
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -18,19 +18,38 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mcp]'
 	@touch $@
 
-run: $(VENV)/ready ## the workbench, on the directory given by DIR (default: this one)
+web/node_modules/.ready: web/package.json web/package-lock.json
+	@echo "Installing the page's packages (once) …"
+	@cd web && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+WEB_SOURCES := $(shell find web/src web/index.html web/vite.config.ts web/tsconfig.json -type f 2>/dev/null)
+
+src/fourhands/static/index.html: web/node_modules/.ready $(WEB_SOURCES)
+	@echo "Building the page …"
+	@cd web && npm run --silent build
+	@touch $@
+
+web: src/fourhands/static/index.html ## the page, built into src/fourhands/static
+
+run: $(VENV)/ready src/fourhands/static/index.html ## the workbench, on the directory given by DIR (default: this one)
 	@$(BIN)/fourhands $(or $(DIR),.) $(ARGS)
 
 tools: ## Debian packages that the real tests need, where this may install them
 	@scripts/install-test-tools
 
-check: $(VENV)/ready ## format, lint, types, architecture, stale generated files
+check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architecture, stale generated files
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
-	@$(BIN)/pytest -q tests/test_architecture.py tests/test_generated.py
+	@cd web && npm run --silent check
+	@$(BIN)/pytest -q tests/test_architecture.py tests/test_generated.py tests/test_types.py
 
-test: $(VENV)/ready tools check ## check, then every test
+types: $(VENV)/ready ## write the page's types from the Python structs
+	@$(BIN)/python -m scripts.types
+
+test: $(VENV)/ready tools check web ## check, then every test
+	@cd web && npm test --silent
 	@$(BIN)/pytest -n 2 --dist loadgroup -m 'not soak' --cov --cov-report=term --cov-fail-under=85 $(ARGS)
 
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)

@@ -3,6 +3,8 @@
     tour                                    the scripted tour
     http://127.0.0.1:11434/v1#llama3        a model behind an OpenAI-compatible endpoint
     anthropic:https://host#model            a model behind Anthropic's interface
+    opencode#MODEL                          OpenCode, started for you, its model behind our proxy (setting upstreams)
+    opencode:http://127.0.0.1:4096          an OpenCode server that is running
 
 The key of a model comes from the environment: FOURHANDS_MODEL_KEY, else OPENAI_API_KEY or ANTHROPIC_API_KEY. Further
 kinds of agents add themselves with `Connections.kinds`.
@@ -14,8 +16,10 @@ from typing import TypeAlias
 
 from fourhands.agents.conversation import Conversation
 from fourhands.agents.model import ChatModel, Endpoint
+from fourhands.agents.opencode import OpenCode
+from fourhands.agents.opencode_server import Gateway
 from fourhands.agents.tour import Tour
-from fourhands.core.errors import NotFound
+from fourhands.core.errors import BadArgument, NotFound
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
@@ -41,14 +45,20 @@ class Connections:
         self.bench = bench
         self.tasks = tasks
         self.wiring = wiring
-        self.kinds: dict[str, Kind] = {"tour": _tour, "http": _model, "https": _model, "anthropic": _model}
+        self.kinds: dict[str, Kind] = {
+            "tour": _tour,
+            "http": _model,
+            "https": _model,
+            "anthropic": _model,
+            "opencode": _opencode,
+        }
         self._conversations: dict[str, Conversation] = {}
         bench.connect = self.start
 
     async def start(self, spec: str) -> Session:
         """Start the agent that `spec` names and return its session."""
         spec = spec.strip()
-        word = spec.partition(":")[0] if "://" in spec or spec.startswith("anthropic:") else spec.split(" ")[0]
+        word = spec.partition(":")[0] if "://" in spec else spec.split(" ")[0].partition("#")[0]
         kind = self.kinds.get(word)
         if kind is None:
             raise NotFound.of("agent", spec, self.kinds)
@@ -63,7 +73,7 @@ class Connections:
 
 def _name(spec: str) -> str:
     """What people see: the model's name for a model, else the first word."""
-    return spec.rpartition("#")[2] if "#" in spec else spec.split(" ")[0]
+    return spec.rpartition("#")[2] if "#" in spec else spec.split(" ")[0].partition(":")[0]
 
 
 async def _tour(connections: Connections, session: Session, spec: str) -> Conversation:
@@ -78,3 +88,23 @@ async def _model(connections: Connections, session: Session, spec: str) -> Conve
     key = env.get("FOURHANDS_MODEL_KEY") or env.get(name, "")
     endpoint = Endpoint(url=url, model=model, kind="anthropic" if anthropic else "openai", key=key)
     return ChatModel(connections.bench, session, connections.tasks, endpoint, connections.wiring.instructions)
+
+
+async def _opencode(connections: Connections, session: Session, spec: str) -> Conversation:
+    name, _, model = spec.partition("#")
+    url = name.partition(":")[2]
+    wiring = connections.wiring
+    if url:
+        joined = OpenCode(connections.bench, session, connections.tasks, url=url, instructions=wiring.instructions)
+        await joined.open()
+        return joined
+    if not model:
+        raise BadArgument(
+            "OpenCode needs a model",
+            hint="opencode#MODEL with the setting upstreams; opencode:URL for one that runs; or 'opencode acp'",
+        )
+    family = "anthropic" if "claude" in model else "openai"
+    gateway = Gateway(wiring.url, wiring.issue_token(session), model, family)
+    started = OpenCode(connections.bench, session, connections.tasks, command=("opencode",), gateway=gateway)
+    await started.open()
+    return started

@@ -6,6 +6,8 @@ Lazy (PEP 562): most commands of the command line need little, and what needs th
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+import click
+
 if TYPE_CHECKING:
     from fourhands.app.wiring import CONTRIBUTIONS as CONTRIBUTIONS
     from fourhands.app.wiring import App as App
@@ -25,8 +27,31 @@ def __getattr__(name: str) -> object:
 def main() -> None:
     """The `fourhands` program."""
     from fourhands.surfaces.cli.main import build
+    from fourhands.surfaces.mcp.command import mcp_command
 
-    build(_serve, _providers)()
+    group = build(_serve, _providers)
+    group.add_command(mcp_command(_headless))
+    group.add_command(_acp)
+    group()
+
+
+async def _headless(directory: str) -> None:
+    from fourhands.app.headless import start_headless
+
+    await start_headless(directory)
+
+
+@click.command("acp")
+@click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
+def _acp(directory: str) -> None:
+    """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
+
+    Joins a workbench that is running there, or starts one without a page.
+    """
+    from fourhands.app.headless import start_headless_acp
+    from fourhands.surfaces.acp import acp_command
+
+    acp_command(start_headless_acp)([directory])
 
 
 async def _serve(options: "Options") -> None:

@@ -1,23 +1,27 @@
-"""`fourhands mcp` where nothing runs yet: a workbench without a page of its own accord, for one MCP client.
+"""`fourhands mcp` and `fourhands acp` where nothing runs yet: a workbench without a page, for one client.
 
 It has all its doors, so that `fourhands open` shows it to the person and further clients join it; it ends with the
 client that started it. Standard output is the client's: nothing may be printed there.
 """
 
 import asyncio
+import contextlib
 import logging
 import signal
 import sys
+from collections.abc import AsyncIterator
 
+from fourhands.agents.hub import Hub
 from fourhands.app.wiring import App
 from fourhands.host.places import Places
+from fourhands.surfaces import acp
 from fourhands.surfaces.address import claimed
 from fourhands.surfaces.mcp.pipe import serve_stdio
 from fourhands.surfaces.server import serving
 
 
-async def start_headless(directory: str) -> None:
-    """Serve a directory's workbench until standard input is closed."""
+@contextlib.asynccontextmanager
+async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     task = asyncio.current_task()
     assert task is not None
@@ -25,5 +29,21 @@ async def start_headless(directory: str) -> None:
     places = Places.of(directory)
     places.prepare()
     with claimed(places.runtime, places.workspace):
-        async with App(directory, places=places) as app, serving(app.bench, app.tasks) as server:
-            await serve_stdio(app.bench, app.tasks, server.hub)
+        async with (
+            App(directory, places=places) as app,
+            serving(app.bench, app.tasks) as server,
+            acp.joinable(app.bench, app.tasks, places.runtime),
+        ):
+            yield app, server.hub
+
+
+async def start_headless(directory: str) -> None:
+    """Serve a directory's workbench to an MCP client until standard input is closed."""
+    async with _headless(directory) as (app, hub):
+        await serve_stdio(app.bench, app.tasks, hub)
+
+
+async def start_headless_acp(directory: str) -> None:
+    """Serve a directory's terminals and files to an ACP client until standard input is closed."""
+    async with _headless(directory) as (app, _):
+        await acp.serve_stdio(app.bench, app.tasks)

@@ -8,9 +8,11 @@ import sys
 
 import click
 
+from fourhands.agents.acp import register as register_acp
 from fourhands.agents.connect import Connections, Wiring
 from fourhands.app.wiring import App
 from fourhands.host.places import Places
+from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.address import claimed
 from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.server import serving
@@ -36,7 +38,10 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     async with App(options.directory, places=places) as app:
-        async with serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server:
+        async with (
+            serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server,
+            joinable(app.bench, app.tasks, places.runtime),
+        ):
             wiring = Wiring(
                 instructions=server.hub.instructions,
                 issue_token=lambda session: server.tokens.issue(session.actor),
@@ -44,6 +49,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 env=os.environ,
             )
             connections = Connections(app.bench, app.tasks, wiring)
+            register_acp(connections)
             for spec in options.agents or ("tour",):
                 await connections.start(spec)
             link = server.link()

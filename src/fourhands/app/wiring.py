@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from fourhands.commands import agent, change, editor, file, help, pane, terminal, tool, workbench
+from fourhands.commands import agent, change, editor, exec, file, help, pane, terminal, tool, workbench
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
@@ -37,6 +37,7 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     agent.commands,
     change.commands,
     editor.commands,
+    exec.commands,
     file.commands,
     help.commands,
     pane.commands,
