@@ -1,10 +1,10 @@
 // A terminal in a pane: xterm.js on one stream, the strip that says who has the keyboard, author marks, search.
 
 import { FitAddon } from "@xterm/addon-fit";
-import { SearchAddon } from "@xterm/addon-search";
+import type { SearchAddon } from "@xterm/addon-search";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
-import { WebglAddon } from "@xterm/addon-webgl";
+import type { WebglAddon } from "@xterm/addon-webgl";
 import { type IMarker, type ITheme, Terminal as Xterm } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { Marks, type Placed, stretches } from "../model/ink.ts";
@@ -53,7 +53,7 @@ export class TerminalView implements View {
   readonly id: string;
   private readonly stream: Stream;
   private readonly fit = new FitAddon();
-  private readonly search = new SearchAddon();
+  private search: SearchAddon | null = null;
   private webgl: WebglAddon | null = null;
   private readonly strip = h("div", { class: "lease", role: "status", hidden: true });
   private readonly holder = h("div", { class: "fit" });
@@ -72,6 +72,7 @@ export class TerminalView implements View {
   private driving = false; // this browser's person typed last, so its size counts
   private find: HTMLElement | null = null;
   private visible = false;
+  private disposed = false;
   private since = 0;
   private readonly paint = perFrame(() => this.paintInk());
   private readonly propose = debounce(() => this.proposeSize(), 60);
@@ -98,7 +99,6 @@ export class TerminalView implements View {
       windowOptions: {},
     });
     this.term.loadAddon(this.fit);
-    this.term.loadAddon(this.search);
     this.term.loadAddon(new WebLinksAddon((_, uri) => void window.open(uri, "_blank", "noopener,noreferrer")));
     this.term.loadAddon(new Unicode11Addon());
     this.term.unicode.activeVersion = "11";
@@ -154,7 +154,8 @@ export class TerminalView implements View {
   shown(visible: boolean): void {
     this.visible = visible;
     if (visible) {
-      this.accelerate();
+      // The first picture comes sooner by xterm's own renderer: a WebGL context costs more than the whole rest.
+      setTimeout(() => void this.accelerate(), 300);
       this.propose();
       this.showLease();
     } else {
@@ -169,6 +170,7 @@ export class TerminalView implements View {
   }
 
   dispose(): void {
+    this.disposed = true;
     this.stream.close();
     for (const dispose of this.disposers) dispose();
     this.propose.cancel();
@@ -179,9 +181,10 @@ export class TerminalView implements View {
     this.stream.retry();
   }
 
-  private accelerate(): void {
-    if (this.webgl || new URLSearchParams(location.search).get("renderer") === "dom") return;
-    if (this.term.options.screenReaderMode) return;
+  private async accelerate(): Promise<void> {
+    if (new URLSearchParams(location.search).get("renderer") === "dom") return;
+    const { WebglAddon } = await import("@xterm/addon-webgl");
+    if (!this.visible || this.disposed || this.webgl || this.term.options.screenReaderMode) return;
     try {
       const addon = new WebglAddon();
       addon.onContextLoss(() => {
@@ -411,6 +414,15 @@ export class TerminalView implements View {
     if (this.term.hasSelection()) await navigator.clipboard.writeText(this.term.getSelection());
   }
 
+  private async loadSearch(): Promise<SearchAddon> {
+    if (!this.search) {
+      const { SearchAddon } = await import("@xterm/addon-search");
+      this.search = new SearchAddon();
+      this.term.loadAddon(this.search);
+    }
+    return this.search;
+  }
+
   openFind(): void {
     if (this.find) {
       this.find.querySelector("input")!.select();
@@ -418,32 +430,34 @@ export class TerminalView implements View {
     }
     const input = h("input", { type: "text", "aria-label": "Search this terminal", placeholder: "Search" });
     const count = h("span", { class: "count", "aria-live": "polite" });
-    const options = {
-      decorations: {
-        matchBackground: token("warn"),
-        matchOverviewRuler: token("warn"),
-        activeMatchBackground: token("you"),
-        activeMatchColorOverviewRuler: token("you"),
-      },
+    const decorations = {
+      matchBackground: token("warn"),
+      matchOverviewRuler: token("warn"),
+      activeMatchBackground: token("you"),
+      activeMatchColorOverviewRuler: token("you"),
     };
-    const seek = (back = false) => {
-      if (!input.value) this.search.clearDecorations();
-      else if (back) this.search.findPrevious(input.value, options);
-      else this.search.findNext(input.value, { ...options, incremental: false });
+    let results: { dispose(): void } | null = null;
+    // The box is there at once, so that what is typed next goes into it; what searches comes a moment later.
+    const seek = async (back = false) => {
+      const search = await this.loadSearch();
+      if (!this.find) return;
+      results ??= search.onDidChangeResults(({ resultIndex, resultCount }) => {
+        count.textContent = resultCount ? `${resultIndex + 1} of ${resultCount}` : input.value ? "none" : "";
+      });
+      if (!input.value) search.clearDecorations();
+      else if (back) search.findPrevious(input.value, { decorations });
+      else search.findNext(input.value, { decorations });
     };
-    const results = this.search.onDidChangeResults(({ resultIndex, resultCount }) => {
-      count.textContent = resultCount ? `${resultIndex + 1} of ${resultCount}` : input.value ? "none" : "";
-    });
     const close = () => {
-      results.dispose();
-      this.search.clearDecorations();
+      results?.dispose();
+      this.search?.clearDecorations();
       this.find?.remove();
       this.find = null;
       this.term.focus();
     };
-    input.addEventListener("input", () => seek());
+    input.addEventListener("input", () => void seek());
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") seek(event.shiftKey);
+      if (event.key === "Enter") void seek(event.shiftKey);
       if (event.key === "Escape") {
         event.stopPropagation();
         close();
@@ -454,8 +468,8 @@ export class TerminalView implements View {
       { class: "find", role: "search" },
       input,
       count,
-      h("button", { class: "plain", "aria-label": "Previous", on: { click: () => seek(true) } }, icon("up")),
-      h("button", { class: "plain", "aria-label": "Next", on: { click: () => seek() } }, icon("down")),
+      h("button", { class: "plain", "aria-label": "Previous", on: { click: () => void seek(true) } }, icon("up")),
+      h("button", { class: "plain", "aria-label": "Next", on: { click: () => void seek() } }, icon("down")),
       h("button", { class: "plain", "aria-label": "Close search", on: { click: close } }, icon("close")),
     );
     this.screen.append(this.find);

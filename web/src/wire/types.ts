@@ -234,6 +234,27 @@ export interface Event {
   time: number;
 }
 
+/** Arguments of `openspace.terminal.exec`. */
+export interface Exec {
+  command: string;
+  args?: string[] | null;
+  env?: Record<string, string | null>;
+  cwd?: string | null;
+  outputByteLimit?: number | null;
+}
+
+/** Arguments of `openspace.terminal.kill`. */
+export interface ExecKill {
+  terminalId: string;
+}
+
+/** The terminal in which it runs. */
+export interface ExecStarted {
+  terminalId: string;
+  title: string;
+  paneId: string;
+}
+
 /** A file that agents changed; the texts are absent where it did not exist, is binary or too large to show. */
 export interface FileChange {
   path: string;
@@ -881,8 +902,10 @@ export interface Commands {
   "openspace.terminal.authors": { args: TerminalOne; result: TerminalAuthors };
   "openspace.terminal.close": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.create": { args: TerminalCreate; result: TerminalCreated };
+  "openspace.terminal.exec": { args: Exec; result: ExecStarted };
   "openspace.terminal.hand_back": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.interrupt": { args: TerminalOne; result: BaseNothing };
+  "openspace.terminal.kill": { args: ExecKill; result: BaseNothing };
   "openspace.terminal.list": { args: Record<string, never>; result: TerminalListed };
   "openspace.terminal.read_output": { args: TerminalReadOutput; result: TerminalOutput };
   "openspace.terminal.rename": { args: TerminalRename; result: BaseNothing };
