@@ -284,3 +284,15 @@ async def test_a_persons_terminal_can_be_looked_at(app: App) -> None:
     assert "by hand" in str(data["output"])
     again = (await agent("terminal_continue", sessionId="mine")).data
     assert "by hand" not in str(again["output"])
+
+
+async def test_a_terminal_can_be_typed_into_before_its_shell_has_come_up() -> None:
+    async with open_app() as app:
+        session = app.bench.begin_session("bot", "test")
+        app.gate.consent.grant(session.id)
+        for number in range(8):
+            title = f"t{number}"
+            assert (await app.call("openspace.terminal.create", {"title": title}, actor=session.actor)).success
+            args: dict[str, object] = {"terminalId": title, "text": "echo hello\n"}
+            sent = await app.call("openspace.terminal.send", args, actor=session.actor)
+            assert sent.success, sent.error

@@ -21,7 +21,7 @@ from fourhands.core.errors import Conflict
 from fourhands.safety.text import sanitize
 from fourhands.workbench.ink import Ink, Inkwell
 from fourhands.workbench.terminal import SHELL_NAMES, Terminal
-from fourhands.workbench.typed import EMPTY, Line, leave, only_takes_away, open_ended, typed
+from fourhands.workbench.typed import EMPTY, PASTE_BEGIN, Line, leave, only_takes_away, open_ended, typed
 
 PATIENCE_S = 30.0
 """How long an agent waits for a person's half-typed line."""
@@ -232,7 +232,11 @@ class Lease:
                 )
             await self._news(left)
         noted = self._noted.pop(call_id, None)
-        if noted is not None and not only_takes_away(text) and noted != (now := self.standing()):
+        now = self.standing()
+        # A shell that has only now come to its first prompt takes plain text just as it was judged.
+        if noted is not None and PASTE_BEGIN not in text:
+            noted = replace(noted, pastes=now.pastes)
+        if noted is not None and not only_takes_away(text) and noted != now:
             meets = f"{now.program or 'a program'} runs there" if now.place == "program" else "its line is another one"
             raise Conflict(
                 f"terminal {self.terminal.title!r} has changed since this was judged: {meets} now",
