@@ -174,7 +174,9 @@ async def test_a_program_is_started_where_both_see_it(app: App) -> None:
     terminal = app.bench.terminal(str(data["sessionId"]))
     assert terminal.owner == agent.session.id
     more = (await agent("terminal_continue", sessionId=data["sessionId"], stdin="Ada\n")).data
-    assert (more["reason"], more["output"]) == ("input", "Ada\nAda\n")
+    assert (more["reason"], more["output"]) == ("input", " Ada\nAda\n"), (
+        "the blank of the prompt, now that it is not the end"
+    )
     assert int(str(more["position"])) > int(str(data["position"]))
     done = (await agent("terminal_continue", sessionId=data["title"], stdin="\n")).data
     assert (done["reason"], done["complete"], done["exitCode"], done["output"]) == ("exited", True, 0, "\n")
