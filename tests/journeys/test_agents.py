@@ -135,3 +135,10 @@ def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Serve
     page.keyboard.press("Enter")
     expect(page.locator(".bubble.you")).to_contain_text("Add a limit")
     assert heard == ["Add a limit"]
+
+
+def test_the_conversation_is_there_after_a_reload(page: Page, served: Served) -> None:
+    served.agent().say("Remember **this**", done=True)
+    expect(page.locator(".bubble.said")).to_contain_text("Remember this")
+    page.reload()
+    expect(page.locator(".bubble.said")).to_contain_text("Remember this")

@@ -191,3 +191,35 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_stop_stays(visit: Visit, s
     expect(page.get_by_role("tree")).to_be_hidden()
     page.get_by_role("tab", name="Agent", exact=True).last.click()
     expect(page.get_by_label("Message the agent")).to_be_visible()
+
+
+def test_what_a_program_does_to_an_open_file_appears(page: Page, served: Served) -> None:
+    open_file(page, "src/store.py")
+    terminal = served.call("openspace.terminal.create").data["terminalId"]
+    line = "sleep 0.2; echo '# from outside' > src/store.py\n"
+    served.call("openspace.terminal.send", {"terminalId": terminal, "text": line})
+    until(page, "() => window.__fh.editors['src/store.py'].code.text().startsWith('# from outside')")
+
+
+def test_scrolling_away_pauses_following_until_it_is_resumed(page: Page, served: Served) -> None:
+    agent = served.agent()
+    agent.call("openspace.editor.open", {"path": "src/app.py", "line": 20})
+    until(page, "() => window.__fh.editors['src/app.py']?.code")
+    page.locator(".editor").hover()
+    page.mouse.wheel(0, 400)
+    expect(page.get_by_role("button", name="Paused following")).to_be_visible()
+    agent.call("openspace.editor.open", {"path": "README.md"})
+    expect(page.get_by_role("tab", name="README.md").locator(".dot")).to_be_visible()
+    expect(page.get_by_role("tab", name="app.py")).to_have_attribute("aria-selected", "true")
+    page.get_by_role("button", name="Paused following").click()
+    expect(page.get_by_role("tab", name="README.md")).to_have_attribute("aria-selected", "true")
+
+
+def test_two_browsers_share_unsaved_text(visit: Visit) -> None:
+    first, second = visit(), visit()
+    open_file(first, "README.md")
+    until(second, "() => window.__fh.editors['README.md']?.code")
+    first.keyboard.type("shared ")
+    until(second, "() => window.__fh.editors['README.md'].code.text().startsWith('shared ')")
+    first.keyboard.press("Control+s")
+    until(second, "() => !window.__fh.model.editors.get('README.md').dirty")

@@ -1,6 +1,7 @@
 // The one place that knows every panel: signs in, connects, puts the page together.
 
 import "./style/index.css";
+import type { ChatItem } from "./model/chat.ts";
 import type { Manifest } from "./model/schema.ts";
 import { Model } from "./model/state.ts";
 import { Desk } from "./panels/desk.ts";
@@ -61,6 +62,23 @@ link.onStatus = (status) => {
   model.signals.fire(["connection"]);
 };
 
+// The server keeps no conversations; a page that is loaded again finds its own. They end with the browser's tab.
+const CHATS = "fourhands.chats";
+
+function keepChats(): void {
+  const chats = [...model.chats].map(([session, chat]) => [session, chat.items.slice(-200)]);
+  try {
+    sessionStorage.setItem(CHATS, JSON.stringify(chats));
+  } catch {
+    sessionStorage.removeItem(CHATS); // too large: better none than half
+  }
+}
+
+function restoreChats(): void {
+  const stored = JSON.parse(sessionStorage.getItem(CHATS) ?? "[]") as [string, ChatItem[]][];
+  for (const [session, items] of stored) model.chat(session).restore(items);
+}
+
 function showSignIn(): void {
   document.body.replaceChildren(
     h(
@@ -88,6 +106,8 @@ Object.defineProperty(window, "__fh", {
   },
 });
 
+addEventListener("pagehide", keepChats);
+restoreChats();
 document.body.replaceChildren(frame.element, desk.toasts.element);
 void signIn().then((key) => {
   if (key) link.start();

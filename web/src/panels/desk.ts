@@ -16,6 +16,7 @@ export class Desk {
   askArguments: (command: string, known: Record<string, unknown>) => void = () => {};
   focusActive: () => void = () => {};
   onFollow: () => void = () => {};
+  onQuiet: () => void = () => {}; // a terminal printed something and has stopped
   announce: (text: string, urgent?: boolean) => void = () => {};
 
   constructor(
@@ -37,6 +38,7 @@ export class Desk {
     if (this.following === following) return;
     this.following = following;
     this.onFollow();
+    if (following) this.model.signals.fire(["layout", "editors"]);
   }
 
   // Call a command; what goes wrong is told in a toast unless `quiet`.

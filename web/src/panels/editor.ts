@@ -49,6 +49,7 @@ export class EditorView implements View {
     // Whoever scrolls away from where the agent led them wants to read, not to be led.
     this.holder.addEventListener("wheel", () => this.desk.model.agents.size > 0 && this.revealed > 0 && this.desk.setFollowing(false), {
       passive: true,
+      capture: true, // Monaco keeps it for itself
     });
     void this.open();
   }
@@ -114,6 +115,11 @@ export class EditorView implements View {
 
   fileChanged(version: string | null): void {
     if (version !== this.base && this.sending === 0) this.again();
+  }
+
+  // Somebody may have changed the file without telling anybody.
+  lookAgain(): void {
+    if (this.sending === 0) this.again();
   }
 
   // The file is another than the one we started from.
@@ -261,7 +267,9 @@ export class EditorView implements View {
   private wantsFocus = false;
 
   shown(visible: boolean): void {
-    if (visible && this.code) this.showMarks();
+    if (!visible || !this.code) return;
+    this.showMarks();
+    this.lookAgain();
   }
 
   focus(): void {

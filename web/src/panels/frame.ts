@@ -5,7 +5,7 @@ import { ChatPane } from "./chat.ts";
 import { Changes } from "./changes.ts";
 import type { Desk } from "./desk.ts";
 import { Dock } from "./dock.ts";
-import { h, setText } from "./dom.ts";
+import { debounce, h, setText } from "./dom.ts";
 import { EditorView } from "./editor.ts";
 import { Files } from "./files.ts";
 import { showHelp } from "./help.ts";
@@ -125,10 +125,21 @@ export class Frame {
       }
     });
     model.signals.on(["files", "actions"], () => this.changes.stale());
+    // Programs in terminals change files without saying so: when one has gone quiet, or the person comes back, look again.
+    const look = debounce(() => this.lookAgain(), 50);
+    this.desk.onQuiet = look;
+    addEventListener("focus", look);
     this.changes.onCount = (count) => setText(this.changesTab, count ? `Changes (${count})` : "Changes");
   }
 
   private focusedFor = "";
+
+  private lookAgain(): void {
+    void this.files.refresh();
+    for (const view of Object.values(this.editors())) {
+      if (!view.element.classList.contains("hidden")) view.lookAgain();
+    }
+  }
 
   // The tour is an agent like others: it begins when it is spoken to.
   private async tour(): Promise<void> {

@@ -76,6 +76,7 @@ export class TerminalView implements View {
   private since = 0;
   private readonly paint = perFrame(() => this.paintInk());
   private readonly propose = debounce(() => this.proposeSize(), 60);
+  private readonly quiet = debounce(() => this.desk.onQuiet(), 800);
 
   constructor(
     tab: Tab,
@@ -174,6 +175,7 @@ export class TerminalView implements View {
     this.stream.close();
     for (const dispose of this.disposers) dispose();
     this.propose.cancel();
+    this.quiet.cancel();
     this.term.dispose();
   }
 
@@ -201,6 +203,7 @@ export class TerminalView implements View {
   // -- output --------------------------------------------------------------------------------------------------------
 
   private write(data: Uint8Array, position: number): void {
+    this.quiet();
     this.term.write(data, () => {
       this.parsed = position;
       this.stream.ack(position);
