@@ -32,8 +32,9 @@ def missing() -> str:
     return ""
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for each file: while it is there, playwright's event loop is in the way of other files' async tests."""
     if reason := missing():
         if os.environ.get("CI") == "true":
             pytest.fail(reason)

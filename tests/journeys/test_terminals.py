@@ -26,6 +26,8 @@ def test_the_page_leaves_no_code_in_its_address(page: Page) -> None:
 
 def test_the_program_has_the_size_that_the_browser_shows(page: Page) -> None:
     new_terminal(page)
+    fits = "() => { const v = Object.values(window.__fh.terminals)[0]; return v.mine && v.term.rows === v.mine.rows; }"
+    until(page, fits)
     page.keyboard.type("stty size\n")
     cols, rows = page.evaluate(
         "() => { const t = Object.values(window.__fh.terminals)[0].term; return [t.cols, t.rows]; }"

@@ -4,11 +4,12 @@
 // The server owns the tree. A drag shows its effect at once, is sent as one command when the pointer is released, and
 // whatever the server then says is shown. While the pointer is down, trees that arrive wait.
 
-import { type Box, LEAST, moveSash, place as placeTree, type PlacedPane, type Sash, type Side, sideAt, withSizes } from "../model/geometry.ts";
+import { type Box, type Node, place as placeTree, type PlacedPane, type Sash, type Side, sideAt, withSizes } from "../model/geometry.ts";
 import type { Pane, Tab } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { ask } from "./dialog.ts";
-import { h, icon, place, setText } from "./dom.ts";
+import { h, icon, place, setStyle, setText } from "./dom.ts";
+import { type SashHost, Sashes } from "./sashes.ts";
 
 export interface View {
   readonly element: HTMLElement;
@@ -28,15 +29,16 @@ interface Strip {
   tabs: Map<string, HTMLElement>;
 }
 
-export class Dock {
+export class Dock implements SashHost {
   readonly element = h("main", { class: "host", id: "workbench", "aria-label": "Editors and terminals" });
   readonly views = new Map<string, View>(); // by type and content
   narrow: "" | "editor" | "terminal" = "";
   private readonly strips = new Map<string, Strip>();
-  private readonly sashes = new Map<string, HTMLElement>();
+  private readonly sashes: Sashes;
   private readonly fronts = new Map<string, string>(); // the tab in front, as this browser shows it
   private readonly news = new Set<string>(); // tabs that an agent brought forward behind the person's back
-  private dragging = false;
+  dragging = false; // while the pointer is down, trees that arrive wait
+  private tree: Node | null = null; // the one that is shown
   private sizes: { split: string; sizes: number[] } | null = null;
   private readonly mark = h("div", { class: "dropmark", hidden: true });
   private readonly start: HTMLElement;
@@ -47,6 +49,7 @@ export class Dock {
     start: HTMLElement,
   ) {
     this.start = start;
+    this.sashes = new Sashes(desk, this);
     this.element.append(start, this.mark);
     desk.model.signals.on(["layout", "terminals", "editors", "drafts"], () => this.render());
     desk.focusActive = () => this.focusActive();
@@ -69,10 +72,18 @@ export class Dock {
     if (tab) this.view(tab.type, tab.content)?.focus();
   }
 
+  preview(split: string, sizes: number[] | null): void {
+    this.sizes = sizes ? { split, sizes } : null;
+    this.draw();
+  }
+
   render(): void {
-    if (this.dragging) return;
-    const { layout } = this.desk.model;
-    const root = this.sizes && layout.root ? withSizes(layout.root, this.sizes.split, this.sizes.sizes) : layout.root;
+    if (!this.dragging) this.draw();
+  }
+
+  private draw(): void {
+    if (!this.dragging) this.tree = this.desk.model.layout.root;
+    const root = this.sizes && this.tree ? withSizes(this.tree, this.sizes.split, this.sizes.sizes) : this.tree;
     this.show(root === null ? { panes: [], sashes: [] } : placeTree(root));
   }
 
@@ -118,8 +129,7 @@ export class Dock {
       }
     }
     this.drop(this.strips, new Set(tree.panes.map(({ pane }) => pane.id)), (strip) => strip.element.remove());
-    for (const sash of tree.sashes) this.showSash(sash);
-    this.drop(this.sashes, new Set(tree.sashes.map((sash) => sash.key)), (sash) => sash.remove());
+    this.sashes.show(tree.sashes);
     this.start.hidden = tree.panes.length > 0;
   }
 
@@ -400,98 +410,4 @@ export class Dock {
     this.mark.hidden = true;
     return null;
   }
-
-  // -- sashes --------------------------------------------------------------------------------------------------------
-
-  private showSash(sash: Sash): void {
-    let element = this.sashes.get(sash.key);
-    if (!element) {
-      element = h("div", { role: "separator", tabindex: "0", "aria-label": "Resize panes", "aria-valuemin": LEAST, "aria-valuemax": 100 - LEAST });
-      this.sashes.set(sash.key, element);
-      this.element.append(element);
-      element.addEventListener("pointerdown", (event) => this.dragSash(event, sash.key));
-      element.addEventListener("keydown", (event) => this.sashKey(event, sash.key));
-    }
-    const { direction } = sash.split;
-    const live = element.classList.contains("live");
-    element.className = `sash ${direction}${live ? " live" : ""}`;
-    // A separator is named after its own line: panes beside each other are divided by a vertical one.
-    element.setAttribute("aria-orientation", direction);
-    element.setAttribute("aria-valuenow", String(Math.round(sash.split.sizes[sash.index] ?? 0)));
-    const { box, at } = sash;
-    if (direction === "vertical") {
-      setStyle(element, "left", `${at}%`);
-      setStyle(element, "top", `${box.y}%`);
-      setStyle(element, "height", `${box.height}%`);
-      setStyle(element, "width", "");
-    } else {
-      setStyle(element, "top", `${at}%`);
-      setStyle(element, "left", `${box.x}%`);
-      setStyle(element, "width", `${box.width}%`);
-      setStyle(element, "height", "");
-    }
-  }
-
-  private sash(key: string): Sash | undefined {
-    return placeTree(this.desk.model.layout.root).sashes.find((one) => one.key === key);
-  }
-
-  private dragSash(event: PointerEvent, key: string): void {
-    const sash = this.sash(key);
-    const element = this.sashes.get(key);
-    if (!sash || !element || event.button !== 0) return;
-    event.preventDefault();
-    element.focus({ focusVisible: false } as FocusOptions);
-    const baseRev = this.desk.model.rev;
-    const host = this.element.getBoundingClientRect();
-    const across = sash.split.direction === "vertical";
-    const length = across ? (host.width * sash.box.width) / 100 : (host.height * sash.box.height) / 100;
-    const begin = across ? event.clientX : event.clientY;
-    const tree = this.desk.model.layout.root!;
-    let sizes: number[] | null = null;
-    this.dragging = true;
-    element.classList.add("live");
-    document.body.classList.add("dragging");
-    element.setPointerCapture(event.pointerId);
-    const move = (to: PointerEvent) => {
-      const delta = (((across ? to.clientX : to.clientY) - begin) / length) * 100;
-      sizes = moveSash(sash.split, sash.index, delta, sash.box);
-      this.show(placeTree(withSizes(tree, sash.split.id, sizes)));
-    };
-    const done = () => {
-      element.removeEventListener("pointermove", move);
-      element.classList.remove("live");
-      document.body.classList.remove("dragging");
-      this.dragging = false;
-      if (sizes) void this.sendSizes(sash.split.id, sizes, baseRev);
-      else this.render();
-    };
-    element.addEventListener("pointermove", move);
-    element.addEventListener("pointerup", done, { once: true });
-    element.addEventListener("pointercancel", () => ((sizes = null), done()), { once: true });
-  }
-
-  private async sendSizes(split: string, sizes: number[], baseRev: number): Promise<void> {
-    this.sizes = { split, sizes };
-    this.render();
-    await this.desk.run("openspace.pane.set_sizes", { split, sizes, baseRev });
-    if (this.sizes?.split === split && this.sizes.sizes === sizes) this.sizes = null;
-    this.render();
-  }
-
-  private sashKey(event: KeyboardEvent, key: string): void {
-    const sash = this.sash(key);
-    if (!sash) return;
-    const across = sash.split.direction === "vertical";
-    const less = across ? "ArrowLeft" : "ArrowUp";
-    const more = across ? "ArrowRight" : "ArrowDown";
-    if (event.key !== less && event.key !== more) return;
-    event.preventDefault();
-    const step = (event.shiftKey ? 10 : 2) * (event.key === less ? -1 : 1);
-    void this.sendSizes(sash.split.id, moveSash(sash.split, sash.index, step, sash.box), this.desk.model.rev);
-  }
-}
-
-function setStyle(element: HTMLElement, name: "left" | "top" | "width" | "height", value: string): void {
-  if (element.style[name] !== value) element.style[name] = value;
 }

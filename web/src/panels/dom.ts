@@ -132,3 +132,8 @@ export async function copyText(text: string): Promise<boolean> {
     return false;
   }
 }
+
+// Write a style only if it is another: untouched elements cost no layout.
+export function setStyle(element: HTMLElement, name: "left" | "top" | "width" | "height", value: string): void {
+  if (element.style[name] !== value) element.style[name] = value;
+}

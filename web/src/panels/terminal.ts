@@ -1,20 +1,20 @@
 // A terminal in a pane: xterm.js on one stream, the strip that says who has the keyboard, author marks, search.
 
 import { FitAddon } from "@xterm/addon-fit";
-import type { SearchAddon } from "@xterm/addon-search";
 import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import type { WebglAddon } from "@xterm/addon-webgl";
-import { type IMarker, type ITheme, Terminal as Xterm } from "@xterm/xterm";
+import { type ITheme, Terminal as Xterm } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
-import { Marks, type Placed, stretches } from "../model/ink.ts";
 import { isReply } from "../model/reply.ts";
 import { ago, describe } from "../model/steps.ts";
 import { Stream } from "../wire/stream.ts";
-import type { Ink, Tab } from "../wire/types.ts";
+import type { Tab } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import type { View } from "./dock.ts";
-import { debounce, h, icon, perFrame, setText } from "./dom.ts";
+import { debounce, h, setText } from "./dom.ts";
+import { Find } from "./find.ts";
+import { Gutter } from "./gutter.ts";
 import { token } from "./theme.ts";
 
 const SCROLLBACK = 20_000;
@@ -53,28 +53,23 @@ export class TerminalView implements View {
   readonly id: string;
   private readonly stream: Stream;
   private readonly fit = new FitAddon();
-  private search: SearchAddon | null = null;
   private webgl: WebglAddon | null = null;
   private readonly strip = h("div", { class: "lease", role: "status", hidden: true });
   private readonly holder = h("div", { class: "fit" });
-  private readonly gutter = h("div", { class: "gutter", "aria-hidden": "true" });
-  private readonly screen = h("div", { class: "screen" }, this.gutter, this.holder);
+  private readonly screen = h("div", { class: "screen" }, this.holder);
+  private readonly gutter: Gutter;
   private readonly note = h("div", { class: "sizenote", hidden: true });
   private readonly ended = h("div", { class: "ended", hidden: true });
   private readonly disposers: (() => void)[] = [];
-  private readonly marks = new Marks();
-  private ink: Ink[] = [];
-  private placed: Placed[] = [];
   private leaseSeen = "";
   private parsed = 0;
   private asked = 0; // programs that asked for the cursor's place and have no answer yet
   private mine: { cols: number; rows: number } | null = null;
   private driving = false; // this browser's person typed last, so its size counts
-  private find: HTMLElement | null = null;
+  private readonly find: Find;
   private visible = false;
   private disposed = false;
   private since = 0;
-  private readonly paint = perFrame(() => this.paintInk());
   private readonly propose = debounce(() => this.proposeSize(), 60);
   private readonly quiet = debounce(() => this.desk.onQuiet(), 800);
 
@@ -104,6 +99,9 @@ export class TerminalView implements View {
     this.term.loadAddon(new Unicode11Addon());
     this.term.unicode.activeVersion = "11";
     this.term.open(this.holder);
+    this.gutter = new Gutter(this.term, this.id, desk);
+    this.screen.prepend(this.gutter.element);
+    this.find = new Find(this.term, this.screen);
     this.listen();
     this.stream = new Stream(this.id, {
       output: (data, position) => this.write(data, position),
@@ -136,9 +134,6 @@ export class TerminalView implements View {
     term.parser.registerOscHandler(52, () => true);
     term.onData((data) => this.typed(data));
     term.onBinary((data) => this.stream.keys(Uint8Array.from(data, (letter) => letter.charCodeAt(0))));
-    term.onRender(this.paint);
-    term.onScroll(this.paint);
-    term.buffer.onBufferChange(this.paint);
     const sizes = new ResizeObserver(() => this.propose());
     sizes.observe(this.holder);
     disposers.push(
@@ -207,20 +202,19 @@ export class TerminalView implements View {
     this.term.write(data, () => {
       this.parsed = position;
       this.stream.ack(position);
-      this.remember(position);
+      this.gutter.remember(position);
     });
   }
 
   private restore(screen: { position: number; cols: number; rows: number; data: string }): void {
-    this.marks.clear();
-    this.placed = [];
+    this.gutter.clear();
     this.term.reset();
     this.setSize(screen.cols, screen.rows);
     this.term.write(screen.data, () => {
       this.parsed = screen.position;
       this.stream.ack(screen.position);
-      this.remember(screen.position);
-      void this.fetchInk();
+      this.gutter.remember(screen.position);
+      void this.gutter.refresh();
     });
   }
 
@@ -297,7 +291,7 @@ export class TerminalView implements View {
     if (seen !== this.leaseSeen) {
       this.leaseSeen = seen;
       this.since = Date.now();
-      void this.fetchInk();
+      void this.gutter.refresh();
     }
     const deed = model.activity.find(
       (step) =>
@@ -365,118 +359,14 @@ export class TerminalView implements View {
     this.term.options.cursorBlink = false;
   }
 
-  // -- ink -----------------------------------------------------------------------------------------------------------
-
-  private remember(position: number): void {
-    if (this.term.buffer.active.type !== "normal") return;
-    const line = this.term.buffer.active.baseY + this.term.buffer.active.cursorY;
-    const last = this.marks.before(position);
-    if (last && last.row() === line) return;
-    const marker: IMarker | undefined = this.term.registerMarker(0);
-    if (marker) this.marks.add({ position, row: () => marker.line });
-    this.marks.trim();
-  }
-
-  private async fetchInk(): Promise<void> {
-    const answer = await this.desk.link.call("openspace.terminal.authors", { terminalId: this.id });
-    if (!answer.success) return;
-    this.ink = answer.ink;
-    const kept = new Map(this.placed.map((one) => [one.ink.position, one]));
-    this.placed = this.ink.flatMap((ink) => {
-      const old = kept.get(ink.position);
-      if (old && old.ink.kind === ink.kind) return [old];
-      const mark = this.marks.before(ink.position);
-      return mark ? [{ ink, row: mark.row }] : [];
-    });
-    this.paint();
-  }
-
-  private paintInk(): void {
-    const buffer = this.term.buffer.active;
-    const cell = this.term.element?.querySelector<HTMLElement>(".xterm-screen")?.offsetHeight ?? 0;
-    const height = cell / this.term.rows;
-    const rows =
-      buffer.type === "normal" && height > 0
-        ? stretches(this.placed, buffer.viewportY, buffer.viewportY + this.term.rows - 1, buffer.baseY + buffer.cursorY)
-        : [];
-    while (this.gutter.childElementCount > rows.length) this.gutter.lastChild!.remove();
-    while (this.gutter.childElementCount < rows.length) this.gutter.append(h("i"));
-    rows.forEach((stretch, index) => {
-      const bar = this.gutter.children[index] as HTMLElement;
-      bar.className = stretch.ink.kind;
-      bar.style.top = `${(stretch.from - buffer.viewportY) * height + 1}px`;
-      bar.style.height = `${(stretch.to - stretch.from + 1) * height - 2}px`;
-      const who = stretch.ink.kind === "agent" ? this.desk.model.title(stretch.ink.actor) || "the agent" : "you";
-      bar.title = `${who}, ${new Date(stretch.ink.time * 1000).toLocaleTimeString()}`;
-    });
-  }
-
   // -- search and the clipboard --------------------------------------------------------------------------------------
 
   async copy(): Promise<void> {
     if (this.term.hasSelection()) await navigator.clipboard.writeText(this.term.getSelection());
   }
 
-  private async loadSearch(): Promise<SearchAddon> {
-    if (!this.search) {
-      const { SearchAddon } = await import("@xterm/addon-search");
-      this.search = new SearchAddon();
-      this.term.loadAddon(this.search);
-    }
-    return this.search;
-  }
-
   openFind(): void {
-    if (this.find) {
-      this.find.querySelector("input")!.select();
-      return;
-    }
-    const input = h("input", { type: "text", "aria-label": "Search this terminal", placeholder: "Search" });
-    const count = h("span", { class: "count", "aria-live": "polite" });
-    const decorations = {
-      matchBackground: token("warn"),
-      matchOverviewRuler: token("warn"),
-      activeMatchBackground: token("you"),
-      activeMatchColorOverviewRuler: token("you"),
-    };
-    let results: { dispose(): void } | null = null;
-    // The box is there at once, so that what is typed next goes into it; what searches comes a moment later.
-    const seek = async (back = false) => {
-      const search = await this.loadSearch();
-      if (!this.find) return;
-      results ??= search.onDidChangeResults(({ resultIndex, resultCount }) => {
-        count.textContent = resultCount ? `${resultIndex + 1} of ${resultCount}` : input.value ? "none" : "";
-      });
-      if (!input.value) search.clearDecorations();
-      else if (back) search.findPrevious(input.value, { decorations });
-      else search.findNext(input.value, { decorations });
-    };
-    const close = () => {
-      results?.dispose();
-      this.search?.clearDecorations();
-      this.find?.remove();
-      this.find = null;
-      this.term.focus();
-    };
-    input.addEventListener("input", () => void seek());
-    input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") void seek(event.shiftKey);
-      if (event.key === "Escape") {
-        event.stopPropagation();
-        close();
-      }
-    });
-    this.find = h(
-      "div",
-      { class: "find", role: "search" },
-      input,
-      count,
-      h("button", { class: "plain", "aria-label": "Previous", on: { click: () => void seek(true) } }, icon("up")),
-      h("button", { class: "plain", "aria-label": "Next", on: { click: () => void seek() } }, icon("down")),
-      h("button", { class: "plain", "aria-label": "Close search", on: { click: close } }, icon("close")),
-    );
-    this.screen.append(this.find);
-    input.focus();
+    this.find.open();
   }
 
   setScreenReader(on: boolean): void {
