@@ -247,8 +247,10 @@ class _Viewer:
         self._put(keys)
 
     def _put(self, keys: bytes) -> None:
-        """Type now or in turn. Only a single byte can be tried now: of more the kernel may take a part."""
-        if len(keys) == 1 and not self._typing and self.terminal.type_now(keys):
+        """Type now what the kernel takes, the rest in turn."""
+        if not self._typing:
+            keys = keys[self.terminal.type_now(keys) :]
+        if not keys:
             return
         if len(self._waiting) + len(keys) <= INPUT_LIMIT:
             self._typing = True
@@ -271,4 +273,5 @@ class _Viewer:
                 self._typed.clear()
 
     async def _refuse(self, code: str, error: str) -> None:
-        await _send(self.socket, {"type": "refused", "code": code, "error": error})
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # gone already: nobody to tell
+            await _send(self.socket, {"type": "refused", "code": code, "error": error})

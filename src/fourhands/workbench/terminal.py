@@ -188,15 +188,15 @@ class Terminal:
             await self._deliver(memoryview(data))
         return head
 
-    def type_now(self, data: bytes) -> bool:
-        """Type without waiting; False when the program does not read or others wait to type, and nothing was typed."""
-        if self.exit is not None or self._typing.locked():
-            return False
+    def type_now(self, data: bytes) -> int:
+        """Type what the kernel takes without waiting, and return how many bytes: none when others wait to type."""
+        if self.exit is not None or self._master < 0 or self._typing.locked():
+            return 0
         self._note_enter(data)
         try:
-            return os.write(self._master, data) == len(data)
+            return os.write(self._master, data)
         except OSError:
-            return False
+            return 0
 
     def _note_enter(self, data: bytes) -> None:
         if self._nonce is not None and (b"\n" in data or b"\r" in data):
