@@ -11,9 +11,13 @@ def new_terminal(page: Page) -> str:
     return str(page.evaluate("() => Object.keys(window.__fh.terminals)[0]"))
 
 
-def at_prompt(served: Served, terminal: str) -> None:
+def at_prompt(page: Page, served: Served, terminal: str) -> None:
     """Wait until the shell has its prompt: what is typed before that is input for a program."""
-    assert served.call("openspace.terminal.wait", {"terminalId": terminal, "finished": True}).success
+    for _ in range(400):
+        if served.app.bench.terminal(terminal).shell_state == "prompt":
+            return
+        page.evaluate("() => new Promise(resolve => setTimeout(resolve, 20))")
+    raise AssertionError("the shell has no prompt")
 
 
 def test_the_empty_start_offers_three_ways_and_a_terminal_runs_what_is_typed(page: Page) -> None:
@@ -93,7 +97,7 @@ def test_two_browsers_show_the_same_terminal_and_layout(visit: Visit) -> None:
 
 def test_the_strip_says_who_has_the_keyboard_and_a_person_takes_over(page: Page, served: Served) -> None:
     terminal = new_terminal(page)
-    at_prompt(served, terminal)
+    at_prompt(page, served, terminal)
     agent = served.agent()
     assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo from-agent\n"}).success
     wait_for_screen(page, "from-agent")
@@ -111,7 +115,7 @@ def test_author_marks_tell_the_person_from_the_agent(page: Page, served: Served)
     page.keyboard.type("echo mine\n")
     wait_for_screen(page, "mine")
     expect(page.locator(".gutter i.person").first).to_be_visible()
-    at_prompt(served, terminal)
+    at_prompt(page, served, terminal)
     agent = served.agent()
     assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo theirs\n"}).success
     wait_for_screen(page, "theirs")
@@ -125,7 +129,7 @@ def test_a_programs_question_is_answered_without_taking_the_keyboard(page: Page,
     served.call("openspace.terminal.send", {"terminalId": terminal, "text": line})
     wait_for_screen(page, "got ")
     assert "got 0 letters" not in screen(page, terminal)
-    at_prompt(served, terminal)
+    at_prompt(page, served, terminal)
     assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo free\n"}).success
 
 
