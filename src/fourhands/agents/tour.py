@@ -54,7 +54,7 @@ class Tour(Conversation):
                     path=file,
                     ranges=[{"startLine": 1, "endLine": 5}],
                     highlightId="tour",
-                    label="Tour: this is what I am talking about",
+                    label="this is what I am talking about",
                 )
                 if file
                 else ""
