@@ -205,3 +205,36 @@ async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(terminals: Ter
     await terminal.type("\n")
     await terminal.wait(exit=True)
     assert terminal.log.read(position, 100).data == b"\r\n more\r\n"
+
+
+async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log(terminals: Terminals) -> None:
+    terminal = await terminals.create(shell="bash")
+    await terminal.run("echo before", timeout_s=10)
+    head = terminal.log.head
+    terminal.resize(100, 30)
+    terminal.resize(70, 30)
+    while terminal.size != (70, 30) or not terminal.redraws:
+        await terminal.wait(quiet_s=0.1)
+    redrawn = terminal.log.read(head).data
+    assert redrawn
+    assert redrawn not in terminal.scrollback().data
+    done = await terminal.run("echo after", timeout_s=10)
+    replay = terminal.scrollback().data
+    assert b"before" in replay
+    assert b"after" in replay
+    assert terminal.since(done.start).text.startswith("after\n")
+
+
+async def test_an_excerpt_has_head_and_tail_and_true_totals(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["seq", "1", "9999"])
+    await terminal.wait(exit=True)
+    cropped = terminal.excerpt(0, terminal.log.head, 200)
+    assert cropped.text.startswith("1\n2\n3\n")
+    assert cropped.text.endswith("9998\n9999\n")
+    assert (cropped.characters, cropped.lines, cropped.omitted) == (48_886, 9999, 48_686)
+    assert "48686 of 48886 characters left out, 9999 lines in all" in cropped.text
+    whole = terminal.excerpt(0, terminal.log.head, 50_000)
+    assert (whole.omitted, whole.text) == (0, terminal.since(0).text)
+    for start, end in ((-1, 3), (5, 4), (0, 10**9)):
+        with pytest.raises(BadArgument):
+            terminal.excerpt(start, end)

@@ -17,11 +17,12 @@ from fourhands.host import pty
 from fourhands.host.link import Link
 from fourhands.host.log import GRAIN, Chunk, LogReader
 from fourhands.host.wire import Message
+from fourhands.safety.text import sanitize
 from fourhands.workbench import view
 from fourhands.workbench.marks import Command, Commands, Scanner
 from fourhands.workbench.run import Done, run
 from fourhands.workbench.screen import LiveScreen, Screen
-from fourhands.workbench.view import Match, Slice
+from fourhands.workbench.view import Cropped, Match, Slice
 from fourhands.workbench.wait import Progress, Seen, Wanted, wait
 
 Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
@@ -311,6 +312,17 @@ class Terminal:
             if low >= start:
                 del data[low - start : high - start]
         return Chunk(start, bytes(data))
+
+    def excerpt(self, start: int, end: int, limit: int = 10_000) -> Cropped:
+        """Head and tail of what was printed between two positions, with the true totals."""
+        if not 0 <= start <= end <= self.log.head:
+            raise BadArgument(f"no output from {start} to {end}", hint=f"positions here go up to {self.log.head}")
+        return view.crop(sanitize(view.read_range(self.log, start, end).data), limit)
+
+    @property
+    def redraws(self) -> list[tuple[int, int]]:
+        """Ranges of output that were nothing but a prompt drawn again after a resize."""
+        return list(self._hidden)
 
     def screen(self) -> Screen:
         """What is on the screen now."""
