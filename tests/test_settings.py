@@ -18,7 +18,7 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(home: Path, user: str = "", workspace: str = "", **flags: object) -> Settings:
+def loaded(home: Path, user: str = "", workspace: str = "", flags: dict[str, object] | None = None) -> Settings:
     env = {"HOME": str(home / "home")}
     Path(user_file(env)).write_text(user)
     (home / "work/.fourhands/settings.toml").write_text(workspace)
@@ -30,7 +30,7 @@ def test_without_files_there_are_defaults(tmp_path: Path) -> None:
 
 
 def test_flags_go_over_the_users_file(home: Path) -> None:
-    settings = loaded(home, "[server]\nport = 5000\nhost = '127.0.0.2'\n", **{"server.port": 6000})
+    settings = loaded(home, "[server]\nport = 5000\nhost = '127.0.0.2'\n", flags={"server.port": 6000})
     assert (settings.server.port, settings.server.host) == (6000, "127.0.0.2")
 
 

@@ -231,8 +231,8 @@ async def test_an_excerpt_has_head_and_tail_and_true_totals(terminals: Terminals
     cropped = terminal.excerpt(0, terminal.log.head, 200)
     assert cropped.text.startswith("1\n2\n3\n")
     assert cropped.text.endswith("9998\n9999\n")
-    assert (cropped.characters, cropped.lines, cropped.omitted) == (48_886, 9999, 48_686)
-    assert "48686 of 48886 characters left out, 9999 lines in all" in cropped.text
+    assert (cropped.characters, cropped.lines, cropped.omitted) == (48_888, 9999, 48_688)
+    assert "48688 of 48888 characters left out, 9999 lines in all" in cropped.text
     whole = terminal.excerpt(0, terminal.log.head, 50_000)
     assert (whole.omitted, whole.text) == (0, terminal.since(0).text)
     for start, end in ((-1, 3), (5, 4), (0, 10**9)):
