@@ -125,11 +125,15 @@ class Endings:
             ending.asked, ending.started = True, now  # the grace counts from here
             self._signal(terminal, found, _POLITE)
         waited = now - ending.started
-        if waited < GIVE_UP_S and (found or terminal.running):
+        group = _leaderless(terminal)
+        if waited < GIVE_UP_S and (found or terminal.running or group):
             ending.quiet = 0
             ending.crowd = ending.crowd or any(p.pid != terminal.pid for p in found)
             if waited >= GRACE_S:  # each time anew: somebody may have forked meanwhile
                 self._kill_groups(found)
+                if group:
+                    with contextlib.suppress(ProcessLookupError, PermissionError):
+                        os.killpg(terminal.pid, signal.SIGKILL)
                 self._signal(terminal, found, [signal.SIGKILL])
             if not found and terminal.reaped is not None:
                 self._host.finish(terminal, whole=False)
@@ -158,3 +162,18 @@ class Endings:
             return
         for process in found:
             tree.send_signals(process, numbers)
+
+
+def _leaderless(terminal: Terminal) -> bool:
+    """Whether somebody is left in the main process's group, although that process is gone and no look shows them.
+
+    Who forks and exits without end can slip through every look at `/proc`, but not out of the group. A process that
+    has the number now is a stranger's: the kernel does not give a number away while a group still has it.
+    """
+    if terminal.pid <= 0 or terminal.reaped is None or tree.look(terminal.pid) is not None:
+        return False
+    try:
+        os.killpg(terminal.pid, 0)
+    except OSError:
+        return False
+    return True

@@ -24,6 +24,9 @@ _WHOLE_SEQUENCE = re.compile(
     rb"\x1b(?:\[[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|[\]PX^_][^\x07\x1b\x18\x1a]*(?:\x07|\x1b|\x18|\x1a)"
     rb"|[\x20-\x2f]+[\x30-\x7e]|[\x30-\x4f\x51-\x57\x59\x5a\x5c\x60-\x7e]|[^\x20-\x7e])"
 )
+# Blanks with nothing but colours between and behind them.
+_BLANK_TAIL = re.compile(rb" (?: |\x1b\[[\x30-\x3f]*m)*+\Z")
+_TAIL_LIMIT = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,9 @@ def since(log: LogReader, position: int, *, limit: int = READ_LIMIT, closed: boo
     ended = start + len(data) >= head
     if not (closed and ended):
         # Blanks at the end of a line are not text; whether these are at its end is not known yet.
-        data = data[: whole_end(data)].rstrip(b" ")
+        data = data[: whole_end(data)]
+        if blanks := _BLANK_TAIL.search(data, max(0, len(data) - _TAIL_LIMIT)):
+            data = data[: blanks.start()]
     return Slice(sanitize(data), start, start + len(data), gap, truncated=not ended)
 
 
