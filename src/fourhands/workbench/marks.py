@@ -258,6 +258,11 @@ class Commands:
         return self.state == "prompt" and (self.bracketed or not self._pastes)
 
     @property
+    def announced(self) -> bool:
+        """Whether the present prompt's own mark has come: bash's line editor is there a moment before it."""
+        return self._prompt is not None
+
+    @property
     def last(self) -> Command | None:
         """The newest record."""
         return self.records[-1] if self.records else None

@@ -18,6 +18,9 @@ from fourhands.workbench.view import READ_LIMIT, read_range, whole_end
 if TYPE_CHECKING:
     from fourhands.workbench.terminal import Terminal
 
+MOMENT_S = 0.25
+"""How long a shell that is about to finish something is waited for before it counts as busy."""
+
 DOUBT_S = 0.5
 """After so long without output it is asked whether the shell is back although its marks do not say so."""
 
@@ -98,13 +101,18 @@ class _Run:
     async def _ready(self) -> bool:
         """The first prompt may still be on its way; a command that runs already is somebody else's."""
         terminal = self.terminal
+        patience = self.loop.time() + MOMENT_S
         while True:
             terminal.catch_up()
             if terminal.exited:
                 return False
-            if terminal.commands.ready:
+            left = patience - self.loop.time()
+            if terminal.commands.ready and (terminal.commands.announced or left <= 0):
                 return True
-            if terminal.commands.state in ("running", "incomplete"):
+            if terminal.commands.ready or terminal.commands.state in ("running", "incomplete"):
+                if left > 0:  # the prompt, or the end of a command, may be on its way
+                    await self._news(left)
+                    continue
                 raise Conflict(
                     f"terminal {terminal.title!r} is busy: its shell is {terminal.commands.state}",
                     hint="wait for it, interrupt it, or use another terminal",
@@ -125,10 +133,11 @@ class _Run:
                 return "exit"
             if commands.state == "incomplete" and not self.terminal.since(terminal.log.head).text:
                 return "incomplete"
-            head = terminal.log.head
+            head, asked = terminal.log.head, self.loop.time()
             if not await self._news(DOUBT_S):
                 return "deadline"
-            if terminal.log.head == head:
+            # Woken earlier, by news that had been read already, says nothing of silence.
+            if terminal.log.head == head and self.loop.time() - asked >= DOUBT_S:
                 doubts = doubts + 1 if await self._back_at_the_prompt() else 0
                 if doubts == 2:
                     return "quiet"
