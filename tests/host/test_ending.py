@@ -83,9 +83,7 @@ async def test_nobody_hides_from_the_end_of_a_terminal(house: House) -> None:
         await stranger.wait()
 
 
-@pytest.mark.parametrize(
-    "shell", [["bash", "--norc", "-i"], ["zsh", "-f", "-i"], ["dash", "-i"], ["cat"], ["python3", "-q"]]
-)
+@pytest.mark.parametrize("shell", IDLE)
 async def test_an_idle_program_ends_without_being_killed(house: House, shell: list[str]) -> None:
     need(shutil.which(shell[0]), f"no {shell[0]}", pytest.skip, pytest.fail)
     term = await house.create(*shell)
@@ -95,6 +93,17 @@ async def test_an_idle_program_ends_without_being_killed(house: House, shell: li
     assert ended["left"] == []
     assert ended["exit"]["signal"] != "SIGKILL"
     assert [e["event"] for e in house.events.all] == ["exited"]
+
+
+async def test_a_shell_that_notes_a_hang_up_and_sleeps_on_is_woken_by_the_next(house: House) -> None:
+    term = await house.python(
+        PRELUDE + """
+def noted(*_): signal.signal(signal.SIGHUP, lambda *_: os._exit(5))
+signal.signal(signal.SIGHUP, noted); signal.signal(signal.SIGTERM, signal.SIG_IGN)
+say('ready'); stay()"""
+    )
+    await term.until(rb"ready")
+    assert (await term.end())["exit"]["code"] == 5
 
 
 async def test_a_shell_with_a_stopped_job_ends_with_it(house: House) -> None:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 GRACE_S = 1.0
 """From the polite signals to SIGKILL."""
 
+AGAIN_S = 0.2
+"""From the polite signals to a second hang-up for a main process that is still there."""
+
 GIVE_UP_S = 5.0
 """When a process that does not even die of SIGKILL is reported as left."""
 
@@ -125,6 +128,11 @@ class Endings:
             ending.asked, ending.started = True, now  # the grace counts from here
             self._signal(terminal, found, _POLITE)
         waited = now - ending.started
+        if waited >= AGAIN_S and not ending.again:
+            # A bash that is hung up on between its prompt and its next read notes the signal and then waits for a
+            # key all the same: one in a hundred, until something wakes it.
+            ending.again = True
+            self._signal(terminal, [p for p in found if p.pid == terminal.pid], [signal.SIGHUP])
         group = _leaderless(terminal)
         if waited < GIVE_UP_S and (found or terminal.running or group):
             ending.quiet = 0

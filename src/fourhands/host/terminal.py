@@ -62,11 +62,12 @@ class Terminal:
 class Ending:
     """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
 
-    __slots__ = ("asked", "crowd", "quiet", "started", "waiters")
+    __slots__ = ("again", "asked", "crowd", "quiet", "started", "waiters")
 
     def __init__(self, now: float) -> None:
         self.started = now
         self.asked = False  # the polite signals were sent
+        self.again = False  # and the main process was hung up on a second time
         self.crowd = False  # there was more than the main process
         self.quiet = 0  # looks in a row that found nobody
         self.waiters: list[Callable[[list[int]], None]] = []
