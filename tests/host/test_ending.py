@@ -97,7 +97,8 @@ async def test_an_idle_program_ends_without_being_killed(house: House, shell: li
 
 async def test_a_shell_that_notes_a_hang_up_and_sleeps_on_is_woken_by_the_next(house: House) -> None:
     term = await house.python(
-        PRELUDE + """
+        PRELUDE
+        + """
 def noted(*_): signal.signal(signal.SIGHUP, lambda *_: os._exit(5))
 signal.signal(signal.SIGHUP, noted); signal.signal(signal.SIGTERM, signal.SIG_IGN)
 say('ready'); stay()"""
