@@ -77,3 +77,70 @@ async def test_binary_and_unknown_files_are_not_shown():
         assert (await changes(app))["a.bin"]["shown"] is False
         assert (await app.call("openspace.change.keep", {"path": "no.txt"})).code == "not-found"
         assert (await app.call("openspace.change.list", actor=AGENT)).code == "denied"
+
+
+LINES = [f"line {n}" for n in range(20)]
+
+
+def text(**exchanged):
+    return "\n".join(exchanged.get(line.replace(" ", "_"), line) for line in LINES) + "\n"
+
+
+async def test_a_hunk_is_kept_or_reverted_by_itself():
+    async with open_app() as app:
+        app.bench.begin_session("Ada", "test", id="s1")
+        app.gate.consent.grant("s1")
+        file = Path(app.bench.root, "a.txt")
+        file.write_text(text())
+        await write(app, "a.txt", text(line_2="two", line_10="ten", line_18="eighteen"))
+        change = (await changes(app))["a.txt"]
+        hunk = {"beforeStart": 10, "beforeLines": 1, "afterStart": 10, "afterLines": 1}
+        assert change["hunks"][1] == hunk
+        args = {"path": "a.txt", "version": change["version"]}
+        assert (await app.call("openspace.change.revert", {**args, "hunk": 1})).success
+        assert file.read_text() == text(line_2="two", line_18="eighteen")
+        stale = await app.call("openspace.change.keep", {**args, "hunk": 0})
+        assert stale.code == "conflict"
+        args["version"] = (await changes(app))["a.txt"]["version"]
+        assert (await app.call("openspace.change.keep", {**args, "hunk": 0})).success
+        assert file.read_text() == text(line_2="two", line_18="eighteen")
+        change = (await changes(app))["a.txt"]
+        assert change["before"] == text(line_2="two")
+        assert [hunk["afterStart"] for hunk in change["hunks"]] == [18]
+        assert (await app.call("openspace.change.revert", {"path": "a.txt"})).success
+        assert file.read_text() == text(line_2="two")
+        assert await changes(app) == {}
+
+
+async def test_lines_that_were_added_at_the_end_or_taken_away_are_hunks_too():
+    async with open_app() as app:
+        app.bench.begin_session("Ada", "test", id="s1")
+        app.gate.consent.grant("s1")
+        file = Path(app.bench.root, "a.txt")
+        file.write_bytes(b"\xef\xbb\xbfone\r\ntwo\r\nthree")  # marked, with other line ends and no last one
+        await write(app, "a.txt", "\ufefftwo\r\nthree\r\nfour\r\n")
+        for _ in range(5):
+            change = (await changes(app)).get("a.txt")
+            if change is None:
+                break
+            args = {"path": "a.txt", "version": change["version"], "hunk": len(change["hunks"]) - 1}
+            assert (await app.call("openspace.change.revert", args)).success
+        assert file.read_bytes() == b"\xef\xbb\xbfone\r\ntwo\r\nthree"
+
+
+async def test_a_hunk_that_cannot_be_is_refused():
+    async with open_app() as app:
+        app.bench.begin_session("Ada", "test", id="s1")
+        app.gate.consent.grant("s1")
+        Path(app.bench.root, "a.txt").write_text("one\n")
+        await write(app, "a.txt", "two\n")
+        await write(app, "new.txt", "two\n")
+        version = (await changes(app))["a.txt"]["version"]
+        for args, code in (
+            ({"path": "a.txt", "hunk": 0}, "bad-argument"),
+            ({"path": "a.txt", "hunk": -1, "version": version}, "bad-argument"),
+            ({"path": "a.txt", "hunk": 7, "version": version}, "not-found"),
+            ({"path": "new.txt", "hunk": 0, "version": version}, "bad-argument"),
+        ):
+            for command in ("openspace.change.keep", "openspace.change.revert"):
+                assert (await app.call(command, args)).code == code, args

@@ -1,7 +1,8 @@
 """Commands on what agents wrote and the person has not looked through yet: list it, keep it, take it back.
 
-Nothing is stored for this: the journal has what each file held before, and keeping or reverting is a call in the same
-journal. What counts for a file is what it held before the first write after the person last settled it.
+Nothing is stored for this but in the journal: it has what each file held before, and keeping or reverting is a call in
+the same journal. What counts for a file is what it held before the first write after the person last settled it. Who
+keeps one hunk moves that on: the kept hunk counts as held before, and the call brings the text to compare with.
 """
 
 import asyncio
@@ -10,13 +11,14 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, Nothing
+from fourhands.commands.base import Args, From0, Nothing
 from fourhands.commands.file import tell_editor
 from fourhands.core.call import Call, Entry
-from fourhands.core.errors import NotFound
+from fourhands.core.effects import Effects
+from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
 from fourhands.workbench.file import ABSENT, Workspace
-from fourhands.workbench.file_text import decoded
+from fourhands.workbench.file_text import FileText, decoded, encoded
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.change")
@@ -26,6 +28,18 @@ LOOKED_AT = 1000
 
 LARGEST = 200_000
 """Bytes of a file whose text is still sent."""
+
+
+class Hunk(Struct, frozen=True, kw_only=True, rename="camel"):
+    """Lines that were exchanged: where they begin in each text, from 0, and how many there are in each.
+
+    Lines are what is between two line feeds, so that the end of the last line counts too.
+    """
+
+    before_start: int
+    before_lines: int
+    after_start: int
+    after_lines: int
 
 
 class FileChange(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -40,6 +54,7 @@ class FileChange(Struct, frozen=True, kw_only=True, rename="camel"):
     added: int
     removed: int
     shown: bool
+    hunks: tuple[Hunk, ...] = ()
 
 
 class Changes(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -61,36 +76,84 @@ async def list_changes(bench: Workbench, call: Call) -> Changes:
 
 
 class Settle(Args, frozen=True, kw_only=True):
-    """A file that agents changed."""
+    """A file that agents changed, or one hunk of it."""
 
     path: Annotated[str, Meta(description="Path of a file in the workspace.")]
     version: Annotated[str | None, Meta(description="The version you looked at; refused if it is another by now.")] = (
         None
     )
+    hunk: Annotated[
+        From0 | None,
+        Meta(description="Only this hunk of the list, from 0; needs the version. Default: all."),
+    ] = None
 
 
 @commands.add("keep", label="Keep what agents changed", actors=("person",))
-async def keep(bench: Workbench, args: Settle) -> Nothing:
-    """Accept what agents wrote to a file; it leaves the list."""
-    await _find(bench, args.path)
+async def keep(bench: Workbench, args: Settle, call: Call, effects: Effects) -> Nothing:
+    """Accept what agents wrote to a file, or one hunk of it; it leaves the list."""
+    before = await _find(bench, args.path)
+    if args.hunk is not None:
+        old, new, hunk = await asyncio.to_thread(_pick, bench.files(call.actor), args, before)
+        kept = _exchange(old, new, hunk.before_start, hunk.before_lines, hunk.after_start, hunk.after_lines)
+        await effects.before(args.path, kept)
     return Nothing()
 
 
 @commands.add("revert", label="Revert what agents changed", actors=("person",))
 async def revert(bench: Workbench, args: Settle, call: Call) -> Nothing:
-    """Give a file back what it held before agents wrote to it; a file that they made is deleted."""
+    """Give a file, or one hunk of it, back what it held before agents wrote to it; a file that they made is deleted."""
     before = await _find(bench, args.path)
     files = bench.files(call.actor)
 
     def exchange() -> str:
         version = args.version or files.version(args.path)
-        if before is None:
+        wanted = before
+        if args.hunk is not None:
+            old, new, hunk = _pick(files, args, before)
+            wanted = _exchange(new, old, hunk.after_start, hunk.after_lines, hunk.before_start, hunk.before_lines)
+        if wanted is None:
             files.remove(args.path, expected_version=version)
             return ABSENT
-        return files.write(args.path, before, expected_version=version).version
+        return files.write(args.path, wanted, expected_version=version).version
 
     tell_editor(bench, args.path, await asyncio.to_thread(exchange))
     return Nothing()
+
+
+def _pick(files: Workspace, args: Settle, before: bytes | None) -> tuple[FileText, FileText, Hunk]:
+    """Both texts, and the hunk that is meant."""
+    if args.version is None:
+        raise BadArgument("a hunk needs the version it was seen in", hint="openspace.change.list gives both")
+    if before is None:
+        raise BadArgument(f"{args.path!r} is new: it has one hunk", hint="leave the hunk out to keep or revert it")
+    new = files.read_text(args.path)
+    if new.version != args.version:
+        raise Conflict(
+            f"file {args.path!r} has changed: version {new.version}, expected {args.version}",
+            hint="list the changes again",
+            version=new.version,
+        )
+    old = decoded(before, path=args.path, version="")
+    hunks = _hunks(old.text, new.text)
+    if old.binary or new.binary or args.hunk is None or args.hunk >= len(hunks):
+        raise NotFound.of("hunk", str(args.hunk), map(str, range(len(hunks))))
+    return old, new, hunks[args.hunk]
+
+
+def _exchange(into: FileText, out_of: FileText, start: int, count: int, other: int, others: int) -> bytes:
+    """A text with some of its lines exchanged for those of the other."""
+    lines = into.text.split("\n")
+    lines[start : start + count] = out_of.text.split("\n")[other : other + others]
+    return encoded("\n".join(lines), into.encoding)
+
+
+def _hunks(old: str, new: str) -> tuple[Hunk, ...]:
+    matcher = difflib.SequenceMatcher(None, old.split("\n"), new.split("\n"))
+    return tuple(
+        Hunk(before_start=i, before_lines=i2 - i, after_start=j, after_lines=j2 - j)
+        for tag, i, i2, j, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    )
 
 
 async def _find(bench: Workbench, path: str) -> bytes | None:
@@ -101,11 +164,18 @@ async def _find(bench: Workbench, path: str) -> bytes | None:
 
 
 async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
-    """By path: the first write that was not settled since, and what the file held before it."""
+    """By path: the first write that was not settled since, and what the file held before it or with kept hunks."""
     settled: dict[str, float] = {}
-    for entry in await bench.journal.query(command="openspace.change.", limit=LOOKED_AT):
-        if entry.result is not None and entry.result.success and not entry.call.command.endswith(".list"):
-            settled[str(entry.call.args.get("path"))] = entry.finished or entry.asked
+    partly: dict[str, Entry] = {}
+    for command in ("openspace.change.revert", "openspace.change.keep"):
+        for entry in await bench.journal.query(command=command, limit=LOOKED_AT):
+            if entry.result is None or not entry.result.success:
+                continue
+            path, when = str(entry.call.args.get("path")), entry.finished or entry.asked
+            if entry.call.args.get("hunk") is None:
+                settled[path] = max(when, settled.get(path, 0.0))
+            elif command.endswith(".keep"):
+                partly[path] = entry
     first: dict[str, tuple[Entry, bytes | None]] = {}
     for entry in await bench.journal.query(command="openspace.file.write", limit=LOOKED_AT):
         if entry.call.actor.kind != "agent" or entry.result is None or not entry.result.success:
@@ -113,6 +183,9 @@ async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
         for path, content in (await bench.journal.before(entry.call.id)).items():
             if path not in first and entry.asked > settled.get(path, 0.0):
                 first[path] = (entry, content)
+    for path in first.keys() & partly.keys():
+        if partly[path].asked > settled.get(path, 0.0):
+            first[path] = (first[path][0], (await bench.journal.before(partly[path].call.id))[path])
     return first
 
 
@@ -126,11 +199,7 @@ def _compare(files: Workspace, path: str, entry: Entry, before: bytes | None) ->
         return None
     old, new = _text(before, path), _text(after, path)
     shown = (before is None or old is not None) and (after is None or new is not None)
-    added = removed = 0
-    if shown:
-        for line in difflib.unified_diff((old or "").splitlines(), (new or "").splitlines(), n=0, lineterm=""):
-            added += line.startswith("+") and not line.startswith("+++")
-            removed += line.startswith("-") and not line.startswith("---")
+    hunks = _hunks(old or "", new or "") if shown else ()
     return FileChange(
         path=path,
         session=entry.call.actor.id,
@@ -138,9 +207,10 @@ def _compare(files: Workspace, path: str, entry: Entry, before: bytes | None) ->
         version=version,
         before=old if shown else None,
         after=new if shown else None,
-        added=added,
-        removed=removed,
+        added=sum(hunk.after_lines for hunk in hunks),
+        removed=sum(hunk.before_lines for hunk in hunks),
         shown=shown,
+        hunks=hunks,
     )
 
 

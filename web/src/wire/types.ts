@@ -119,10 +119,19 @@ export interface Change {
   clearedHighlights?: string[];
 }
 
-/** A file that agents changed. */
+/** Lines that were exchanged: where they begin in each text, from 0, and how many there are in each. */
+export interface ChangeHunk {
+  beforeStart: number;
+  beforeLines: number;
+  afterStart: number;
+  afterLines: number;
+}
+
+/** A file that agents changed, or one hunk of it. */
 export interface ChangeSettle {
   path: string;
   version?: string | null;
+  hunk?: number | null;
 }
 
 /** All of them, in the order of their paths. */
@@ -266,6 +275,7 @@ export interface FileChange {
   added: number;
   removed: number;
   shown: boolean;
+  hunks: ChangeHunk[];
 }
 
 /** A file's text, or a part of it, and the version of the whole. */

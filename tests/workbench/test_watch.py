@@ -1,0 +1,85 @@
+"""What programs outside do to open files."""
+
+import os
+from pathlib import Path
+
+from tests.support.bench import open_app
+
+from fourhands.app import App
+from fourhands.workbench.file import ABSENT
+from fourhands.workbench.watch import Watch
+
+
+def watch(app: App) -> tuple[Watch, list[tuple[str, str]]]:
+    told: list[tuple[str, str]] = []
+
+    def tell(path: str, version: str) -> None:
+        told.append((path, version))
+        app.bench.state.set_version(path, version)
+
+    return Watch(app.bench, tell), told
+
+
+async def test_a_change_from_outside_is_told_once() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        await looking.look()
+        assert told == []
+        file.write_text("one and two")
+        await looking.look()
+        await looking.look()
+        assert [path for path, _ in told] == ["a.txt"]
+        file.unlink()
+        await looking.look()
+        assert told[1:] == [("a.txt", ABSENT)]
+        file.write_text("again")
+        await looking.look()
+        assert len(told) == 3
+
+
+async def test_own_writes_touches_and_closed_files_are_no_news() -> None:
+    async with open_app() as app:
+        file, closed = Path(app.bench.root, "a.txt"), Path(app.bench.root, "b.txt")
+        file.write_text("one")
+        closed.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        await looking.look()
+        assert (await app.call("openspace.file.write", {"path": "a.txt", "content": "two and more"})).success
+        closed.write_text("other")
+        await looking.look()
+        os.utime(file, (1, 1))
+        await looking.look()
+        assert (await app.call("openspace.editor.close", {"path": "a.txt"})).success
+        file.write_text("after")
+        await looking.look()
+        assert told == []
+
+
+async def test_what_changed_while_no_server_ran_is_seen_at_the_first_look() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        file.write_text("two")
+        looking, told = watch(app)
+        await looking.look()
+        assert [path for path, _ in told] == ["a.txt"]
+
+
+async def test_an_open_file_that_becomes_a_directory_or_a_pipe_harms_nobody() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        file.unlink()
+        os.mkfifo(file)
+        await looking.look()
+        file.unlink()
+        file.mkdir()
+        await looking.look()
+        assert told == []
