@@ -29,6 +29,7 @@ from fourhands.settings import Settings, load
 from fourhands.workbench.consent import StoredConsent
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.watch import Watch
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
@@ -117,6 +118,8 @@ class App:
             stack.callback(self.bench.save)
             stack.push_async_callback(self._end_sessions)
             await stack.enter_async_context(self.tasks)
+            watch = Watch(self.bench, lambda path, version: file.tell_editor(self.bench, path, version))
+            self.tasks.start(watch.run(), "the watch over open files")
             self._stack = stack.pop_all()
         return self
 
