@@ -19,15 +19,13 @@ $(VENV)/ready: pyproject.toml constraints.txt
 	@touch $@
 
 web/node_modules/.ready: web/package.json web/package-lock.json
-	@echo "Installing the page's packages (once) …"
-	@cd web && npm ci --no-audit --no-fund --loglevel=error
+	@$(PYTHON) scripts/page.py packages
 	@touch $@
 
 WEB_SOURCES := $(shell find web/src web/index.html web/vite.config.ts web/tsconfig.json -type f 2>/dev/null)
 
 src/fourhands/static/index.html: web/node_modules/.ready $(WEB_SOURCES)
-	@echo "Building the page …"
-	@cd web && npm run --silent build
+	@$(PYTHON) scripts/page.py
 	@touch $@
 
 web: src/fourhands/static/index.html ## the page, built into src/fourhands/static
@@ -63,9 +61,9 @@ bench: $(VENV)/ready ## ratios against a bare PTY reader, terminado and pexpect;
 docs: $(VENV)/ready ## write the generated reference pages
 	@$(BIN)/python -m scripts.reference
 
-wheel: $(VENV)/ready ## build the wheel
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
-	@$(BIN)/python -m build --wheel
+wheel: $(VENV)/ready ## the wheel, with the page in it, into dist/
+	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
 
 clean: ## remove everything that is built
 	rm -rf $(VENV) dist build web/node_modules src/fourhands/static .mypy_cache .ruff_cache .pytest_cache .hypothesis

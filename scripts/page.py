@@ -6,6 +6,7 @@ A stamp of everything that the build depends on lies beside the result: what is 
 import hashlib
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -32,25 +33,38 @@ def fresh() -> bool:
     return not WEB.is_dir() or (STAMP.is_file() and STAMP.read_text() == stamp())
 
 
+def npm(*arguments: str) -> None:
+    """Run npm on the page's sources."""
+    program = shutil.which("npm")
+    if program is None:
+        raise RuntimeError("the page must be built, and npm is not there: install Node 20 or later, with npm")
+    subprocess.run([program, *arguments], cwd=WEB, check=True)
+
+
+def packages() -> None:
+    """Fetch the packages that the lock names, unless they are there."""
+    ready = WEB / "node_modules" / ".ready"
+    lock = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
+    if not ready.is_file() or ready.read_text() != lock:
+        print("Fetching the page's packages (once) …", flush=True)
+        npm("ci", "--no-audit", "--no-fund", "--loglevel=error")
+        ready.write_text(lock)
+
+
 def build() -> None:
     """Build the page unless it is up to date."""
     if fresh():
         return
     if not WEB.is_dir():
         raise RuntimeError("neither the page nor its sources are here: src/fourhands/static and web are missing")
-    npm = shutil.which("npm")
-    if npm is None:
-        raise RuntimeError("the page must be built, and npm is not there: install Node 20 or later, with npm")
-    ready = WEB / "node_modules" / ".ready"
-    lock = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
-    if not ready.is_file() or ready.read_text() != lock:
-        print("Fetching the page's packages (once) …", flush=True)
-        subprocess.run([npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], cwd=WEB, check=True)
-        ready.write_text(lock)
+    packages()
     print("Building the page …", flush=True)
-    subprocess.run([npm, "run", "--silent", "build", "--", "--logLevel", "warn"], cwd=WEB, check=True)
+    npm("run", "--silent", "build", "--", "--logLevel", "warn")
     STAMP.write_text(stamp())
 
 
 if __name__ == "__main__":
-    build()
+    try:
+        packages() if sys.argv[1:] == ["packages"] else build()
+    except (RuntimeError, subprocess.CalledProcessError) as problem:
+        sys.exit(str(problem))

@@ -12,6 +12,7 @@ export default defineConfig({
     chunkSizeWarningLimit: 4000,
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
+    rolldownOptions: { checks: { pluginTimings: false } }, // the time a plugin took is no warning
   },
   worker: { format: "es" },
 });

@@ -1,0 +1,120 @@
+"""What is shipped is whole: wheel and source package hold everything, and work without Node and without the sources."""
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.support.program import Home
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "fourhands"
+LIMIT_S = 100
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("package")]
+
+
+def hatch(where: Path, kind: str, out: Path, path: str | None = None) -> Path:
+    """Build one; `path` replaces the search path for programs."""
+    env = dict(os.environ) | ({"PATH": path} if path is not None else {})
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(out)]
+    done = subprocess.run(command, cwd=where, env=env, capture_output=True, text=True, timeout=LIMIT_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    [built] = out.iterdir()
+    return built
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hatch(ROOT, "wheel", tmp_path_factory.mktemp("wheel"))
+
+
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
+    there = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
+    assert names(wheel) == {name for name in there if "__pycache__" not in name}
+    for one in ("static/index.html", "workbench/shells/.zshenv", "agents/catalogue/claude.toml", "py.typed"):
+        assert f"fourhands/{one}" in names(wheel)
+
+
+def test_the_source_package_gives_the_same_wheel_without_node(wheel: Path, tmp_path: Path) -> None:
+    packed = hatch(ROOT, "sdist", tmp_path / "sdist")
+    with tarfile.open(packed) as archive:
+        archive.extractall(tmp_path / "source", filter="data")
+    [source] = (tmp_path / "source").iterdir()
+    assert not list(source.rglob("node_modules"))
+    assert packed.stat().st_size < 8_000_000
+    built = hatch(source, "wheel", tmp_path / "again", path="/nonexistent")
+    assert names(built) == names(wheel)
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The program, in an environment of its own to which the dependencies are lent."""
+    place = tmp_path_factory.mktemp("venv")
+    pip = [sys.executable, "-m", "pip", "--python", str(place), "install", "--quiet", "--no-deps", "--no-index"]
+    for command in ([sys.executable, "-m", "venv", "--without-pip", str(place)], [*pip, str(wheel)]):
+        done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
+        assert done.returncode == 0, done.stdout + done.stderr
+    [packages] = place.glob("lib/python*/site-packages")
+    # A plain line: .pth files over there, such as that of an editable install of ourselves, are not followed.
+    (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    (place / "bin" / "rg").symlink_to(Path(sysconfig.get_path("scripts")) / "rg")  # a dependency that is a program
+    return place / "bin" / "fourhands"
+
+
+@contextlib.asynccontextmanager
+async def begun(program: Path, home: Home, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """The program as somebody without Node starts it."""
+    process = await asyncio.create_subprocess_exec(
+        program, *words, cwd=home.work, env=home.env | {"PATH": "/bin:/usr/bin"}, stdout=-1, stderr=-2, stdin=-3
+    )
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+async def said(program: Path, home: Home, *words: str) -> str:
+    async with begun(program, home, *words) as process, asyncio.timeout(LIMIT_S):
+        out, _ = await process.communicate()
+    assert process.returncode == 0, out.decode()
+    return out.decode()
+
+
+async def test_an_installed_wheel_works_by_itself(installed: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    home = Home(str(tmp_path_factory.mktemp("home")))
+    where = await said(installed.parent / "python", home, "-c", "import fourhands; print(fourhands.__file__)")
+    assert str(installed.parent.parent) in where, "the sources must not stand in for the wheel"
+    assert "0.1.0" in await said(installed, home, "--version")
+    findings = json.loads(await said(installed, home, "doctor", "--json"))
+    assert not [finding for finding in findings if finding["level"] == "problem"]
+
+    async with begun(installed, home, "serve", ".", "--port", "0", "--no-open") as server:
+        assert server.stdout is not None
+        async with asyncio.timeout(LIMIT_S):
+            while b"Open" not in await server.stdout.readline():
+                assert server.returncode is None
+        async with home.client() as client:
+            page = await client.get("/")
+            assert page.status_code == 200
+            [script, *_] = [part.split('"')[0] for part in page.text.split('src="')[1:]]
+            assert (await client.get(script)).status_code == httpx.codes.OK
+        # The shell's integration is a file of the package: without it there would be no exit code of one command.
+        assert (await said(installed, home, "terminal", "run", "echo it-$((40+2))")).strip() == "it-42"
+    await said(installed, home, "stop")
