@@ -31,6 +31,17 @@ def test_authors_change_by_position() -> None:
     assert authors(well) == [(10, "person"), (30, "person")]
 
 
+def test_each_line_has_a_mark_of_its_own() -> None:
+    well = Inkwell()
+    well.mark(10, "person", "person")
+    well.mark(11, "person", "person", ends_line=True)
+    well.mark(30, "person", "person")
+    well.mark(31, "person", "person")
+    well.mark(40, "agent1", "agent", ends_line=True)
+    well.mark(60, "agent1", "agent", ends_line=True)
+    assert authors(well) == [(10, "person"), (30, "person"), (40, "agent1"), (60, "agent1")]
+
+
 def test_hidden_ranges_are_not_visible() -> None:
     well = Inkwell()
     assert well.visible(0, 100) == [(0, 100)]

@@ -13,6 +13,7 @@ from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
 from fourhands.workbench.ink import Ink
 from fourhands.workbench.pane import panes
+from fourhands.workbench.replay import Piece, past
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.view import MOST_LINES
 from fourhands.workbench.workbench import TerminalInfo, Workbench
@@ -144,7 +145,11 @@ class Output(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add(
-    "read_output", label="Read a terminal", read_only=True, example={"terminalId": "test-runner", "lines": 50}
+    "read_output",
+    label="Read a terminal",
+    read_only=True,
+    uri="fourhands://terminal/{terminalId}{?since,lines}",
+    example={"terminalId": "test-runner", "lines": 50},
 )
 async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
     """Return the last lines of a terminal as a person would see them, or everything since a position."""
@@ -388,6 +393,13 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
     )
 
 
+class WhoTyped(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.authors`."""
+
+    terminal_id: TerminalId
+    since: Annotated[From0, Meta(description="Only from this position on.")] = 0
+
+
 class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
     """Who typed where."""
 
@@ -395,9 +407,35 @@ class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("authors", label="Who typed where", read_only=True, example={"terminalId": "shell 1"})
-async def authors(bench: Workbench, args: One) -> Authors:
+async def authors(bench: Workbench, args: WhoTyped) -> Authors:
     """List from which position on whose typing a terminal's output follows; never what a person typed."""
-    return Authors(ink=list(bench.lease(bench.terminal(args.terminal_id)).ink))
+    ink = bench.lease(bench.terminal(args.terminal_id)).ink
+    return Authors(ink=[mark for mark in ink if mark.position >= args.since])
+
+
+class Replayed(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a fresh screen of this size prints: the past, then the present; output goes on at the position."""
+
+    past: list[Piece]
+    screen: str
+    position: int
+    cols: int
+    rows: int
+
+
+@commands.add("replay", label="Replay a terminal", actors=("person",), read_only=True)
+async def replay(bench: Workbench, args: One) -> Replayed:
+    """Return what makes a fresh screen look like a terminal, scrollback and authors included, as the page needs it."""
+    terminal = bench.terminal(args.terminal_id)
+    data, position = terminal.restore()
+    cols, rows = terminal.size
+    return Replayed(
+        past=past(terminal.log, position, bench.lease(terminal).ink, full_screen=terminal.screen().alternate),
+        screen=data.decode("utf-8", "replace"),
+        position=position,
+        cols=cols,
+        rows=rows,
+    )
 
 
 @commands.add("show", label="Show a terminal", undoable=True, example={"terminalId": "test-runner"})

@@ -59,13 +59,15 @@ class Inkwell:
         self._hidden: list[tuple[int, int]] = []
         self._path = path
         self._appended = 0
+        self._line_over = False
         if path is not None:
             self._load(path)
 
-    def mark(self, position: int, actor: str, kind: Kind) -> None:
-        """From here on this actor has typed."""
+    def mark(self, position: int, actor: str, kind: Kind, *, ends_line: bool = False) -> None:
+        """From here on this actor has typed; once per line, so that each has its time."""
         last = self.marks[-1] if self.marks else None
-        if last is not None and (last.actor, last.kind) == (actor, kind):
+        begins_line, self._line_over = self._line_over, ends_line
+        if last is not None and (last.actor, last.kind) == (actor, kind) and not begins_line:
             return
         ink = Ink(position, actor, kind, time.time())
         self._add(ink)

@@ -129,7 +129,7 @@ class Lease:
         self._touch()
         self._gone_with = self._raw_program()
         self._play(data)
-        self._well.mark(self.terminal.log.head, actor, "person")
+        self._well.mark(self.terminal.log.head, actor, "person", ends_line=b"\r" in data or b"\n" in data)
         self._wake()
 
     def take_over(self, actor: str) -> None:
@@ -243,7 +243,7 @@ class Lease:
                 hint="look at the terminal, then send it again",
             )
         self._take(actor, "agent", kept=False)
-        self._well.mark(self.terminal.log.head, actor, "agent")
+        self._well.mark(self.terminal.log.head, actor, "agent", ends_line="\r" in text or "\n" in text)
         self._remember(text)
 
     def _remember(self, text: str) -> None:

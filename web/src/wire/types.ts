@@ -478,6 +478,12 @@ export interface Part {
   reason: string;
 }
 
+/** Some output, and who began to type just before it. */
+export interface Piece {
+  text: string;
+  ink: Ink | null;
+}
+
 /** What a person is asked, with everything they need to decide. */
 export interface Question {
   kind: "confirmation" | "consent";
@@ -647,6 +653,15 @@ export interface TerminalRename {
   title: string;
 }
 
+/** What a fresh screen of this size prints: the past, then the present; output goes on at the position. */
+export interface TerminalReplayed {
+  past: Piece[];
+  screen: string;
+  position: number;
+  cols: number;
+  rows: number;
+}
+
 /** Arguments of `openspace.terminal.resize`. */
 export interface TerminalResize {
   terminalId: string;
@@ -706,6 +721,12 @@ export interface TerminalWaited {
   port: number | null;
   sure: boolean;
   exitCode: number | null;
+}
+
+/** Arguments of `openspace.terminal.authors`. */
+export interface TerminalWhoTyped {
+  terminalId: string;
+  since?: number;
 }
 
 /** One terminal of the list; `position` is where your next terminal_continue reads on. */
@@ -909,7 +930,7 @@ export interface Commands {
   "openspace.pane.pin": { args: PanePin; result: BaseNothing };
   "openspace.pane.resize": { args: PaneResize; result: BaseNothing };
   "openspace.pane.set_sizes": { args: PaneSetSizes; result: BaseNothing };
-  "openspace.terminal.authors": { args: TerminalOne; result: TerminalAuthors };
+  "openspace.terminal.authors": { args: TerminalWhoTyped; result: TerminalAuthors };
   "openspace.terminal.close": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.create": { args: TerminalCreate; result: TerminalCreated };
   "openspace.terminal.exec": { args: Exec; result: ExecStarted };
@@ -919,6 +940,7 @@ export interface Commands {
   "openspace.terminal.list": { args: Record<string, never>; result: TerminalListed };
   "openspace.terminal.read_output": { args: TerminalReadOutput; result: TerminalOutput };
   "openspace.terminal.rename": { args: TerminalRename; result: BaseNothing };
+  "openspace.terminal.replay": { args: TerminalOne; result: TerminalReplayed };
   "openspace.terminal.resize": { args: TerminalResize; result: BaseNothing };
   "openspace.terminal.screen": { args: TerminalReadScreen; result: TerminalScreenful };
   "openspace.terminal.search": { args: TerminalSearch; result: TerminalFoundLines };
