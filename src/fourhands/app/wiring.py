@@ -4,6 +4,7 @@
 builds registry and gate. Surfaces take calls to `app.call` and listen to `app.events`; nothing here decides anything.
 """
 
+import asyncio
 import contextlib
 import importlib.metadata
 import logging
@@ -121,6 +122,8 @@ class App:
             watch = Watch(self.bench, lambda path, version: file.tell_editor(self.bench, path, version))
             self.tasks.start(watch.run(), "the watch over open files")
             self._stack = stack.pop_all()
+            if self.bench.left_behind():
+                self.tasks.start(self._sweep(), "the sweep after a crash")
         return self
 
     async def __aexit__(
@@ -155,6 +158,17 @@ class App:
         for session in self.bench.sessions:
             await self.bench.end_session(session.id)
 
+        await self._clean_up_left_behind()
+
+    async def _sweep(self) -> None:
+        """After a crash: what belongs to sessions that do not come back in time goes, as if they had ended."""
+        await asyncio.sleep(self.settings.server.return_s)
+        await self._clean_up_left_behind()
+
+    async def _clean_up_left_behind(self) -> None:
+        for session in self.bench.left_behind():
+            log.info("session %s did not come back: what it made is taken away", session)
+            await self.bench.clean_up(session)
     def _load_plugins(self) -> None:
         """Contributions by entry point, as far as a setting names them; providers come by the same way."""
         for point in importlib.metadata.entry_points(group="fourhands"):

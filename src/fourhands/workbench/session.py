@@ -20,6 +20,7 @@ from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
 
 _T = TypeVar("_T")
 
+PREFIX = "session"
 KEPT_RESULTS = 20
 UNTOLD_RESULTS = 200
 
@@ -146,7 +147,7 @@ class Sessions:
 
     def add(self, name: str, connector: str, *, id: str | None = None, state: AgentState | None = None) -> Session:
         """Begin a session."""
-        session = Session(id or new_id("session"), name, connector, time.time(), state or AgentState())
+        session = Session(id or new_id(PREFIX), name, connector, time.time(), state or AgentState())
         if session.id in self._sessions:
             raise BadArgument(f"there is a session {session.id!r} already")
         self._sessions[session.id] = session

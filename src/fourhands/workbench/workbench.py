@@ -33,7 +33,7 @@ from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
 from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.pane import tabs
-from fourhands.workbench.session import Session, SessionInfo, Sessions
+from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
 from fourhands.workbench.state import State
 from fourhands.workbench.terminal import Terminal
@@ -314,6 +314,13 @@ class Workbench:
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
 
     # -- layout ----------------------------------------------------------------------------------------------------
+
+    def left_behind(self) -> set[str]:
+        """Sessions that are not here although something still belongs to them: a server before this one crashed."""
+        owners = {terminal.owner for terminal in self.terminals.list()}
+        owners |= {tab.owner for _, tab in tabs(self.state.layout.root)}
+        owners |= {mark.owner for mark in self.state.highlights()}
+        return {owner for owner in owners if owner.startswith(f"{PREFIX}_") and self.sessions.find(owner) is None}
 
     def _restore(self) -> State:
         try:

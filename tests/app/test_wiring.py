@@ -1,0 +1,102 @@
+"""What a server finds that follows one which was killed."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.bench import environment, quick
+from tests.support.program import Home, Server, new_home
+from tests.support.served import until
+
+from fourhands.app import App
+from fourhands.settings import ServerSettings, Settings
+from fourhands.workbench.pane import tabs
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
+
+
+class Crashed:
+    """A workspace whose server was killed, with things of two agents and of the person."""
+
+    def __init__(self, home: Home) -> None:
+        self.home = home
+        self.sessions: dict[str, str] = {}
+
+    def app(self, return_s: float) -> App:
+        settings = quick(Settings(server=ServerSettings(return_s=return_s)))
+        return App(self.home.work, settings, places=self.home.places, env=environment(self.home.places))
+
+    async def fill(self) -> None:
+        await self._make("person", self.home.call)
+        for name in ("gone", "back"):
+            async with self.home.client() as client:
+                made = (await client.post("/api/agents", json={"name": name})).json()
+            self.sessions[name] = made["sessionId"]
+            await self.home.call("agent.consent", {"sessionId": made["sessionId"], "allow": True})
+
+            async def call(command: str, args: dict[str, Any], token: str = made["token"]) -> dict[str, Any]:
+                headers = {"authorization": f"Bearer {token}"}
+                async with self.home.client() as client:
+                    url = f"/api/commands/openspace.{command}"
+                    body: dict[str, Any] = (await client.post(url, json=args, headers=headers)).json()
+                return body
+
+            await self._make(name, call)
+            kept = await call("terminal.create", {"title": f"{name}-pinned"})
+            assert (await self.home.call("pane.pin", {"paneId": kept["terminalId"]}))["success"]
+
+    async def _make(self, name: str, call: Any) -> None:
+        Path(self.home.work, f"{name}.txt").write_text("text\n")
+        for command, args in (
+            ("terminal.create", {"title": name}),
+            ("editor.open", {"path": f"{name}.txt"}),
+            ("editor.highlight", {"path": f"{name}.txt", "ranges": [{"startLine": 1, "endLine": 1}],
+                                  "highlightId": name}),
+        ):  # fmt: skip
+            done = await call(command, args)
+            assert done["success"], done
+
+
+def _there(app: App) -> tuple[set[str], set[str], set[str]]:
+    """Titles of terminals, paths of editors, highlights."""
+    state = app.bench.state
+    editors = {tab.content for _, tab in tabs(state.layout.root) if tab.type == "editor"}
+    return {one.title for one in app.terminals.list()}, editors, {mark.id for mark in state.highlights()}
+
+
+ALL = (
+    {"person", "gone", "back", "gone-pinned", "back-pinned"},
+    {"person.txt", "gone.txt", "back.txt"},
+    {"person", "gone", "back"},
+)
+
+
+@pytest.fixture
+async def crashed() -> AsyncIterator[Crashed]:
+    async with new_home() as home:
+        crashed = Crashed(home)
+        async with Server(home) as server:
+            await crashed.fill()
+            saved = Path(home.places.state) / "layout.json"
+            last = (await home.call("workbench.snapshot"))["state"]["rev"]
+            await until(lambda: saved.exists() and f'"rev":{last}'.encode() in saved.read_bytes())
+            server.process.kill()
+            await server.rest()
+        yield crashed
+
+
+async def test_what_belongs_to_sessions_that_do_not_come_back_goes_after_a_while(crashed: Crashed) -> None:
+    async with crashed.app(return_s=0.3) as app:
+        assert _there(app) == ALL
+        app.bench.begin_session("back", "test", id=crashed.sessions["back"])
+        await until(lambda: "gone" not in _there(app)[0])
+        terminals, editors, marks = ALL
+        assert _there(app) == (terminals - {"gone"}, editors - {"gone.txt"}, marks - {"gone"})
+
+
+async def test_a_proper_end_does_not_wait_for_them(crashed: Crashed) -> None:
+    async with crashed.app(return_s=60.0) as app:
+        assert _there(app) == ALL
+    async with crashed.app(return_s=60.0) as app:
+        assert _there(app) == ({"person", "gone-pinned", "back-pinned"}, {"person.txt"}, {"person"})
