@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from tests.support.docker import docker_daemon
 from tests.support.isolation import CANARY, IMAGE, AnySettings, Yard, image, new_yard, refuse, until, with_variable
 
 from fourhands.core.errors import CommandNotFound, Denied, NotFound
@@ -21,15 +22,18 @@ from fourhands.workbench.terminals import Terminals
 # A container's engine takes a good part of a second for each thing, and more on a busy machine.
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 
-LEVELS = {"local": "none", "bubblewrap": "sandbox", "container": "container"}
+LEVELS = {"local": "none", "bubblewrap": "sandbox", "container": "container", "docker": "container"}
 SETTINGS: dict[str, AnySettings] = {
     "local": LocalSettings(),
     "bubblewrap": BubblewrapSettings(max_processes=200, max_memory=1 << 30, require_limits=False),
     "container": ContainerSettings(image=IMAGE, engine="podman", max_processes=200, max_memory=1 << 30),
+    "docker": ContainerSettings(image=IMAGE, engine="docker", max_processes=200, max_memory=1 << 30),
 }
+# A daemon of our own is much for every run: docker keeps the contract in the long form.
+PROVIDERS = [pytest.param(name, marks=pytest.mark.soak if name == "docker" else ()) for name in LEVELS]
 
 
-@pytest.fixture(scope="module", params=list(LEVELS))
+@pytest.fixture(scope="module", params=PROVIDERS)
 def provider(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -38,8 +42,10 @@ def provider(request: pytest.FixtureRequest) -> str:
 async def yard(provider: str) -> AsyncIterator[Yard]:
     if provider == "container" and image() != IMAGE:
         refuse(image())
-    async with new_yard() as made:
-        yield made
+    daemon = docker_daemon() if provider == "docker" else contextlib.nullcontext("")
+    with daemon as address:
+        async with new_yard(**({"DOCKER_HOST": address} if address else {})) as made:
+            yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -217,7 +223,8 @@ async def test_a_marked_shell_tells_output_and_exit_code(terminals: Terminals, p
 
 
 async def test_terminals_outlive_their_server(terminals: Terminals, provider: str, yard: Yard) -> None:
-    async with new_yard() as own:
+    engine = {name: value for name, value in yard.env.items() if name == "DOCKER_HOST"}
+    async with new_yard(**engine) as own:
         first = own.terminals(SETTINGS, keep=True)
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(first)

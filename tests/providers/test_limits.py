@@ -1,6 +1,8 @@
-"""Finding, making and removing control groups, on drawn trees: of two versions a machine has one."""
+"""Finding, making and removing control groups: on drawn trees (of two versions a machine has one), and on real ones."""
 
+import asyncio
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -145,3 +147,48 @@ def test_no_limit_needs_no_controller() -> None:
     assert Ceiling().controllers == ()
     assert Ceiling(processes=1).controllers == ("pids",)
     assert Ceiling(memory=1).controllers == ("memory",)
+
+
+def real_base(*versions: int) -> Base:
+    """A place on this machine in which groups of such a version can be made, with process counting if there is one."""
+    names = {"pids"}
+    for own in limits.hierarchies():
+        listed = limits._words(f"{own.directory}/cgroup.controllers") if own.version == 2 else own.controllers
+        names |= {name for name in listed if own.version in versions}
+    for name in sorted(names, key=lambda name: (name != "pids", name)):
+        for base in limits.find_bases((name,)):
+            if base.version in versions:
+                return base
+    pytest.skip(f"no control groups of version {versions} can be made here")
+
+
+@pytest.mark.parametrize("version", [1, 2])
+async def test_a_process_enters_a_real_group_and_the_group_goes_with_it(version: int, tmp_path: Path) -> None:
+    base = real_base(version)
+    family = f"fourhands-test-{tmp_path.name}-{os.getpid()}"
+    groups = Groups([base], family, Ceiling(20, 1 << 28))
+    try:
+        (door,) = groups.open("run_1")
+        enter = ["sh", "-c", f"echo $$ >{door} && cat /proc/self/cgroup"]
+        inside = await asyncio.to_thread(subprocess.check_output, enter, text=True)
+        assert f"/{family}/run_1/inside" in inside
+        await groups.close("run_1")
+        assert not Path(door).parent.exists()
+    finally:
+        groups.clean_up()
+    assert not Path(base.directory, family).exists()
+
+
+async def test_groups_that_a_crash_left_behind_do_not_stop_the_next_start(tmp_path: Path) -> None:
+    base = real_base(1, 2)
+    family = f"fourhands-test-{tmp_path.name}-{os.getpid()}"
+    stale = Groups([base], family, Ceiling(20))
+    stale.open("run_1")
+    # What a probe leaves that was killed between making its group and removing it.
+    os.mkdir(f"{base.directory}/fourhands-try-{os.getpid()}")
+    try:
+        assert limits.find_bases(base.controllers) == [base]
+        groups = Groups([base], family, Ceiling(20))
+        assert groups.open("run_1") == stale.open("run_1")
+    finally:
+        stale.clean_up()

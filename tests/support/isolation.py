@@ -24,7 +24,7 @@ from fourhands.providers import registry
 from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings, TerminalSettings
 from fourhands.workbench.terminals import Terminals
 
-IMAGE = "localhost/fourhands-test:3"
+IMAGE = "localhost/fourhands-test:4"
 PROGRAMS = (
     "bash",
     "sh",
@@ -64,11 +64,19 @@ def image() -> str:
         return IMAGE
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
-        for name in ("bin", "usr/bin", "etc", "tmp", "proc", "sys", "dev", "run", "root"):
-            folder = tarfile.TarInfo(name)
-            folder.type, folder.mode = tarfile.DIRTYPE, 0o755
-            tar.addfile(folder)
         added: set[str] = set()
+
+        def add_folder(name: str) -> None:
+            # With all that are above it: those that nobody names are closed to a root without capabilities.
+            for folder in reversed((Path(name), *Path(name).parents[:-1])):
+                if str(folder) not in added:
+                    added.add(str(folder))
+                    entry = tarfile.TarInfo(str(folder))
+                    entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+                    tar.addfile(entry)
+
+        for name in ("bin", "usr/bin", "etc", "tmp", "proc", "sys", "dev", "run", "root", "usr/lib/locale"):
+            add_folder(name)
         for program in PROGRAMS:
             path = shutil.which(program)
             assert path is not None, f"{program} is not installed"
@@ -76,6 +84,7 @@ def image() -> str:
             for source, target in [(path, f"/bin/{program}"), *((p, p) for p in re.findall(r"/\S+", listed))]:
                 if target not in added:
                     added.add(target)
+                    add_folder(os.path.dirname(target).lstrip("/"))
                     tar.add(os.path.realpath(source), arcname=target.lstrip("/"))
         if os.path.isdir("/usr/lib/locale/C.utf8"):  # or bash complains of LC_ALL
             tar.add("/usr/lib/locale/C.utf8", arcname="usr/lib/locale/C.utf8")
@@ -111,8 +120,8 @@ class Yard:
 
 
 @contextlib.asynccontextmanager
-async def new_yard() -> AsyncIterator[Yard]:
-    """A yard whose host is stopped at the end."""
+async def new_yard(**more: str) -> AsyncIterator[Yard]:
+    """A yard whose host is stopped at the end; `more` are variables of its environment."""
     root = Path(tempfile.mkdtemp(prefix="fh-", dir="/tmp"))
     for name in ("work space,1", "home/.ssh", "run", "state", "config/fourhands"):
         (root / name).mkdir(parents=True)
@@ -127,6 +136,7 @@ async def new_yard() -> AsyncIterator[Yard]:
         "XDG_STATE_HOME": str(root / "state"),
         "XDG_CONFIG_HOME": str(root / "config"),
         "OPENAI_API_KEY": CANARY,
+        **more,
     }
     yard = Yard(root, Places.of(root / "work space,1", env), env)
     try:

@@ -267,6 +267,7 @@ class Container:
             variables["HOME"] = self._home
         mark = launch.env.get(tree.MARK, "")
         before = [f'echo $$ >{_PLACE}/"${tree.MARK}"'] if terminal and mark else []
+        before += engine.size_wait() if terminal else []
         travelling = stub.packed(variables)
         argv = [engine.name, "exec", "--interactive", *(["--tty", *engine.detach_keys()] if terminal else [])]
         argv += ["--workdir", launch.cwd]

@@ -131,6 +131,12 @@ class Engine:
         # podman fills a new file system with what was there before: here, with what is to be hidden.
         return ",notmpcopyup" if self.name == "podman" else ""
 
+    def size_wait(self) -> list[str]:
+        """What a program's shell does first on a terminal, so that the program finds its size there."""
+        # docker (before 23) tells the size only after the start; where it never comes, half a second is lost.
+        once = 'n=0; while [ $n -lt 25 ] && [ "$(stty size 2>/dev/null)" = "0 0" ]; do n=$((n + 1)); sleep 0.02; done'
+        return [once] if self.name == "docker" else []
+
     def detach_keys(self) -> list[str]:
         """No key sequence shall detach: Ctrl-P belongs to the program."""
         # docker has no way to switch it off: four NULs in a row are hard to type by accident.

@@ -156,7 +156,8 @@ def _makes_groups(directory: str, version: int, controllers: tuple[str, ...]) ->
     """Whether a group can be made here and limited."""
     group = f"{directory}/fourhands-try-{os.getpid()}"
     try:
-        os.mkdir(group)
+        # It may be there: left by a process that was killed here and had the same number.
+        os.makedirs(group, exist_ok=True)
     except OSError:
         return False
     try:
