@@ -41,8 +41,8 @@ from fourhands.core.registry import Contribution
 from fourhands.host.places import Places
 from fourhands.settings import SafetySettings, Settings
 from fourhands.surfaces.address import claimed, held
+from fourhands.surfaces.mcp import calls
 from fourhands.surfaces.mcp import peer as peers
-from fourhands.surfaces.mcp import service
 from fourhands.surfaces.mcp.asking import answer, can_elicit, form, message
 from fourhands.surfaces.mcp.bridge import _too_long, bridge
 from fourhands.surfaces.mcp.command import mcp_command
@@ -394,7 +394,7 @@ async def test_an_answer_cannot_be_used_for_another_command(app: App) -> None:
 
 
 async def test_a_newer_client_that_never_comes_back_is_given_up(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "SUSPENDED_S", 0.05)
+    monkeypatch.setattr(calls, "SUSPENDED_S", 0.05)
     async with connected(app, "auto", elicitation_callback=Form()) as client:
         await client.session.call_tool("bash", {"command": "rm -f a"}, allow_input_required=True)
         assert app.questions.open()
@@ -449,7 +449,7 @@ def test_a_client_that_only_opens_addresses_shows_no_forms() -> None:
 
 @both
 async def test_a_long_call_reports_progress(app: App, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(service, "PROGRESS_S", 0.05)
+    monkeypatch.setattr(calls, "PROGRESS_S", 0.05)
     app.registry.include(probes)
     heard: list[tuple[float, str | None]] = []
 
@@ -534,7 +534,7 @@ async def test_resources_are_files_terminals_and_the_instructions(app: App, mode
         listed = {one.name: one.uri for one in (await client.list_resources()).resources}
         assert set(listed) == {"instructions", "build"}
         templates = [one.uri_template for one in (await client.list_resource_templates()).resource_templates]
-        assert templates == ["fourhands://file/{+path}", "fourhands://terminal/{id}{?since,lines}"]
+        assert templates == ["fourhands://file/{+path}", "fourhands://terminal/{terminalId}{?since,lines}"]
 
         async def read(uri: str) -> Any:
             return (await client.read_resource(uri)).contents[0]
@@ -579,8 +579,8 @@ async def test_reading_a_resource_asks_for_consent_too(app: App, mode: Mode) -> 
     assert len(person.asked) == 1
 
 
-def test_a_terminal_is_read_from_a_position() -> None:
-    assert reading("fourhands://terminal/t%201?since=7&lines=3") == (
+async def test_a_terminal_is_read_from_a_position(app: App) -> None:
+    assert reading(app.registry, "fourhands://terminal/t%201?since=7&lines=3") == (
         "openspace.terminal.read_output",
         {"terminalId": "t 1", "since": 7, "lines": 3},
     )
@@ -589,10 +589,10 @@ def test_a_terminal_is_read_from_a_position() -> None:
 @both
 async def test_the_prompt_is_the_instructions(app: App, mode: Mode) -> None:
     async with connected(app, mode) as client:
-        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["workbench"]
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["workbench", "terminal"]
         got = await client.get_prompt("workbench")
         assert "openspace" in str(got.messages[0].content)
-        with pytest.raises(MCPError, match="prompts here: workbench"):
+        with pytest.raises(MCPError, match="prompts here: terminal, workbench"):
             await client.get_prompt("other")
 
 

@@ -86,6 +86,12 @@ class Throttle:
             self._timer.cancel()
             self._run()
 
+    def cancel(self) -> None:
+        """Forget what was put off."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _run(self) -> None:
         self._timer = None
         self._last = self._clock()

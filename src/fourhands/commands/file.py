@@ -8,9 +8,10 @@ from msgspec import Meta, Struct
 from fourhands.commands.base import Args, From1, Nothing
 from fourhands.core.call import Actor, Call
 from fourhands.core.effects import Effects
-from fourhands.core.errors import BadArgument, NotFound
+from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
 from fourhands.workbench.file import ABSENT, Entry, Workspace
+from fourhands.workbench.file_diff import unified
 from fourhands.workbench.file_search import Found
 from fourhands.workbench.undo import Turn
 from fourhands.workbench.workbench import Workbench
@@ -54,7 +55,9 @@ async def read_content(bench: Workbench, args: ReadFile, call: Call) -> Content:
     return Content(content=text, version=read.version, lines=total, encoding=read.encoding)
 
 
-@commands.add("read", label="Read a file", read_only=True, example={"path": "README.md"})
+@commands.add(
+    "read", label="Read a file", read_only=True, uri="fourhands://file/{+path}", example={"path": "README.md"}
+)
 async def read_file(bench: Workbench, args: ReadFile, call: Call) -> Content:
     """Return the text of a file, or some lines of it."""
     return await read_content(bench, args, call)
@@ -91,11 +94,12 @@ async def write_file(bench: Workbench, args: Write, call: Call, effects: Effects
         expected = session.seen.get(path)
     if call.actor.kind == "agent":
         await effects.before(path, before)
-    written = await asyncio.to_thread(lambda: files.write(args.path, args.content.encode(), expected_version=expected))
+    content = args.content.encode()
+    written = await asyncio.to_thread(lambda: files.write(args.path, content, expected_version=expected))
     if session is not None:
         session.seen[written.path] = written.version
     if call.actor.kind == "agent":
-        effects.undo(f"wrote {written.path}", _swap(bench, written.path, before, written.version))
+        effects.undo(f"wrote {written.path}", _swap(bench, written.path, before, content, written.version))
     tell_editor(bench, written.path, written.version)
     return Wrote(version=written.version, created=written.created)
 
@@ -114,24 +118,38 @@ def tell_editor(bench: Workbench, path: str, version: str | None) -> None:
     bench.events.emit("file.changed", {"path": path, "version": version})
 
 
-def _swap(bench: Workbench, path: str, other: bytes | None, version: str) -> Turn:
+def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, version: str) -> Turn:
     """The inverse of a write; called again it is the redo. Refused when somebody has changed the file since."""
     files = bench.files(Actor.person())
 
     async def swap() -> None:
-        nonlocal other, version
+        nonlocal other, mine, version
 
-        def exchange() -> tuple[bytes | None, str]:
-            mine = files.read(path) if version != ABSENT else None
-            if other is None:
-                files.remove(path, expected_version=version)
-                return mine, ABSENT
-            return mine, files.write(path, other, expected_version=version).version
+        def exchange() -> str:
+            try:
+                if other is None:
+                    files.remove(path, expected_version=version)
+                    return ABSENT
+                return files.write(path, other, expected_version=version).version
+            except (Conflict, NotFound) as error:
+                raise _changed_since(files, path, mine) from error
 
-        other, version = await asyncio.to_thread(exchange)
+        version = await asyncio.to_thread(exchange)
+        other, mine = mine, other
         tell_editor(bench, path, version)
 
     return swap
+
+
+def _changed_since(files: Workspace, path: str, mine: bytes | None) -> Conflict:
+    """The refusal to overwrite what came later, with what would be lost."""
+    now, _ = _before(files, path)
+    return Conflict(
+        f"{path} has been {'deleted' if now is None else 'changed'} since",
+        hint="the diff shows what would be lost: take the action back by hand, or revert the whole file",
+        path=path,
+        diff=unified(path, mine, now),
+    )
 
 
 class List(Args, frozen=True, kw_only=True):

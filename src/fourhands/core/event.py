@@ -20,6 +20,9 @@ from fourhands.core.call import Actor
 MISSED = "events.missed"
 LIMIT_BYTES = 1 << 20
 
+# What an agent learns of only where it is its own.
+_NOT_FOR_AGENTS = ("question.", "call.", "file.", "action.", "agent.", "presence.")
+
 Dispose = Callable[[], None]
 _T = TypeVar("_T")
 log = logging.getLogger(__name__)
@@ -154,6 +157,15 @@ class Events:
     ) -> None:
         """Publish an event made of these parts."""
         self.publish(Event(kind=kind, data=data, revision=revision, actor=actor))
+
+
+def for_agent(event: Event, session: str) -> bool:
+    """Whether an agent may learn of an event: questions, calls, files and chats only where they are its own."""
+    concerned = event.data.get("session")
+    if isinstance(concerned, dict):
+        concerned = concerned.get("id")
+    owner = event.actor.id if event.actor is not None else None
+    return session in (concerned, owner) or not event.kind.startswith(_NOT_FOR_AGENTS)
 
 
 def _size(event: Event) -> int:

@@ -48,6 +48,7 @@ class Command:
     safety: str | None = None  # a word for the judge: which of its readings this command needs
     conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
+    uri: str | None = None  # the resource that it reads, as a URI template over its arguments
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
 
@@ -96,6 +97,7 @@ class Contribution:
         safety: str | None = None,
         conceals: Sequence[str] = (),
         key: str | None = None,
+        uri: str | None = None,
         example: Mapping[str, object] | None = None,
     ) -> Callable[[_H], _H]:
         """Make `async def f(bench, args: Struct) -> Struct | None` the command `prefix.verb`.
@@ -131,6 +133,7 @@ class Contribution:
                 safety=safety,
                 conceals=tuple(conceals),
                 key=key,
+                uri=uri,
                 example=example,
                 extras=extras,
             )

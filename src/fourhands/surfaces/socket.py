@@ -14,7 +14,7 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
-from fourhands.core.event import Event
+from fourhands.core.event import for_agent
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
@@ -26,9 +26,6 @@ Sender = Callable[[dict[str, object]], Awaitable[None]]
 MESSAGE_LIMIT = 1024 * 1024
 CALLS_AT_ONCE = 64
 PROTOCOL = "fourhands"
-
-# What an agent learns of only where it is its own: questions, calls, and what is said in a chat.
-_NOT_FOR_AGENTS = ("question.", "call.", "file.", "action.", "agent.", "presence.")
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -141,16 +138,8 @@ def _failure(code: str, error: str, hint: str = _FORM) -> dict[str, object]:
 async def _send_events(bench: Workbench, principal: Principal, send: Sender) -> None:
     with bench.events.subscribe() as subscription, contextlib.suppress(WebSocketDisconnect, RuntimeError):
         async for event in subscription:
-            if principal.person or _for_agent(event, principal):
+            if principal.person or for_agent(event, principal.actor.id):
                 await send({"event": event})
-
-
-def _for_agent(event: Event, principal: Principal) -> bool:
-    session = event.data.get("session")
-    if isinstance(session, dict):
-        session = session.get("id")
-    owner = event.actor.id if event.actor is not None else None
-    return principal.actor.id in (session, owner) or not event.kind.startswith(_NOT_FOR_AGENTS)
 
 
 def _encode(message: dict[str, object]) -> str:

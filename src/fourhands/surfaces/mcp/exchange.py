@@ -8,6 +8,7 @@ has been done, and the client's next request finds it again by its id.
 import asyncio
 import contextlib
 import secrets
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -23,17 +24,21 @@ from fourhands.workbench.workbench import Workbench
 CURRENT: ContextVar["Exchange | None"] = ContextVar("CURRENT", default=None)
 """The exchange whose task this is: a question is asked inside the call that needs it."""
 
+CAUSED = 100
+"""How many events of a call are kept for its client until they are sent."""
+
 CLOSED = ("question.answered", "question.withdrawn", "question.expired")
 
 
 class Exchange:
-    """A call, its task and its open questions; `changed` is set whenever one of these is news."""
+    """A call, its task, its open questions and what it has brought about; `changed` is set whenever there is news."""
 
     def __init__(self, bench: Workbench, call: Call, client: str, *, attends: bool) -> None:
         self.id = secrets.token_urlsafe(18)
         self.call = call
         self.changed = asyncio.Event()
         self.open: dict[str, Question] = {}
+        self.caused: deque[Event] = deque(maxlen=CAUSED)
         self._bench = bench
         self._by = Actor.person(f"person-{call.actor.id}", f"you, in {client}")
         self._leave: Callable[[], None] | None = bench.questions.attend(call.session) if attends else None
@@ -60,7 +65,7 @@ class Exchange:
         return self._task.result()
 
     async def news(self, timeout_s: float) -> None:
-        """Wait for a result or a question, at most so long."""
+        """Wait for a result, a question or an event, at most so long."""
         try:
             async with asyncio.timeout(timeout_s):
                 await self.changed.wait()
@@ -104,6 +109,9 @@ class Exchange:
             self._leave = None
 
     def _happened(self, event: Event) -> None:
+        if CURRENT.get() is self:
+            self.caused.append(event)
+            self.changed.set()
         if event.kind == "question.asked":
             # Only what this very call asks, and only where its client can show it.
             if CURRENT.get() is self and self._leave is not None:

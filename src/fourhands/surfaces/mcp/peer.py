@@ -6,16 +6,19 @@ leaves it as it is when it goes.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Container, Iterator
 
 from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST, Implementation
+from mcp_types import INVALID_REQUEST, Implementation, LoggingLevel
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
 from fourhands.core.errors import NotFound
+from fourhands.core.event import Dispose
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.mcp.exchange import Exchange
 from fourhands.surfaces.tokens import Principal
@@ -33,7 +36,7 @@ NAME_LENGTH = 60
 
 
 class Peer:
-    """One client: its agent session, what it was asked and has not come back with, and the way to tell it news.
+    """One client: its agent session, what it was asked and has not come back with, what it watches, how to tell it.
 
     `speaks` says whether its forms are shown to the person. Whoever holds an agent's token may be the agent itself, and
     an agent never answers: such a client speaks for nobody, unless the person said so when the token was made.
@@ -44,15 +47,26 @@ class Peer:
         self.owned = owned
         self.speaks = speaks
         self.suspended: dict[str, Exchange] = {}
+        self.watched: dict[str, Dispose] = {}
+        self.level: LoggingLevel | None = None
         self.channel: ServerSession | None = None
-        self.busy = 0
+        self.requests = 0
         self.idle: asyncio.TimerHandle | None = None
 
+    @property
+    def told(self) -> ServerSession | None:
+        """The way to tell it news unasked, which only the older generation has."""
+        modern = self.channel is not None and self.channel.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return None if modern else self.channel
+
     def gone(self) -> None:
-        """Give up what it was asked."""
+        """Give up what it was asked, and watch nothing for it any more."""
         for exchange in self.suspended.values():
             exchange.cancel()
         self.suspended.clear()
+        for stop in self.watched.values():
+            stop()
+        self.watched.clear()
         if self.idle is not None:
             self.idle.cancel()
 
@@ -109,6 +123,16 @@ class Peers:
             if known is peer and key.startswith("token:"):
                 peer.idle = asyncio.get_running_loop().call_later(IDLE_S, self._quiet, key)
 
+    @contextlib.contextmanager
+    def busy(self, peer: Peer) -> Iterator[None]:
+        """A client waits for something for the length of this block: it is not quiet."""
+        peer.requests += 1
+        try:
+            yield
+        finally:
+            peer.requests -= 1
+            self.rest(peer)
+
     async def close(self) -> None:
         """Everybody goes."""
         self._bench.on_session_end.remove(self._listener)
@@ -134,7 +158,7 @@ class Peers:
         return f"token:{principal.token}:{_name(context)}"
 
     def _quiet(self, key: str) -> None:
-        if key in self._peers and not self._peers[key].busy:  # the end of what it waits for counts anew
+        if key in self._peers and not self._peers[key].requests:  # the end of what it waits for counts anew
             self._leave(key)
 
     def _leave(self, key: str) -> None:

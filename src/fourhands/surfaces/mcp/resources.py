@@ -1,93 +1,111 @@
-"""What MCP clients can read without a tool: the instructions, terminals by position, files of the workspace."""
+"""What MCP clients can read without a tool: the instructions, and what commands read that have a URI.
 
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+A command's URI is a template over its arguments (`fourhands://terminal/{terminalId}{?since,lines}`); one without any is
+a resource of its own. Reading is a call like every other.
+"""
 
-from mcp_types import (
-    GetPromptResult,
-    Prompt,
-    PromptMessage,
-    ReadResourceResult,
-    Resource,
-    ResourceTemplate,
-    TextContent,
-    TextResourceContents,
-)
+import functools
+import mimetypes
+from collections.abc import Iterator
+from urllib.parse import quote
 
-from fourhands.core.call import Result
-from fourhands.core.errors import BadArgument, NotFound
+from mcp.shared.uri_template import UriTemplate
+from mcp_types import BlobResourceContents, ReadResourceResult, Resource, ResourceTemplate, TextResourceContents
+
+from fourhands.core import schema
+from fourhands.core.call import Actor, Result
+from fourhands.core.errors import FourhandsError, NotFound
+from fourhands.core.registry import Command, Registry
+from fourhands.surfaces.mcp.words import json_text, plain
 from fourhands.workbench.workbench import Workbench
 
 INSTRUCTIONS = "fourhands://instructions"
-
-TEMPLATES = [
-    ResourceTemplate(
-        name="file",
-        title="A file of the workspace",
-        uri_template="fourhands://file/{+path}",
-        description="The text of a file, by its path in the workspace.",
-        mime_type="text/plain",
-    ),
-    ResourceTemplate(
-        name="terminal",
-        title="A terminal's output",
-        uri_template="fourhands://terminal/{id}{?since,lines}",
-        description="What a terminal printed: its last lines, or everything since a position. "
-        "The answer's _meta has the position where the next read goes on.",
-        mime_type="text/plain",
-    ),
-]
-
-PROMPT = Prompt(
-    name="workbench",
-    title="Work with the shared workbench",
-    description="How to work here, and what is open now: panes, editors, terminals, commands.",
-)
+PLAIN = "text/plain"
 
 
-def listed(bench: Workbench) -> list[Resource]:
-    """What is there now."""
+def terminal_uri(name: str) -> str:
+    """A terminal's output, by its title or id."""
+    return f"fourhands://terminal/{quote(name, safe='')}"
+
+
+def file_uri(path: str) -> str:
+    """A file of the workspace."""
+    return f"fourhands://file/{quote(path)}"
+
+
+def listed(bench: Workbench, reader: Actor) -> list[Resource]:
+    """What is there now: the instructions, what plugins add, terminals, open files that agents may read."""
     found = [
         Resource(
             name="instructions",
             title="The workbench now",
             uri=INSTRUCTIONS,
-            description=PROMPT.description,
+            description="How to work here, and what is open now.",
             mime_type="text/markdown",
         )
     ]
-    for terminal in bench.terminals.list():
-        uri = f"fourhands://terminal/{quote(terminal.id, safe='')}"
-        found.append(Resource(name=terminal.title, title=f"Terminal {terminal.title}", uri=uri, mime_type="text/plain"))
+    found += [
+        Resource(name=command.id, title=command.label, uri=uri, description=command.description)
+        for command, uri in _readable(bench.registry)
+        if not template(uri).variables
+    ]
+    found += [
+        Resource(
+            name=terminal.title,
+            title=f"Terminal {terminal.title}",
+            uri=terminal_uri(terminal.id),
+            description=f"What terminal {terminal.title} printed; ?since=POSITION goes on from a position.",
+            mime_type=PLAIN,
+        )
+        for terminal in bench.terminals.list()
+    ]
+    for editor in bench.state.editors():
+        try:
+            size = bench.files(reader).stat(editor.path).size
+        except FourhandsError:
+            continue  # gone, or not for agents
+        found.append(
+            Resource(
+                name=editor.path,
+                uri=file_uri(editor.path),
+                description="A file that is open in an editor, as it is on disk.",
+                mime_type=_kind(editor.path),
+                size=size,
+            )
+        )
     return found
 
 
-def reading(uri: str) -> tuple[str, dict[str, object]]:
+def templates(registry: Registry) -> list[ResourceTemplate]:
+    """What can be read by name."""
+    return [
+        ResourceTemplate(name=command.id, title=command.label, uri_template=uri, description=command.description)
+        for command, uri in _readable(registry)
+        if template(uri).variables
+    ]
+
+
+def reading(registry: Registry, uri: str) -> tuple[str, dict[str, object]]:
     """The command that reads a resource, with its arguments."""
-    try:
-        parts = urlsplit(uri)
-    except ValueError as error:
-        raise BadArgument(f"{uri[:200]!r} is not a URI") from error
-    name = unquote(parts.path.removeprefix("/"))
-    if parts.scheme == "fourhands" and name and parts.netloc == "file":
-        return "openspace.file.read", {"path": name}
-    if parts.scheme == "fourhands" and name and parts.netloc == "terminal":
-        query = parse_qs(parts.query, keep_blank_values=True)
-        numbers: dict[str, object] = {key: _number(key, query[key][-1]) for key in ("since", "lines") if key in query}
-        return "openspace.terminal.read_output", {"terminalId": name, **numbers}
-    raise NotFound(
-        f"no resource {uri[:200]!r}",
-        hint=f"there are {INSTRUCTIONS}, fourhands://file/PATH and fourhands://terminal/ID?since=POSITION",
-    )
+    for command, pattern in _readable(registry):
+        found = template(pattern).match(uri)
+        if found is not None and all(isinstance(value, str) for value in found.values()):
+            return command.id, {name: _argument(command, name, str(value)) for name, value in found.items()}
+    known = [INSTRUCTIONS, *(pattern for _, pattern in _readable(registry))]
+    raise NotFound(f"no resource {uri[:200]!r}", hint=f"there are {', '.join(known)}")
 
 
 def read(uri: str, result: Result) -> ReadResourceResult:
-    """A reading command's result as the resource."""
-    data = dict(result.data)
-    content = data.pop("content", None)
+    """A reading command's result as the resource: its `content`, `blob` or `output`; the rest is told beside it."""
+    data = plain(result.data)
+    kind = str(data.pop("mimeType", "") or _kind(uri))
+    content, blob, lines = (data.pop(name, None) for name in ("content", "blob", "output"))
+    meta = {f"fourhands/{key}": value for key, value in data.items()}
+    if isinstance(blob, str):
+        return ReadResourceResult(contents=[BlobResourceContents(uri=uri, blob=blob, mime_type=kind, _meta=meta)])
     if content is None:
-        lines = data.pop("output", ())
-        content = "\n".join(str(line) for line in lines) if isinstance(lines, list | tuple) else str(lines)
-    return contents(uri, str(content), "text/plain", {f"fourhands/{key}": value for key, value in data.items()})
+        content = "\n".join(map(str, lines)) if isinstance(lines, list) else json_text(data)
+    return contents(uri, str(content), kind, meta)
 
 
 def contents(uri: str, text: str, mime_type: str, meta: dict[str, object] | None = None) -> ReadResourceResult:
@@ -95,13 +113,25 @@ def contents(uri: str, text: str, mime_type: str, meta: dict[str, object] | None
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=mime_type, _meta=meta)])
 
 
-def prompt(instructions: str) -> GetPromptResult:
-    """The instructions as a prompt."""
-    message = PromptMessage(role="user", content=TextContent(text=instructions))
-    return GetPromptResult(description=PROMPT.description, messages=[message])
+@functools.lru_cache(maxsize=256)
+def template(uri: str) -> UriTemplate:
+    """A command's URI, parsed."""
+    return UriTemplate.parse(uri)
 
 
-def _number(name: str, text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
-        raise BadArgument(f"{name} must be a whole number from 0 on, not {text[:50]!r}")
-    return int(text)
+def _readable(registry: Registry) -> Iterator[tuple[Command, str]]:
+    for command in registry:
+        if command.uri is not None and "agent" in command.actors:
+            yield command, command.uri
+
+
+def _argument(command: Command, name: str, text: str) -> object:
+    """A part of a URI as the argument that it stands for; what is no number stays text, and the gate says so."""
+    members = schema.schema(command.args_type).get("properties", {})
+    wanted = json_text(members.get(name)) if isinstance(members, dict) else ""
+    number = '"integer"' in wanted and text.isascii() and text.isdigit() and len(text) < 20
+    return int(text) if number else text
+
+
+def _kind(name: str) -> str:
+    return mimetypes.guess_type(name)[0] or PLAIN if name.startswith("fourhands://file/") or ":" not in name else PLAIN

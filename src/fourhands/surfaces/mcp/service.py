@@ -5,26 +5,23 @@ where it can elicit (by a request of ours, or in the newer generation by an answ
 always of everybody else who attends; the first answer counts.
 """
 
-import asyncio
 import contextlib
-import logging
-import time
 from collections.abc import AsyncIterator, Container
 from typing import Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
 from mcp.server.models import InitializationOptions
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
-    ElicitResult,
+    CompleteRequestParams,
+    CompleteResult,
+    EmptyResult,
     GetPromptRequestParams,
     GetPromptResult,
     InputRequiredResult,
-    InputResponses,
     ListPromptsResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
@@ -32,30 +29,29 @@ from mcp_types import (
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+    UnsubscribeRequestParams,
 )
-from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from fourhands import __version__
 from fourhands.agents.hub import Hub
-from fourhands.core.call import Call, Result
-from fourhands.core.errors import Conflict, FourhandsError
-from fourhands.core.question import Question
+from fourhands.core.call import Result
+from fourhands.core.errors import FourhandsError, LimitReached
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp import resources
-from fourhands.surfaces.mcp.asking import answer, can_elicit, elicitation
-from fourhands.surfaces.mcp.exchange import Exchange
-from fourhands.surfaces.mcp.peer import Context, Peer, Peers
+from fourhands.surfaces.mcp import completion, prompts, resources
+from fourhands.surfaces.mcp.calls import Calls
+from fourhands.surfaces.mcp.news import News
+from fourhands.surfaces.mcp.pages import page
+from fourhands.surfaces.mcp.peer import Context, Peers
 from fourhands.surfaces.mcp.tools import Tools, tool_result
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
 
-log = logging.getLogger(__name__)
-
-PROGRESS_S = 3.0
-"""How often a client that wants to know hears that its call still runs."""
-
-SUSPENDED_S = 600.0
-"""How long a client may take to come back with an answer."""
+WATCHED = 100
+"""Resources that one client may watch."""
 
 WELCOME = (
     "A workbench that a person and you drive together: the same terminals, editors, panes and files. "
@@ -64,7 +60,7 @@ WELCOME = (
 
 
 class _Server(Server[None]):
-    """The SDK's server, which says that its list of tools may change."""
+    """The SDK's server, which says that its lists may change."""
 
     def create_initialization_options(
         self,
@@ -72,7 +68,9 @@ class _Server(Server[None]):
         experimental_capabilities: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
     ) -> InitializationOptions:
-        options = notification_options or NotificationOptions(tools_changed=True)
+        options = notification_options or NotificationOptions(
+            tools_changed=True, prompts_changed=True, resources_changed=True
+        )
         return super().create_initialization_options(options, experimental_capabilities, extensions)
 
 
@@ -98,11 +96,8 @@ class Service:
         self.peers = Peers(bench, tasks, pipe=pipe, principal=principal, speaking=speaking)
         self._bench = bench
         self._hub = hub
-        self._tasks = tasks
-        self._bus = InMemorySubscriptionBus()
-        self._listening = ListenHandler(self._bus)
-        self._telling: asyncio.Task[None] | None = None
-        self._dispose = bench.registry.changed.subscribe(lambda _: self._changed())
+        self._calls = Calls(bench, tasks, self.peers)
+        self._news = News(bench, tasks, self.peers)
         self.server = _Server(
             "fourhands",
             version=__version__,
@@ -115,42 +110,51 @@ class Service:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self._listen,
             on_list_prompts=self._list_prompts,
             on_get_prompt=self._get_prompt,
-            on_subscriptions_listen=self._listening,
+            on_completion=self._complete,
         )
+        # The newest revision has no such request, and the SDK warns of it where it is named with the others.
+        self.server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
 
     async def close(self) -> None:
         """End all its clients' sessions and tell nobody anything any more."""
-        self._dispose()
-        self._listening.close()
+        self._news.close()
         self.tools.close()
         await self.peers.close()
 
-    # -- requests --------------------------------------------------------------------------------------------------
+    # -- tools -----------------------------------------------------------------------------------------------------
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         self.peers.find(context)
-        return ListToolsResult(tools=self.tools.list())
+        tools, more = page(self.tools.list(), params)
+        return ListToolsResult(tools=tools, next_cursor=more)
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         try:
             command = self.tools.get(params.name)
-            done = await self._run(
+            done = await self._calls.run(
                 context, command.id, dict(params.arguments or {}), params.request_state, params.input_responses
             )
         except FourhandsError as error:
             return tool_result(Result.failure(error))
         return done if isinstance(done, InputRequiredResult) else tool_result(done)
 
+    # -- resources -------------------------------------------------------------------------------------------------
+
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        self.peers.find(context)
-        return ListResourcesResult(resources=resources.listed(self._bench))
+        reader = self.peers.find(context).session.actor
+        found, more = page(resources.listed(self._bench, reader), params)
+        return ListResourcesResult(resources=found, next_cursor=more)
 
     async def _list_templates(
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
+        found, more = page(resources.templates(self._bench.registry), params)
+        return ListResourceTemplatesResult(resource_templates=found, next_cursor=more)
 
     async def _read_resource(
         self, context: Context, params: ReadResourceRequestParams
@@ -159,141 +163,79 @@ class Service:
             if params.uri == resources.INSTRUCTIONS:
                 text = self._hub.instructions(self.peers.find(context).session.id)
                 return resources.contents(params.uri, text, "text/markdown")
-            command, args = resources.reading(params.uri)
-            done = await self._run(context, command, args, params.request_state, params.input_responses)
+            command, args = resources.reading(self._bench.registry, params.uri)
+            done = await self._calls.run(context, command, args, params.request_state, params.input_responses)
         except FourhandsError as error:
-            raise _protocol_error(Result.failure(error)) from error
+            raise _protocol_error(Result.failure(error), params.uri) from error
         if isinstance(done, InputRequiredResult):
             return done
         if not done.success:
-            raise _protocol_error(done)
+            raise _protocol_error(done, params.uri)
         return resources.read(params.uri, done)
 
-    async def _list_prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=[resources.PROMPT])
-
-    async def _get_prompt(self, context: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        if params.name != resources.PROMPT.name:
-            raise MCPError(INVALID_PARAMS, f"no prompt {params.name[:200]!r}; prompts here: {resources.PROMPT.name}")
-        return resources.prompt(self._hub.instructions(self.peers.find(context).session.id))
-
-    # -- calls -----------------------------------------------------------------------------------------------------
-
-    async def _run(
-        self,
-        context: Context,
-        command: str,
-        args: dict[str, object],
-        state: str | None,
-        responses: InputResponses | None,
-    ) -> Result | InputRequiredResult:
+    async def _subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
         peer = self.peers.find(context)
-        peer.busy += 1
         try:
-            if state is None:
-                exchange = self._begin(context, peer, command, args)
-            else:
-                exchange = _come_back(peer, state, command, args)
-                _take(exchange, responses)
-            return await self._follow(context, peer, exchange)
-        finally:
-            peer.busy -= 1
-            self.peers.rest(peer)
+            if params.uri not in peer.watched:
+                if len(peer.watched) >= WATCHED:
+                    raise LimitReached(f"{WATCHED} resources are watched already", hint="unsubscribe from some")
+                peer.watched[params.uri] = self._news.watching.add(params.uri)
+        except FourhandsError as error:
+            raise _protocol_error(Result.failure(error), params.uri) from error
+        return EmptyResult()
 
-    def _begin(self, context: Context, peer: Peer, command: str, args: dict[str, object]) -> Exchange:
-        call = Call(command=command, args=args, actor=peer.session.actor, origin="mcp")
-        capable = peer.speaks and can_elicit(context.session.client_capabilities)
-        attends = capable and (_modern(context) or context.session.can_send_request)
-        exchange = Exchange(self._bench, call, peer.session.name, attends=attends)
-        exchange.start(self._tasks)
-        return exchange
+    async def _unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        if (stop := self.peers.find(context).watched.pop(params.uri, None)) is not None:
+            stop()
+        return EmptyResult()
 
-    async def _follow(self, context: Context, peer: Peer, exchange: Exchange) -> Result | InputRequiredResult:
-        """Wait for the end of a call, telling its client meanwhile that it runs and asking what must be asked."""
-        begun = time.monotonic()
-        asking: dict[str, asyncio.Task[None]] = {}
+    async def _listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        uris = params.notifications.resource_subscriptions or []
+        if len(uris) > WATCHED:
+            raise MCPError(INVALID_PARAMS, f"{len(uris)} resources to watch, at most {WATCHED} on one stream")
+        with self.peers.busy(self.peers.find(context)):
+            try:
+                return await self._news.listen(context, params)
+            except FourhandsError as error:
+                raise _protocol_error(Result.failure(error)) from error
+
+    # -- prompts ---------------------------------------------------------------------------------------------------
+
+    async def _list_prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+        found, more = page(prompts.prompts(self._bench.registry), params)
+        return ListPromptsResult(prompts=found, next_cursor=more)
+
+    async def _get_prompt(
+        self, context: Context, params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        given = params.arguments or {}
         try:
-            while (result := exchange.result) is None:
-                if exchange.open and _modern(context):
-                    return _suspend(peer, exchange)
-                for id in list(asking):
-                    if id not in exchange.open:
-                        asking.pop(id).cancel()  # answered elsewhere, or too late: the client may stop showing it
-                for id, question in exchange.open.items():
-                    if id not in asking:
-                        work = self._ask(context, exchange, question)
-                        asking[id] = self._tasks.start(work, f"elicitation for {exchange.call.command}")
-                await exchange.news(PROGRESS_S)
-                if exchange.result is None:
-                    elapsed = time.monotonic() - begun
-                    waiting = "waiting for the person" if exchange.open else f"running for {elapsed:.0f} s"
-                    await context.session.report_progress(round(elapsed, 3), None, waiting)
-            return result
-        except asyncio.CancelledError:
-            exchange.cancel()
-            raise
-        finally:
-            for task in asking.values():
-                task.cancel()
+            if params.name == prompts.WORKBENCH.name:
+                return prompts.workbench(self._hub.instructions(self.peers.find(context).session.id))
+            command, args = prompts.call_of(self._bench.registry, params.name, given)
+            done = await self._calls.run(context, command, args, params.request_state, params.input_responses)
+            if isinstance(done, InputRequiredResult):
+                return done
+            if done.success:
+                return prompts.result_of(params.name, given, done)
+        except FourhandsError as error:
+            raise _protocol_error(Result.failure(error)) from error
+        raise _protocol_error(done)
 
-    async def _ask(self, context: Context, exchange: Exchange, question: Question) -> None:
-        form = elicitation(question).params
-        assert form.mode == "form"
-        try:
-            chosen = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
-        except MCPError as error:
-            log.info("the client could not ask its person: %s", error)
-            exchange.answer(question, None)
-        else:
-            exchange.answer(question, answer(question, chosen))
+    async def _complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
+        async def run(command: str, args: dict[str, object]) -> Result:
+            return await self._calls.run_unasked(context, command, args)
 
-    # -- news ------------------------------------------------------------------------------------------------------
+        return CompleteResult(completion=await completion.complete(self._bench, params, run))
 
-    def _changed(self) -> None:
-        """Tell of a burst of changes once."""
-        if self._telling is None or self._telling.done():
-            self._telling = self._tasks.start(self._tell(), "news of changed tools")
+    # -- the rest --------------------------------------------------------------------------------------------------
 
-    async def _tell(self) -> None:
-        await asyncio.sleep(0)
-        await self._bus.publish(ToolsListChanged())
-        for peer in self.peers:
-            if peer.channel is not None and peer.channel.protocol_version not in MODERN_PROTOCOL_VERSIONS:
-                await peer.channel.send_tool_list_changed()
+    async def _set_level(self, context: Context, params: SetLevelRequestParams) -> EmptyResult:
+        self.peers.find(context).level = params.level
+        return EmptyResult()
 
 
-def _modern(context: Context) -> bool:
-    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
-
-
-def _suspend(peer: Peer, exchange: Exchange) -> InputRequiredResult:
-    exchange.suspend(SUSPENDED_S)
-    for id, known in list(peer.suspended.items()):
-        if known.result is not None:
-            del peer.suspended[id]
-    peer.suspended[exchange.id] = exchange
-    requests = {id: elicitation(question) for id, question in exchange.open.items()}
-    return InputRequiredResult(input_requests=dict(requests), request_state=exchange.id)
-
-
-def _come_back(peer: Peer, state: str, command: str, args: dict[str, object]) -> Exchange:
-    exchange = peer.suspended.pop(state, None)
-    if exchange is None:
-        raise Conflict("nothing waits for this answer any more", hint="make the call anew, without requestState")
-    if (exchange.call.command, exchange.call.args) != (command, args):
-        exchange.cancel()
-        raise Conflict("this answer is for another call", hint="repeat the call as it was, or make it anew")
-    exchange.resume()
-    return exchange
-
-
-def _take(exchange: Exchange, responses: InputResponses | None) -> None:
-    for id, question in list(exchange.open.items()):
-        given = (responses or {}).get(id)
-        if isinstance(given, ElicitResult):
-            exchange.answer(question, answer(question, given))
-
-
-def _protocol_error(result: Result) -> MCPError:
+def _protocol_error(result: Result, uri: str | None = None) -> MCPError:
     hint = f" ({result.hint})" if result.hint else ""
-    return MCPError(INVALID_PARAMS, f"{result.error}{hint}", {"code": result.code, "hint": result.hint})
+    data = {"code": result.code, "hint": result.hint}
+    return MCPError(INVALID_PARAMS, f"{result.error}{hint}", data if uri is None else {**data, "uri": uri})

@@ -9,6 +9,7 @@ from collections.abc import Container
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
@@ -16,12 +17,30 @@ from starlette.types import Receive, Scope, Send
 from fourhands.agents.hub import Hub
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.mcp.peer import IDLE_S
+from fourhands.surfaces.mcp.replay import Replay
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
 
 SESSIONS = 64
 """MCP sessions at once."""
+
+
+RETRY_MS = 1000
+"""How soon a client whose stream broke should come again."""
+
+
+class _Manager(StreamableHTTPSessionManager):
+    """The SDK's, with a memory of sent messages for each session instead of one for all."""
+
+    @property
+    def event_store(self) -> EventStore | None:
+        """Asked for once by each session as it begins."""
+        return Replay()
+
+    @event_store.setter
+    def event_store(self, _: EventStore | None) -> None:
+        """Set to nothing by the SDK."""
 
 
 class Stream:
@@ -33,8 +52,9 @@ class Stream:
         self._ready = asyncio.Event()
         self._done = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._manager = StreamableHTTPSessionManager(
+        self._manager = _Manager(
             app=self.service.server,
+            retry_interval=RETRY_MS,
             session_idle_timeout=IDLE_S,
             max_sessions=SESSIONS,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door's business

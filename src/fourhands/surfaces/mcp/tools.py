@@ -2,10 +2,12 @@
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
-from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.errors import NotFound
 from fourhands.core.registry import Command, Registry
+from fourhands.surfaces.mcp.content import blocks
+from fourhands.surfaces.mcp.prompts import PREFIX as PROMPTS
+from fourhands.surfaces.mcp.schemas import input_schema, output_schema
 from fourhands.surfaces.mcp.words import json_text, plain
 
 BARE = "openspace.tool."
@@ -33,7 +35,8 @@ class Tools:
     def list(self) -> list[Tool]:
         """Every tool, in the order of the commands' ids."""
         if self._tools is None:
-            self._commands = {tool_name(one.id): one for one in self._registry if "agent" in one.actors}
+            usable = (one for one in self._registry if "agent" in one.actors and not one.id.startswith(PROMPTS))
+            self._commands = {tool_name(one.id): one for one in usable}
             self._tools = [_tool(name, command) for name, command in self._commands.items()]
         return self._tools
 
@@ -49,7 +52,7 @@ class Tools:
         """A tool's arguments as JSON Schema, or None where there is no such tool."""
         self.list()
         command = self._commands.get(name)
-        return None if command is None else schema.schema(command.args_type)
+        return None if command is None else input_schema(command)
 
     def _forget(self) -> None:
         self._tools = None
@@ -60,7 +63,8 @@ def _tool(name: str, command: Command) -> Tool:
         name=name,
         title=command.label,
         description=command.description,
-        input_schema=schema.schema(command.args_type),
+        input_schema=input_schema(command),
+        output_schema=output_schema(command),
         annotations=ToolAnnotations(
             title=command.label,
             read_only_hint=command.read_only,
@@ -72,10 +76,12 @@ def _tool(name: str, command: Command) -> Tool:
 
 def tool_result(result: Result) -> CallToolResult:
     """What came of a call: structured, and as text; a failure is a tool's error, which the model may read."""
-    wire = result.to_wire()
+    wire = plain(result.to_wire())
     if result.success:
+        if (content := blocks(wire.get("content"))) is not None:
+            return CallToolResult(content=content)
         text = json_text(wire)
     else:
         hint = f"\nhint: {result.hint}" if result.hint else ""
         text = f"error: {result.error}\ncode: {result.code}{hint}"
-    return CallToolResult(content=[TextContent(text=text)], structured_content=plain(wire), is_error=not result.success)
+    return CallToolResult(content=[TextContent(text=text)], structured_content=wire, is_error=not result.success)

@@ -1,0 +1,160 @@
+"""Calls of clients on their way through the gate: begun, followed, asked about, and come back to.
+
+In the older generation a request waits for its call and asks its client meanwhile; in the newer one it is answered with
+what must be asked, and the client's next request finds the call again.
+"""
+
+import asyncio
+import logging
+import time
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import ElicitResult, InputRequiredResult, InputResponses
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from fourhands.core.call import Call, Result
+from fourhands.core.errors import Conflict
+from fourhands.core.question import Question
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.mcp.asking import answer, can_elicit, elicitation
+from fourhands.surfaces.mcp.exchange import Exchange
+from fourhands.surfaces.mcp.news import notice, wanted
+from fourhands.surfaces.mcp.peer import Context, Peer, Peers
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+PROGRESS_S = 3.0
+"""How often a client that wants to know hears that its call still runs."""
+
+SUSPENDED_S = 600.0
+"""How long a client may take to come back with an answer."""
+
+
+class Calls:
+    """Runs what clients ask for, each as the agent of its own session."""
+
+    def __init__(self, bench: Workbench, tasks: Tasks, peers: Peers) -> None:
+        self._bench = bench
+        self._tasks = tasks
+        self._peers = peers
+
+    async def run(
+        self,
+        context: Context,
+        command: str,
+        args: dict[str, object],
+        state: str | None = None,
+        responses: InputResponses | None = None,
+    ) -> Result | InputRequiredResult:
+        """Make a call, or go on with one that was asked about, to its end or to the next question."""
+        peer = self._peers.find(context)
+        with self._peers.busy(peer):
+            if state is None:
+                capable = peer.speaks and can_elicit(context.session.client_capabilities)
+                attends = capable and (_modern(context) or context.session.can_send_request)
+                exchange = self._begin(peer, command, args, attends=attends)
+            else:
+                exchange = _come_back(peer, state, command, args)
+                _take(exchange, responses)
+            return await self._follow(context, peer, exchange)
+
+    async def run_unasked(self, context: Context, command: str, args: dict[str, object]) -> Result:
+        """Make a call in which the client is asked nothing."""
+        peer = self._peers.find(context)
+        with self._peers.busy(peer):
+            done = await self._follow(context, peer, self._begin(peer, command, args, attends=False))
+        assert isinstance(done, Result)  # what is not asked cannot be required
+        return done
+
+    def _begin(self, peer: Peer, command: str, args: dict[str, object], *, attends: bool) -> Exchange:
+        call = Call(command=command, args=args, actor=peer.session.actor, origin="mcp")
+        exchange = Exchange(self._bench, call, peer.session.name, attends=attends)
+        exchange.start(self._tasks)
+        return exchange
+
+    async def _follow(self, context: Context, peer: Peer, exchange: Exchange) -> Result | InputRequiredResult:
+        """Wait for the end of a call, telling its client meanwhile that it runs and asking what must be asked."""
+        begun = reported = time.monotonic()
+        asking: dict[str, asyncio.Task[None]] = {}
+        try:
+            while (result := exchange.result) is None:
+                if exchange.open and _modern(context):
+                    return _suspend(peer, exchange)
+                self._ask_all(context, exchange, asking)
+                await exchange.news(max(0.0, reported + PROGRESS_S - time.monotonic()))
+                await _tell(context, peer, exchange)
+                now = time.monotonic()
+                if exchange.result is None and (now - reported >= PROGRESS_S or exchange.open.keys() - asking.keys()):
+                    reported = now
+                    waiting = "waiting for the person" if exchange.open else f"running for {now - begun:.0f} s"
+                    await context.session.report_progress(round(now - begun, 3), None, waiting)
+            await _tell(context, peer, exchange)
+            return result
+        except asyncio.CancelledError:
+            exchange.cancel()
+            raise
+        finally:
+            for task in asking.values():
+                task.cancel()
+
+    def _ask_all(self, context: Context, exchange: Exchange, asking: dict[str, asyncio.Task[None]]) -> None:
+        """Ask the client what is open, and take back what was answered elsewhere or is too late."""
+        for id in list(asking):
+            if id not in exchange.open:
+                asking.pop(id).cancel()
+        for id, question in exchange.open.items():
+            if id not in asking:
+                work = self._ask(context, exchange, question)
+                asking[id] = self._tasks.start(work, f"elicitation for {exchange.call.command}")
+
+    async def _ask(self, context: Context, exchange: Exchange, question: Question) -> None:
+        form = elicitation(question).params
+        assert form.mode == "form"
+        try:
+            chosen = await context.session.elicit_form(form.message, form.requested_schema, context.request_id)
+        except MCPError as error:
+            log.info("the client could not ask its person: %s", error)
+            exchange.answer(question, None)
+        else:
+            exchange.answer(question, answer(question, chosen))
+
+
+def _modern(context: Context) -> bool:
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+async def _tell(context: Context, peer: Peer, exchange: Exchange) -> None:
+    """Tell the client what its own call has brought about, beside the call."""
+    while exchange.caused:
+        event = exchange.caused.popleft()
+        if wanted(peer, event) and not _modern(context):
+            await context.session.send_notification(notice(event), context.request_id)
+
+
+def _suspend(peer: Peer, exchange: Exchange) -> InputRequiredResult:
+    exchange.suspend(SUSPENDED_S)
+    for id, known in list(peer.suspended.items()):
+        if known.result is not None:
+            del peer.suspended[id]
+    peer.suspended[exchange.id] = exchange
+    requests = {id: elicitation(question) for id, question in exchange.open.items()}
+    return InputRequiredResult(input_requests=dict(requests), request_state=exchange.id)
+
+
+def _come_back(peer: Peer, state: str, command: str, args: dict[str, object]) -> Exchange:
+    exchange = peer.suspended.pop(state, None)
+    if exchange is None:
+        raise Conflict("nothing waits for this answer any more", hint="make the call anew, without requestState")
+    if (exchange.call.command, exchange.call.args) != (command, args):
+        exchange.cancel()
+        raise Conflict("this answer is for another call", hint="repeat the call as it was, or make it anew")
+    exchange.resume()
+    return exchange
+
+
+def _take(exchange: Exchange, responses: InputResponses | None) -> None:
+    for id, question in list(exchange.open.items()):
+        given = (responses or {}).get(id)
+        if isinstance(given, ElicitResult):
+            exchange.answer(question, answer(question, given))

@@ -1,0 +1,68 @@
+"""What could come next in an argument of a prompt or a resource: terminals, paths, choices."""
+
+from collections.abc import Awaitable, Callable
+
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_PARAMS, CompleteRequestParams, Completion, PromptReference
+
+from fourhands.core import schema
+from fourhands.core.call import Result
+from fourhands.core.registry import Command, Registry
+from fourhands.surfaces.mcp import prompts
+from fourhands.surfaces.mcp.words import plain
+from fourhands.workbench.workbench import Workbench
+
+MOST = 100
+"""How many values are offered at once: the protocol's limit."""
+
+Run = Callable[[str, dict[str, object]], Awaitable[Result]]
+"""Makes a call of the client's."""
+
+
+async def complete(bench: Workbench, params: CompleteRequestParams, run: Run) -> Completion:
+    """The values that begin with what is there, best first."""
+    name, begun = params.argument.name, params.argument.value
+    command = _command(bench.registry, params)
+    if name in ("terminal", "terminalId"):
+        values = [terminal.title for terminal in bench.terminals.list()]
+        values += [terminal.id for terminal in bench.terminals.list()]
+    elif name == "path":
+        values = await _paths(begun, run)
+    else:
+        values = _choices(command, name)
+    fitting = [value for value in dict.fromkeys(values) if value.lower().startswith(begun.lower())]
+    return Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
+
+
+def _command(registry: Registry, params: CompleteRequestParams) -> Command | None:
+    """The command that the argument is for, if it is one's."""
+    if isinstance(params.ref, PromptReference):
+        name = params.ref.name
+        if name not in [prompt.name for prompt in prompts.prompts(registry)]:
+            raise MCPError(INVALID_PARAMS, f"no prompt {name[:200]!r}")
+        id = prompts.PREFIX + name
+        return registry.get(id) if id in registry else None
+    uri = params.ref.uri
+    for command in registry:
+        if command.uri == uri and "agent" in command.actors:
+            return command
+    raise MCPError(INVALID_PARAMS, f"no resource template {uri[:200]!r}")
+
+
+async def _paths(begun: str, run: Run) -> list[str]:
+    """Entries of the directory that is begun; where the call is refused, nothing is known."""
+    directory = begun.rpartition("/")[0]
+    result = await run("openspace.file.list", {"path": directory or "."})
+    files = plain(result.data).get("files") if result.success else None
+    prefix = f"{directory}/" if directory else ""
+    return [
+        f"{prefix}{entry['name']}{'/' if entry['kind'] == 'directory' else ''}"
+        for entry in (files if isinstance(files, list) else ())
+    ]
+
+
+def _choices(command: Command | None, name: str) -> list[str]:
+    members = schema.schema(command.args_type).get("properties") if command is not None else None
+    wanted = members.get(name) if isinstance(members, dict) else None
+    choices = wanted.get("enum") if isinstance(wanted, dict) else None
+    return [str(choice) for choice in choices] if isinstance(choices, list) else []
