@@ -27,6 +27,14 @@ COUNT = "i=0; while [ $i -lt {n} ]; do echo line $i; i=$((i+1)); done; read x"
 RAW = "import tty,sys,os; tty.setraw(0); print('ready', flush=True); "
 
 
+@pytest.fixture(params=["frames", "asgi"], autouse=True)
+def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Everything is true of our own frames and of the plain way."""
+    if request.param == "asgi":
+        monkeypatch.setattr(module, "EXTENSION", "not offered")
+    return str(request.param)
+
+
 @contextlib.asynccontextmanager
 async def program(served: Served, *argv: str, **more: Any) -> AsyncIterator[Terminal]:
     terminal = await served.terminal(*argv, **more)
@@ -230,27 +238,43 @@ async def test_who_has_fallen_too_far_behind_gets_the_present_screen(
             assert exit["position"] == viewer.position
 
 
-async def test_a_viewer_that_stops_reading_costs_little_and_harms_nobody(served: Served) -> None:
-    """Without acknowledgements too: then the connection itself is the window."""
+async def beside_a_stuck_viewer(served: Served, size: int, seconds: float) -> None:
+    """One viewer stops reading, without acknowledgements: then the connection itself is the window."""
+    flood = "input()\nwhile True: print('filler', 'y' * 80)"
     async with (
-        python(
-            served, "input()\nfor i in range(300000): print('filler', i, 'y' * 80)\nprint('end')\ninput()"
-        ) as terminal,
-        served.viewer(terminal, "?from=0", max_queue=1) as stuck,
+        python(served, flood) as terminal,
+        program(served, "cat") as neighbour,
+        served.viewer(neighbour, "?from=0") as person,
+        served.viewer(terminal, "?from=0", max_queue=1, ping_interval=None) as stuck,
         served.viewer(terminal, "?from=0") as quick,
     ):
         await stuck.step()
         before = resident()
         await terminal.type("\r")
-        seen = 0
-        while b"end\r\n" not in quick.data:
+        begun = asyncio.get_running_loop().time()
+        number = 0
+        while quick.position < size or asyncio.get_running_loop().time() - begun < seconds:
             await quick.step()
-            seen += len(quick.data)
-            if len(quick.data) > 100_000:
-                quick.start, quick.data = quick.position - 100, quick.data[-100:]
-        assert quick.position > 25_000_000
+            if len(quick.data) > 1_000_000:
+                quick.start, quick.data = quick.position, bytearray()
+                number += 1
+                await person.socket.send(b"echo %d\r" % number)
+                await person.until(b"echo %d\r\n" % number)
+        assert number > 0
         assert resident() - before < 12_000_000
-        assert stuck.position < quick.position
+        assert stuck.position < size < quick.position
+        await terminal.kill()
+        await quick.word("exit")
+
+
+async def test_a_viewer_that_stops_reading_costs_little_and_harms_nobody(served: Served) -> None:
+    await beside_a_stuck_viewer(served, 3_000_000, 0)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(180)
+async def test_a_viewer_that_stops_reading_for_a_minute_costs_little_and_harms_nobody(served: Served) -> None:
+    await beside_a_stuck_viewer(served, 30_000_000, 60)
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------

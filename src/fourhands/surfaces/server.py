@@ -16,13 +16,13 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
-from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 
 from fourhands.agents.hub import Hub
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.address import Address, address_file, publish
 from fourhands.surfaces.door import SECURITY_HEADERS, Door
+from fourhands.surfaces.frames import Frames
 from fourhands.surfaces.http import Routes, build, public_files
 from fourhands.surfaces.mcp.routes import McpRoutes
 from fourhands.surfaces.proxy import proxy_routes
@@ -95,22 +95,6 @@ class Impatient(HttpToolsProtocol):
         """Gone."""
         self._calm()
         super().connection_lost(exc)
-
-
-class Firm(WebSocketsSansIOProtocol):
-    """uvicorn's WebSocket protocol, but whoever does not answer, or speaks no WebSocket, is really gone."""
-
-    def keepalive_timeout(self) -> None:
-        """No pong came: what is still buffered will never be taken, so closing politely would never end."""
-        super().keepalive_timeout()
-        self.transport.abort()
-
-    def data_received(self, data: bytes) -> None:
-        """An upgrade that cannot be parsed, such as one with a header too long, would wait for ever unanswered."""
-        super().data_received(data)
-        if not self.handshake_initiated and self.conn.handshake_exc is not None:
-            self.transport.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")
-            self.transport.close()
 
 
 @dataclass(slots=True)
@@ -219,7 +203,7 @@ def _config(door: Any) -> uvicorn.Config:
     return uvicorn.Config(
         door,
         http=Impatient,
-        ws=Firm,
+        ws=Frames,
         ws_per_message_deflate=False,
         ws_max_size=1024 * 1024,
         access_log=False,

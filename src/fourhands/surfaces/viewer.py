@@ -9,14 +9,16 @@ take those out, and types by commands, which are judged.
 A reply is what a browser's terminal answers by itself to a program's question (where is the cursor, which colours): it
 is nobody's typing. With several browsers only one may answer: the one that was typed in last, else the first.
 
-A viewer is a position and a socket: no queue is kept for it. Whoever acknowledges what it has parsed is never sent more
-than a window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
+A viewer is a position and a socket: no queue is kept for it, its next frame is asked for when it can be sent, by our
+own frames on uvicorn's transport or by plain ASGI. Whoever acknowledges what it has parsed is never sent more than a
+window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
 """
 
 import asyncio
 import contextlib
 import struct
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from weakref import WeakKeyDictionary
 
 import msgspec
@@ -27,6 +29,7 @@ from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN, Chunk
+from fourhands.surfaces.frames import EXTENSION, Frames
 from fourhands.surfaces.socket import PROTOCOL
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.terminal import RESIZE_EVERY_S, Exit, Terminal
@@ -41,6 +44,9 @@ BACKLOG = 4 * 1024 * 1024
 INPUT_LIMIT = 1024 * 1024
 """Typed bytes that wait for a program which does not read."""
 
+WORDS_LIMIT = 64
+"""Words that wait to be sent, before nothing more is heard of a viewer that does not read them."""
+
 REPLY_LIMIT = 4096
 """Characters of one reply; real ones are short."""
 
@@ -48,7 +54,7 @@ RESIZE = "openspace.terminal.resize"
 
 _POSITION = struct.Struct("!Q")
 
-_answering: "WeakKeyDictionary[Terminal, list[_Viewer]]" = WeakKeyDictionary()
+_answering: "WeakKeyDictionary[Terminal, list[Viewer]]" = WeakKeyDictionary()
 """The browsers that show a terminal; the first in the list answers for it."""
 
 
@@ -80,10 +86,18 @@ async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
             terminal = bench.terminal(socket.path_params["terminal"])
             start = _position(socket.query_params.get("from"))
         except FourhandsError as error:
-            await _send(socket, {"type": "refused", "error": str(error), "code": error.code})
+            await socket.send_text(_encode({"type": "refused", "error": str(error), "code": error.code}))
             await socket.close(1008)
             return
-        await _Viewer(bench, socket, principal, terminal).run(start, acks=socket.query_params.get("ack") == "1")
+        async with Tasks() as tasks:
+            viewer = Viewer(bench, principal, terminal, tasks)
+            with viewer.watching(start, acks=socket.query_params.get("ack") == "1"):
+                frames: Frames | None = socket.scope.get("extensions", {}).get(EXTENSION)
+                if frames is not None:
+                    with frames.carrying(viewer):
+                        await _hear(socket, viewer)
+                else:
+                    await _carry(socket, viewer, tasks)
 
 
 def _position(text: str | None) -> int | None:
@@ -94,73 +108,135 @@ def _position(text: str | None) -> int | None:
     return int(text)
 
 
-async def _send(socket: WebSocket, message: dict[str, object]) -> None:
-    await socket.send_text(msgspec.json.encode(message).decode())
+def _encode(message: dict[str, object]) -> str:
+    return msgspec.json.encode(message).decode()
 
 
-class _Viewer:
-    def __init__(self, bench: Workbench, socket: WebSocket, principal: Principal, terminal: Terminal) -> None:
+async def _hear(socket: WebSocket, viewer: "Viewer") -> None:
+    """Hand over what comes until the client has gone; while it is carried by frames of ours, only that it has."""
+    while (message := await socket.receive())["type"] != "websocket.disconnect":
+        heard = message.get("bytes")
+        viewer.hear(message.get("text", "") if heard is None else heard)
+        await viewer.uncrowded()
+
+
+async def _carry(socket: WebSocket, viewer: "Viewer", tasks: Tasks) -> None:
+    """The plain way: two tasks, and starlette between them and the connection."""
+    news = asyncio.Event()
+    viewer.wake = news.set
+
+    async def send() -> None:
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            while True:
+                news.clear()
+                while (frame := viewer.next()) is not None:
+                    if isinstance(frame, str):
+                        await socket.send_text(frame)
+                    else:
+                        await socket.send_bytes(_POSITION.pack(frame.start) + frame.data)
+                await news.wait()
+
+    sender = tasks.start(send(), "a viewer's frames")
+    hearer = tasks.start(_hear(socket, viewer), "a viewer's keys")
+    await asyncio.wait([sender, hearer], return_when=asyncio.FIRST_COMPLETED)
+
+
+class Viewer:
+    """What one client sees of a terminal and types into it.
+
+    What carries it asks for frames by `next`: when `wake` was called, and when the client has taken what was sent.
+    """
+
+    def __init__(self, bench: Workbench, principal: Principal, terminal: Terminal, tasks: Tasks) -> None:
         self.bench = bench
-        self.socket = socket
         self.principal = principal
         self.terminal = terminal
+        self.wake: Callable[[], None] = lambda: None
         self.position = 0
         self.acknowledged: int | None = None
-        self.told_size: tuple[int, int] | None = None
-        self._news = asyncio.Event()
+        self._tasks = tasks
+        self._told_size: tuple[int, int] | None = None
+        self._told_exit = False
+        self._words: deque[str] = deque()
+        self._room = asyncio.Event()
+        self._wanted_size: tuple[int, int] | None = None
+        self._resizing = False
         self._waiting = bytearray()
-        self._typing = False
-        self._typed = asyncio.Event()
 
-    async def run(self, start: int | None, *, acks: bool) -> None:
+    @contextlib.contextmanager
+    def watching(self, start: int | None, *, acks: bool) -> Iterator[None]:
+        """Follow the terminal from a position, or from its present screen, for the length of the block."""
         terminal = self.terminal
-        stop: Callable[[], None] = terminal.listen(self._news.set)
+        stop = terminal.listen(self._news)
         sizes = self.bench.events.published.subscribe(self._heard)
         viewers = _answering.setdefault(terminal, [])
         viewers.append(self)
         try:
             if start is None:
-                await self._show_screen()
+                self._show_screen()
             else:
                 self.position = min(start, terminal.log.head)
             if acks:
                 self.acknowledged = self.position
-            async with Tasks() as tasks:
-                listener = tasks.start(self._listen(), "a viewer's keys")
-                tasks.start(self._type(), "a viewer's typing")
-                listener.add_done_callback(lambda _: self._news.set())
-                await self._pump(listener)
+            yield
         finally:
             stop()
             sizes()
             viewers.remove(self)
 
+    def _news(self) -> None:
+        self.wake()
+
     def _heard(self, event: Event) -> None:
         """A size changes without output: now, or a moment later when many changes came at once."""
         if event.kind == "call.finished" and event.data.get("command") == RESIZE:
-            self._news.set()
-            asyncio.get_running_loop().call_later(2 * RESIZE_EVERY_S, self._news.set)
+            self.wake()
+            asyncio.get_running_loop().call_later(2 * RESIZE_EVERY_S, self._news)
 
-    async def _pump(self, listener: "asyncio.Task[None]") -> None:
-        while not listener.done():
-            self._news.clear()
-            await self._tell_size()
-            while self._may_send() and (chunk := self._next()).data:
-                if self._too_far_behind():
-                    await self._show_screen(self.position)
-                    continue
-                if chunk.start > self.position:
-                    await _send(self.socket, {"type": "gap", "from": self.position, "to": chunk.start})
-                await self.socket.send_bytes(_POSITION.pack(chunk.start) + chunk.data)
-                self.position = chunk.end
-            end = self.terminal.exit
-            if end is not None and not self._next(1).data:
-                await self._tell_exit(end)
-                await listener
-                return
-            await self._news.wait()
+    # -- out -------------------------------------------------------------------------------------------------------
 
-    def _next(self, limit: int = GRAIN) -> Chunk:
+    def next(self) -> str | Chunk | None:
+        """The next frame: a word, some output, or nothing for now."""
+        if self._words:
+            self._room.set()
+            return self._words.popleft()
+        if self._told_exit:
+            return None
+        if (size := self.terminal.size) != self._told_size and size[0]:
+            self._told_size = size
+            return _encode({"type": "size", "cols": size[0], "rows": size[1]})
+        if self._may_send() and (chunk := self._read()).data:
+            if self._too_far_behind():
+                self._show_screen(self.position)
+                return self._words.popleft()
+            if chunk.start > self.position:
+                gap, self.position = (self.position, chunk.start), chunk.start
+                return _encode({"type": "gap", "from": gap[0], "to": gap[1]})
+            self.position = chunk.end
+            return chunk
+        end = self.terminal.exit
+        if end is not None and not self._read(1).data:
+            self._told_exit = True
+            return _exit_word(end)
+        return None
+
+    @property
+    def ending(self) -> bool:
+        """Whether a word follows the last output."""
+        return self.terminal.exit is not None and not self._told_exit
+
+    @property
+    def crowded(self) -> bool:
+        """Whether so many words wait to be sent that nothing more should be heard."""
+        return len(self._words) > WORDS_LIMIT
+
+    async def uncrowded(self) -> None:
+        """Return when the client has read enough of what it is told."""
+        while self.crowded:
+            self._room.clear()
+            await self._room.wait()
+
+    def _read(self, limit: int = GRAIN) -> Chunk:
         if self.terminal.log.fd < 0:  # closed, and forgotten: there is no more to see
             return Chunk(self.position, b"")
         return self.terminal.log.read(self.position, limit)
@@ -171,72 +247,72 @@ class _Viewer:
     def _may_send(self) -> bool:
         return self.acknowledged is None or self.position - self.acknowledged < WINDOW
 
-    async def _show_screen(self, behind: int | None = None) -> None:
+    def _show_screen(self, behind: int | None = None) -> None:
         """The present state for a newcomer or straggler: screen, modes, cursor, then the stream from an exact place."""
         data, self.position = self.terminal.restore()
         if self.acknowledged is not None:
             self.acknowledged = self.position
         if behind is not None:
-            await _send(self.socket, {"type": "gap", "from": behind, "to": self.position})
-        cols, rows = self.told_size = self.terminal.size
+            self._words.append(_encode({"type": "gap", "from": behind, "to": self.position}))
+        cols, rows = self._told_size = self.terminal.size
         message: dict[str, object] = {"type": "screen", "position": self.position, "cols": cols, "rows": rows}
-        await _send(self.socket, {**message, "data": data.decode("utf-8", "replace")})
+        self._words.append(_encode({**message, "data": data.decode("utf-8", "replace")}))
 
-    async def _tell_size(self) -> None:
-        size = self.terminal.size
-        if size != self.told_size and size[0]:
-            self.told_size = size
-            await _send(self.socket, {"type": "size", "cols": size[0], "rows": size[1]})
+    def _refuse(self, code: str, error: str) -> None:
+        self._words.append(_encode({"type": "refused", "code": code, "error": error}))
+        self.wake()
 
-    async def _tell_exit(self, end: Exit) -> None:
-        message: dict[str, object] = {
-            "type": "exit",
-            "code": end.code,
-            "signal": end.signal,
-            "lost": end.lost,
-            "position": end.position,
-        }
-        await _send(self.socket, message)
+    # -- in --------------------------------------------------------------------------------------------------------
 
-    async def _listen(self) -> None:
-        while True:
-            message = await self.socket.receive()
-            if message["type"] == "websocket.disconnect":
-                return
-            if (keys := message.get("bytes")) is not None:
-                await self._take_keys(keys)
-            elif (text := message.get("text")) is not None:
-                await self._control(text)
+    def hear(self, message: str | bytes) -> None:
+        """What the client says: keys as bytes, words as text."""
+        if isinstance(message, bytes):
+            self._take_keys(message)
+        else:
+            self._control(message)
 
-    async def _control(self, text: str) -> None:
+    def _control(self, text: str) -> None:
         try:
             control = _decoder.decode(text)
         except (msgspec.DecodeError, RecursionError) as error:
-            await self._refuse("bad-argument", f"the message cannot be read: {error}")
+            self._refuse("bad-argument", f"the message cannot be read: {error}")
             return
         match control.type:
             case "ack" if self.acknowledged is not None:
                 self.acknowledged = max(self.acknowledged, min(control.position, self.position))
-                self._news.set()
+                self.wake()
             case "resize":
-                args: dict[str, object] = {"terminalId": self.terminal.id, "cols": control.cols, "rows": control.rows}
-                call = Call(command=RESIZE, args=args, actor=self.principal.actor, origin="socket")
-                result = await self.bench.gate.run(call)
-                if not result.success:
-                    await self._refuse(result.code, result.error)
+                self._wanted_size = control.cols, control.rows
+                if not self._resizing:
+                    self._resizing = True
+                    self._tasks.start(self._resize(), "a viewer's size")
             case "reply" if self._answers() and len(control.data) <= REPLY_LIMIT:
                 self._put(control.data.encode("utf-8", "replace"))
             case _:
                 pass
 
+    async def _resize(self) -> None:
+        """Ask for the wanted size; of those that come while one is being asked for, the last."""
+        try:
+            while (size := self._wanted_size) is not None:
+                self._wanted_size = None
+                args: dict[str, object] = {"terminalId": self.terminal.id, "cols": size[0], "rows": size[1]}
+                result = await self.bench.gate.run(
+                    Call(command=RESIZE, args=args, actor=self.principal.actor, origin="socket")
+                )
+                if not result.success:
+                    self._refuse(result.code, result.error)
+        finally:
+            self._resizing = False
+
     def _answers(self) -> bool:
         return _answering.get(self.terminal, [])[:1] == [self]
 
-    async def _take_keys(self, keys: bytes) -> None:
+    def _take_keys(self, keys: bytes) -> None:
         if not keys:
             return
         if len(self._waiting) + len(keys) > INPUT_LIMIT:
-            await self._refuse("limit", "the program does not read what is typed; nothing more is taken")
+            self._refuse("limit", "the program does not read what is typed; nothing more is taken")
             return
         viewers = _answering.get(self.terminal, [])
         if viewers[:1] != [self] and self in viewers:
@@ -248,30 +324,24 @@ class _Viewer:
 
     def _put(self, keys: bytes) -> None:
         """Type now what the kernel takes, the rest in turn."""
-        if not self._typing:
-            keys = keys[self.terminal.type_now(keys) :]
-        if not keys:
-            return
-        if len(self._waiting) + len(keys) <= INPUT_LIMIT:
-            self._typing = True
-            self._waiting += keys
-            self._typed.set()
+        if self._waiting:
+            if len(self._waiting) + len(keys) <= INPUT_LIMIT:
+                self._waiting += keys
+        elif rest := keys[self.terminal.type_now(keys) :]:
+            self._waiting += rest
+            self._tasks.start(self._type(), "a viewer's typing")
 
     async def _type(self) -> None:
         """What could not be typed at once waits here, so that acknowledgements and the rest go on."""
-        while True:
-            await self._typed.wait()
+        while self._waiting:
             keys = bytes(self._waiting[:GRAIN])
             try:
                 await self.terminal.type(keys)
                 del self._waiting[: len(keys)]
             except FourhandsError as error:
                 self._waiting.clear()
-                await self._refuse(error.code, error.message)
-            if not self._waiting:
-                self._typing = False
-                self._typed.clear()
+                self._refuse(error.code, error.message)
 
-    async def _refuse(self, code: str, error: str) -> None:
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # gone already: nobody to tell
-            await _send(self.socket, {"type": "refused", "code": code, "error": error})
+
+def _exit_word(end: Exit) -> str:
+    return _encode({"type": "exit", "code": end.code, "signal": end.signal, "lost": end.lost, "position": end.position})
