@@ -60,7 +60,8 @@ class Turned(Struct, frozen=True, kw_only=True, rename="camel"):
 async def undo(bench: Workbench, args: Undo) -> Turned:
     """Take back what an agent did last: layout, opened files, highlights, written files.
 
-    Refused if you have changed the same thing since. What was typed into a terminal cannot be taken back and says so.
+    Refused if you have changed the same thing since; of a file, a diff shows what would be lost. What was typed into a
+    terminal cannot be taken back and says so.
     """
     turned = await bench.undo.undo(args.call_id)
     bench.events.emit("action.undone", {"callId": turned.action.call_id, "description": turned.action.description})
