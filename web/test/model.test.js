@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Chat } from "../.test/model/chat.js";
-import { diffLines } from "../.test/model/diff.js";
+import { diffParts, unifiedLines } from "../.test/model/diff.js";
 import { rank, score } from "../.test/model/fuzzy.js";
 import { moveSash, place, sideAt, withSizes } from "../.test/model/geometry.js";
 import { Marks, stretches } from "../.test/model/ink.js";
@@ -160,10 +160,25 @@ test("a few letters find the name", () => {
 
 test("a diff shows what changed and a little around it", () => {
   const before = Array.from({ length: 50 }, (_, n) => `line ${n}`).join("\n");
-  const lines = diffLines(before, before.replace("line 25", "other"));
-  assert.deepEqual(lines.filter((line) => line.kind === "add" || line.kind === "del").map((line) => line.text), ["line 25", "other"]);
-  assert.ok(lines.length < 12);
-  assert.deepEqual(diffLines("", "a\n"), [{ kind: "add", text: "a" }]);
+  const hunk = (beforeStart, beforeLines, afterStart, afterLines) => ({ beforeStart, beforeLines, afterStart, afterLines });
+  const after = before.replace("line 25", "other").replace("line 40\n", "");
+  const parts = diffParts(before, after, [hunk(25, 1, 25, 1), hunk(40, 1, 40, 0)]);
+  assert.deepEqual(parts.map((part) => part.hunk), [null, 0, null, 1, null]);
+  assert.deepEqual(parts[1].lines, [{ kind: "del", text: "line 25" }, { kind: "add", text: "other" }]);
+  assert.deepEqual(parts[0].lines.map((line) => line.text), ["⋯ 22 lines", "line 22", "line 23", "line 24"]);
+  assert.deepEqual(parts[2].lines.map((line) => line.kind), ["same", "same", "same", "skip", "same", "same", "same"]);
+  assert.deepEqual(parts[3].lines, [{ kind: "del", text: "line 40" }]);
+  assert.deepEqual(diffParts("", "a\n", [hunk(0, 0, 0, 1)]), [{ hunk: 0, lines: [{ kind: "add", text: "a" }] }]);
+  assert.deepEqual(unifiedLines("@@ -1 +1 @@\n-a\n+b\n c").map((line) => line.kind), ["skip", "del", "add", "same"]);
+});
+
+test("a row in which both typed has both authors", () => {
+  const at = (row, kind, time) => ({ ink: { position: time, actor: kind, kind, time }, row: () => row });
+  const shown = stretches([at(1, "person", 1), at(3, "person", 2), at(3, "agent", 3), at(6, "agent", 4)], 0, 9, 7);
+  assert.deepEqual(
+    shown.map((one) => [one.from, one.to, one.ink.kind, one.other?.kind ?? ""]),
+    [[1, 2, "person", ""], [3, 3, "agent", "person"], [4, 5, "agent", ""], [6, 7, "agent", ""]],
+  );
 });
 
 test("deeds are put into words", () => {

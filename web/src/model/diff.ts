@@ -1,83 +1,57 @@
-// Lines that differ between two texts, with a little of what is around them.
+// A file's two texts and the hunks in which they differ, as lines to show: each hunk with a little of what is around it.
+
+import type { ChangeHunk } from "../wire/types.ts";
 
 export interface Line {
   kind: "same" | "add" | "del" | "skip";
   text: string;
 }
 
+export interface Part {
+  hunk: number | null; // null: lines between hunks
+  lines: Line[];
+}
+
 const AROUND = 3;
-const MOST = 4_000_000; // cells of the table; beyond that the middle is shown as replaced
+const LONGEST = 400; // letters of one line; minified files have all in one
 
-export function diffLines(before: string, after: string): Line[] {
-  const a = split(before);
-  const b = split(after);
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a[a.length - 1 - end] === b[b.length - 1 - end]) end++;
-  const middle = between(a.slice(start, a.length - end), b.slice(start, b.length - end));
-  const same = (text: string): Line => ({ kind: "same", text });
-  return fold([...a.slice(0, start).map(same), ...middle, ...a.slice(a.length - end).map(same)]);
-}
-
-function split(text: string): string[] {
-  if (text === "") return [];
-  const lines = text.split("\n");
-  if (lines.at(-1) === "") lines.pop();
-  return lines;
-}
-
-// The longest common subsequence, by the table: files that people read are small.
-function between(a: string[], b: string[]): Line[] {
-  if (a.length * b.length > MOST) {
-    return [...a.map((text): Line => ({ kind: "del", text })), ...b.map((text): Line => ({ kind: "add", text }))];
-  }
-  const width = b.length + 1;
-  const table = new Uint32Array((a.length + 1) * width);
-  for (let i = a.length - 1; i >= 0; i--) {
-    for (let j = b.length - 1; j >= 0; j--) {
-      table[i * width + j] =
-        a[i] === b[j]
-          ? table[(i + 1) * width + j + 1]! + 1
-          : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
-    }
-  }
-  const out: Line[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < a.length || j < b.length) {
-    if (i < a.length && j < b.length && a[i] === b[j]) {
-      out.push({ kind: "same", text: a[i++]! });
-      j++;
-    } else if (j >= b.length || (i < a.length && table[(i + 1) * width + j]! >= table[i * width + j + 1]!)) {
-      out.push({ kind: "del", text: a[i++]! });
-    } else {
-      out.push({ kind: "add", text: b[j++]! });
-    }
-  }
-  return out;
-}
-
-function fold(lines: Line[]): Line[] {
-  const near = lines.map(() => false);
-  lines.forEach((line, index) => {
-    if (line.kind === "same") return;
-    for (let at = Math.max(0, index - AROUND); at <= Math.min(lines.length - 1, index + AROUND); at++) near[at] = true;
-  });
-  const out: Line[] = [];
-  let hidden = 0;
-  const flush = () => {
-    if (hidden) out.push({ kind: "skip", text: `⋯ ${hidden} line${hidden === 1 ? "" : "s"}` });
-    hidden = 0;
+export function diffParts(before: string, after: string, hunks: readonly ChangeHunk[]): Part[] {
+  const a = before.split("\n");
+  const b = after.split("\n");
+  const parts: Part[] = [];
+  let at = 0; // next line of `a`
+  const between = (end: number, first: boolean, last: boolean) => {
+    const lines = a.slice(at, end).map((text): Line => ({ kind: "same", text: short(text) }));
+    const head = first ? 0 : AROUND;
+    const tail = last ? 0 : AROUND;
+    const hidden = lines.length - head - tail;
+    // One line is as short as the words that would stand for it.
+    if (hidden > 1) lines.splice(head, hidden, { kind: "skip", text: `⋯ ${hidden} lines` });
+    if (lines.length) parts.push({ hunk: null, lines });
   };
-  lines.forEach((line, index) => {
-    if (near[index]) {
-      flush();
-      out.push(line);
-    } else {
-      hidden++;
-    }
+  hunks.forEach((hunk, index) => {
+    between(hunk.beforeStart, index === 0, false);
+    at = hunk.beforeStart + hunk.beforeLines;
+    const removed = a.slice(hunk.beforeStart, at).map((text): Line => ({ kind: "del", text: short(text) }));
+    const added = b
+      .slice(hunk.afterStart, hunk.afterStart + hunk.afterLines)
+      .map((text): Line => ({ kind: "add", text: short(text) }));
+    parts.push({ hunk: index, lines: [...removed, ...added] });
   });
-  flush();
-  return out;
+  // Behind the last line feed there is no line.
+  between(a.at(-1) === "" ? a.length - 1 : a.length, hunks.length === 0, true);
+  return parts;
+}
+
+function short(text: string): string {
+  return text.length > LONGEST ? `${text.slice(0, LONGEST)} ⋯` : text;
+}
+
+// A unified diff as lines, for texts that come as one.
+export function unifiedLines(diff: string): Line[] {
+  return diff.split("\n").map((text): Line => {
+    if (text.startsWith("@@") || text.startsWith("+++") || text.startsWith("---")) return { kind: "skip", text };
+    const kind = text.startsWith("+") ? "add" : text.startsWith("-") ? "del" : "same";
+    return { kind, text: text.slice(1) };
+  });
 }

@@ -11,6 +11,7 @@ export interface Stretch {
   from: number;
   to: number; // last row, included
   ink: Ink;
+  other?: Ink; // of another kind, typed in the same row
 }
 
 const KEPT = 400;
@@ -24,10 +25,6 @@ export class Marks {
     if (last && (last.position >= mark.position || last.row() === mark.row())) return false;
     this.marks.push(mark);
     return true;
-  }
-
-  clear(): void {
-    this.marks = [];
   }
 
   // Marks that are no longer needed; the caller disposes of them.
@@ -53,15 +50,20 @@ export interface Placed {
   row: () => number;
 }
 
-// The parts of the rows from `top` to `bottom` that have an author.
+// The parts of the rows from `top` to `bottom` that have an author; a row in which both typed is a part of its own.
 export function stretches(placed: readonly Placed[], top: number, bottom: number, last: number): Stretch[] {
   const found: Stretch[] = [];
+  const add = (from: number, to: number, ink: Ink, other?: Ink) => {
+    const part = { from: Math.max(from, top), to: Math.min(to, bottom), ink, ...(other ? { other } : {}) };
+    if (part.from <= part.to) found.push(part);
+  };
   const known = placed.map((one) => ({ ink: one.ink, row: one.row() })).filter((one) => one.row >= 0);
-  known.forEach((one, index) => {
-    const end = (known[index + 1]?.row ?? last + 1) - 1;
-    const from = Math.max(one.row, top);
-    const to = Math.min(end, bottom);
-    if (from <= to) found.push({ from, to, ink: one.ink });
+  known.forEach(({ ink, row }, index) => {
+    const next = known[index + 1]?.row ?? last + 1;
+    if (next <= row) return; // the last one of a row speaks for it
+    const other = known.slice(0, index).findLast((one) => one.row === row && one.ink.kind !== ink.kind);
+    if (other) add(row, row, ink, other.ink);
+    add(other ? row + 1 : row, next - 1, ink);
   });
   return found;
 }

@@ -1,19 +1,25 @@
-// What agents wrote and the person has not looked through yet: a diff for each file, to keep or to take back.
+// What agents wrote and the person has not looked through yet: a diff for each file, to keep or to take back, whole or
+// hunk by hunk.
 
-import { type Line, diffLines } from "../model/diff.ts";
+import { diffParts, type Part } from "../model/diff.ts";
 import type { FileChange } from "../wire/types.ts";
+import { compare } from "./compare.ts";
 import type { Desk } from "./desk.ts";
 import { debounce, h } from "./dom.ts";
+import { diffRow } from "./refusal.ts";
+
+type Verb = "keep" | "revert";
 
 export class Changes {
   readonly element = h("div", { class: "changes", hidden: true });
   onCount: (count: number) => void = () => {};
-  private changes: FileChange[] = [];
+  private changes: readonly FileChange[] = [];
+  private drawn = "";
   private readonly reload = debounce(() => void this.load(), 120);
 
   constructor(
     private readonly desk: Desk,
-    private readonly openFile: (path: string) => void,
+    private readonly openFile: (path: string, line?: number) => void,
   ) {}
 
   // Something may have changed.
@@ -35,41 +41,87 @@ export class Changes {
   }
 
   private draw(): void {
-    if (this.element.hidden) return;
+    const state = JSON.stringify(this.changes.map(({ path, version, hunks, before }) => [path, version, hunks.length, before?.length]));
+    if (this.element.hidden || state === this.drawn) return;
+    this.drawn = state;
+    const focused = document.activeElement?.closest<HTMLElement>("[data-focus]")?.dataset.focus;
     if (this.changes.length === 0) {
-      this.element.replaceChildren(h("div", { class: "empty" }, "Nothing that an agent wrote waits for you here."));
-      return;
+      this.element.replaceChildren(h("div", { class: "empty", tabindex: "-1" }, "Nothing that an agent wrote waits for you here."));
+    } else {
+      this.element.replaceChildren(...this.changes.map((change) => this.card(change)));
     }
-    this.element.replaceChildren(...this.changes.map((change) => this.card(change)));
+    // Whoever goes through the hunks by keyboard finds the next one under their hands.
+    if (focused) (this.element.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focused)}"]`) ?? this.element.querySelector<HTMLElement>("button, .empty"))?.focus();
+  }
+
+  private async settle(verb: Verb, change: FileChange, hunk?: number): Promise<void> {
+    const { path, version } = change;
+    const answer = await this.desk.run(`openspace.change.${verb}`, { path, version, ...(hunk === undefined ? {} : { hunk }) });
+    this.reload();
+    if (answer.success) this.desk.announce(`${verb === "keep" ? "Kept" : "Reverted"} ${hunk === undefined ? path : `a change in ${path}`}`);
   }
 
   private card(change: FileChange): HTMLElement {
-    const { path } = change;
-    const act = (verb: "keep" | "revert") => async () => {
-      const answer = await this.desk.run(`openspace.change.${verb}`, { path, version: change.version });
-      if (answer.success) this.reload();
-    };
-    const lines = change.shown
-      ? diffLines(change.before ?? "", change.after ?? "")
-      : [{ kind: "skip" as const, text: "Binary, or too large to show." }];
+    const { path, hunks } = change;
+    const act = (verb: Verb) => () => void this.settle(verb, change);
+    const parts = change.shown ? diffParts(change.before ?? "", change.after ?? "", hunks) : [];
+    const beside = h("button", { class: "button small", title: "Both texts side by side" }, "Compare");
+    beside.addEventListener("click", () => {
+      void compare(path, change.before ?? "", change.after ?? "", [
+        { label: "Keep", value: "keep", style: "main" },
+        { label: "Revert", value: "revert", style: "bad" },
+      ]).then((verb) => {
+        if (verb === "keep" || verb === "revert") act(verb)();
+      });
+    });
     return h(
       "article",
       { class: "change", "aria-label": path },
       h(
         "header",
         {},
-        h("button", { class: "link name", title: path, on: { click: () => this.openFile(path) } }, path),
+        h("button", { class: "link name", title: path, on: { click: () => this.openFile(path) } }, h("bdi", {}, path)),
         h("span", { class: "plus" }, `+${change.added}`),
         h("span", { class: "minus" }, `−${change.removed}`),
-        h("button", { class: "button small", on: { click: () => void act("keep")() } }, "Keep"),
-        h("button", { class: "button small bad", on: { click: () => void act("revert")() } }, "Revert"),
+        h(
+          "span",
+          { class: "acts" },
+          change.shown ? beside : null,
+          h("button", { class: "button small", "data-focus": `keep ${path}`, on: { click: act("keep") } }, "Keep"),
+          h("button", { class: "button small bad", "data-focus": `revert ${path}`, on: { click: act("revert") } }, "Revert"),
+        ),
       ),
-      h("div", { class: "diff", tabindex: "0", role: "region", "aria-label": `Changes in ${path}` }, ...lines.map(row)),
+      h(
+        "div",
+        { class: "diff", tabindex: "0", role: "region", "aria-label": `Changes in ${path}` },
+        ...(change.shown ? parts.map((part) => this.part(change, part)) : [diffRow({ kind: "skip", text: "Binary, or too large to show." })]),
+      ),
     );
   }
-}
 
-function row(line: Line): HTMLElement {
-  const sign = { add: "+ ", del: "− ", same: "  ", skip: "" }[line.kind];
-  return h("div", { class: line.kind }, sign + line.text);
+  private part(change: FileChange, part: Part): HTMLElement {
+    const rows = part.lines.map(diffRow);
+    const { hunk } = part;
+    // A file that is new has one hunk, which is the file.
+    if (hunk === null || change.before === null || change.hunks.length < 2) return h("div", {}, ...rows);
+    const line = (change.hunks[hunk]?.afterStart ?? 0) + 1;
+    const button = (verb: Verb, label: string) =>
+      h(
+        "button",
+        { class: "link", "data-focus": `${verb} ${change.path}`, "aria-label": `${label} the change at line ${line}`, on: { click: () => void this.settle(verb, change, hunk) } },
+        label,
+      );
+    return h(
+      "div",
+      { class: "hunk" },
+      h(
+        "div",
+        { class: "hunkbar" },
+        h("button", { class: "link", on: { click: () => this.openFile(change.path, line) } }, `Line ${line}`),
+        button("keep", "Keep"),
+        button("revert", "Revert"),
+      ),
+      ...rows,
+    );
+  }
 }

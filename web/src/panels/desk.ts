@@ -4,6 +4,7 @@ import type { Model } from "../model/state.ts";
 import type { Answer, Link } from "../wire/link.ts";
 import type { Commands } from "../wire/types.ts";
 import type { Theme } from "./theme.ts";
+import { differenceOf } from "./refusal.ts";
 import type { Toasts } from "./toasts.ts";
 
 const TYPING_MS = 5000;
@@ -52,7 +53,7 @@ export class Desk {
     this.pending++;
     try {
       const answer = await this.link.call(command, args as Record<string, unknown>);
-      if (!answer.success && !quiet) this.toasts.show(answer.error, answer.hint, "error");
+      if (!answer.success && !quiet) this.toasts.show(answer.error, answer.hint, "error", differenceOf(answer));
       return answer;
     } finally {
       // Its events may come a moment after its answer.

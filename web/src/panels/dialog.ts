@@ -9,9 +9,9 @@ export interface Option {
 }
 
 // Ask, and give the chosen value; Escape gives the empty text. The first option without a style gets the focus.
-export async function ask(title: string, text: string | Node, options: Option[]): Promise<string> {
+export async function ask(title: string, text: string | Node, options: Option[], style = ""): Promise<string> {
   return new Promise((resolve) => {
-    const dialog = h("dialog", { "aria-labelledby": "dialog-title" });
+    const dialog = h("dialog", { class: style, "aria-labelledby": "dialog-title" });
     const close = (value: string) => {
       dialog.close();
       dialog.remove();

@@ -72,6 +72,25 @@ export function createEditor(holder: HTMLElement, path: string, text: string, ev
   return new MonacoEditor(holder, path, text, events);
 }
 
+const DIFF: monaco.editor.IDiffEditorConstructionOptions = {
+  originalEditable: false,
+  renderSideBySide: true,
+  useInlineViewWhenSpaceIsLimited: true,
+};
+
+// Two texts beside each other, only to look at; gives the way to end it.
+export function createDiff(holder: HTMLElement, path: string, before: string, after: string): () => void {
+  const uri = (side: string) => monaco.Uri.from({ scheme: "fourhands", authority: side, path: `/${path}` });
+  const [original, modified] = [monaco.editor.createModel(before, undefined, uri("before")), monaco.editor.createModel(after, undefined, uri("after"))];
+  const editor = monaco.editor.createDiffEditor(holder, { ...OPTIONS, ...DIFF, readOnly: true, fontFamily: token("mono"), hideUnchangedRegions: { enabled: true } });
+  editor.setModel({ original, modified });
+  return () => {
+    editor.dispose();
+    original.dispose();
+    modified.dispose();
+  };
+}
+
 const OPTIONS: monaco.editor.IEditorOptions = {
   fontSize: 13,
   lineHeight: 18,
@@ -224,11 +243,8 @@ class MonacoEditor implements CodeEditor {
     const theirs = monaco.editor.createModel(other, this.model.getLanguageId());
     const editor = monaco.editor.createDiffEditor(holder, {
       ...OPTIONS,
-      automaticLayout: true,
+      ...DIFF,
       fontFamily: token("mono"),
-      originalEditable: false,
-      renderSideBySide: true,
-      useInlineViewWhenSpaceIsLimited: true,
     });
     editor.setModel({ original: theirs, modified: this.model });
     this.diff = { editor, other: theirs, holder };

@@ -19,6 +19,11 @@ import { token } from "./theme.ts";
 
 const SCROLLBACK = 20_000;
 
+// Back to an empty screen in its first state, with the scrollback left alone.
+const AFRESH =
+  "\x1b[?1049l\x1b[?47l\x1b[!p\x1b>\x1b[4;20l" +
+  "\x1b[?1;5;9;12;45;69;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?7;25h\x1b[r\x1b[H\x1b[2J";
+
 export function terminalTheme(): ITheme {
   const of = token;
   const light = document.documentElement.dataset.theme === "light";
@@ -63,6 +68,7 @@ export class TerminalView implements View {
   private readonly disposers: (() => void)[] = [];
   private leaseSeen = "";
   private parsed = 0;
+  private replaying = false; // questions in old output were answered long ago
   private asked = 0; // programs that asked for the cursor's place and have no answer yet
   private mine: { cols: number; rows: number } | null = null;
   private driving = false; // this browser's person typed last, so its size counts
@@ -99,8 +105,7 @@ export class TerminalView implements View {
     this.term.loadAddon(new Unicode11Addon());
     this.term.unicode.activeVersion = "11";
     this.term.open(this.holder);
-    this.gutter = new Gutter(this.term, this.id, desk);
-    this.screen.prepend(this.gutter.element);
+    this.gutter = new Gutter(this.term, this.id, desk, this.screen);
     this.find = new Find(this.term, this.screen);
     this.listen();
     this.stream = new Stream(this.id, {
@@ -118,6 +123,28 @@ export class TerminalView implements View {
         if (connected) this.propose();
       },
     });
+    void this.begin();
+  }
+
+  // What was there before this page: scrollback with its authors, then the exact screen. A new terminal has no past.
+  private async begin(): Promise<void> {
+    if (this.desk.model.terminals.get(this.id)?.position === 0) return this.stream.start(0);
+    const answer = await this.desk.link.call("openspace.terminal.replay", { terminalId: this.id });
+    if (this.disposed) return;
+    if (!answer.success) return this.stream.start(null);
+    this.replaying = true;
+    this.term.resize(Math.max(2, answer.cols), Math.max(1, answer.rows));
+    for (const { text, ink } of answer.past) {
+      if (ink) this.term.write("", () => this.gutter.begin(ink));
+      this.term.write(text);
+    }
+    this.term.write(AFRESH + answer.screen, () => {
+      this.replaying = false;
+      this.asked = 0;
+      this.parsed = answer.position;
+      this.gutter.remember(answer.position);
+    });
+    this.stream.start(answer.position);
   }
 
   private listen(): void {
@@ -207,10 +234,8 @@ export class TerminalView implements View {
   }
 
   private restore(screen: { position: number; cols: number; rows: number; data: string }): void {
-    this.gutter.clear();
-    this.term.reset();
     this.setSize(screen.cols, screen.rows);
-    this.term.write(screen.data, () => {
+    this.term.write(AFRESH + screen.data, () => {
       this.parsed = screen.position;
       this.stream.ack(screen.position);
       this.gutter.remember(screen.position);
@@ -218,7 +243,13 @@ export class TerminalView implements View {
     });
   }
 
+  // What is on the screen goes to the scrollback; a line tells that something is missing behind it.
   private markGap(): void {
+    if (this.term.buffer.active.type !== "normal") return;
+    this.term.write(`\x1b[${this.term.rows};1H${"\r\n".repeat(this.term.rows)}`, () => this.drawGap());
+  }
+
+  private drawGap(): void {
     const marker = this.term.registerMarker(0);
     if (!marker) return;
     const line = this.term.registerDecoration({ marker, width: this.term.cols });
@@ -232,6 +263,7 @@ export class TerminalView implements View {
 
   private typed(data: string): void {
     if (isReply(data, this.asked > 0)) {
+      if (this.replaying) return;
       if (data.endsWith("R") && this.asked > 0) this.asked--;
       this.stream.reply(data);
       return;

@@ -34,12 +34,17 @@ export class Stream {
   private delay = 300;
   private closed = false;
   private ended = false;
+  private early: (string | Uint8Array)[] | null = []; // typed before the first connection, which is a moment away
 
   constructor(
     private readonly terminal: string,
     private readonly events: StreamEvents,
-  ) {
-    this.connect();
+  ) {}
+
+  // From a position, or with null from the present screen.
+  start(position: number | null): void {
+    this.position = position;
+    this.retry();
   }
 
   get open(): boolean {
@@ -48,7 +53,7 @@ export class Stream {
 
   // Keys are never kept for later: what a person typed blind must not run when the line is back.
   keys(data: string | Uint8Array): boolean {
-    if (!this.open) return false;
+    if (!this.open) return (this.early?.push(data) ?? 0) > 0;
     this.socket!.send(typeof data === "string" ? encoder.encode(data) : (data as Uint8Array<ArrayBuffer>));
     return true;
   }
@@ -92,6 +97,9 @@ export class Stream {
     this.socket = socket;
     socket.onopen = () => {
       this.delay = 300;
+      const { early } = this;
+      this.early = null;
+      for (const keys of early ?? []) this.keys(keys);
       this.events.connected(true);
     };
     socket.onmessage = (message) => {
@@ -101,6 +109,7 @@ export class Stream {
     socket.onclose = () => {
       if (this.socket !== socket) return;
       this.socket = null;
+      this.early = null;
       if (this.closed) return;
       this.events.connected(false);
       if (this.ended) return;
