@@ -192,6 +192,27 @@ async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
         assert (await other.run("echo $X", timeout_s=10)).output == "1\n"
 
 
+async def test_who_looks_in_leaves_the_spare_shell_alone_and_an_orphan_is_ended() -> None:
+    with temporary_places() as places:
+        env, settings = environment(places), quick(spare_shell=True)
+        async with Terminals(places.workspace, settings, places=places, env=env) as server:
+            await server.create(shell="bash", title="one")
+            await server.settled()
+            spare = server.spare
+            assert spare is not None
+            async with Terminals(places.workspace, settings, places=places, env=env, keep=True) as visitor:
+                assert [terminal.title for terminal in visitor.list()] == ["one"]
+            assert await server.create(shell="bash") is spare
+            await server.settled()
+            orphan = server.spare
+            assert orphan is not None
+            server.leave()
+            async with Terminals(places.workspace, settings, places=places, env=env) as successor:
+                assert len(successor.list()) == 2
+                assert gone(orphan.pid)
+                await successor.stop()
+
+
 async def test_a_new_server_finds_everything_where_it_was() -> None:
     with temporary_places() as places:
         env = environment(places)

@@ -36,7 +36,7 @@ from fourhands.providers import registry
 from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
 from fourhands.settings import Settings
-from fourhands.workbench import oneshot
+from fourhands.workbench import oneshot, spare
 from fourhands.workbench.marks import SCRIPTS, integrate
 from fourhands.workbench.platform import Shell, detect_shell, foreign_shell, named_shell
 from fourhands.workbench.terminal import Exit, Terminal, check_size
@@ -72,6 +72,7 @@ class Terminals:
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
         self._spare: tuple[object, Terminal] | None = None
+        self._spare_mark = ""
         self._max = self.settings.terminal.max_terminals
         self._link: Link | None = None
         self._tasks: Tasks | None = None
@@ -95,8 +96,10 @@ class Terminals:
                 budget=options.log_budget,
             )
             stack.callback(self.leave)
+            self._spare_mark = spare.new_mark()
             for record in self._link.found:
-                await self._adopt(record)
+                with contextlib.suppress(NotFound):  # closed by somebody else since the host told of it
+                    await self._adopt(record)
             stack.push_async_callback(self._clean_up)
             self._tasks = await stack.enter_async_context(Tasks())
             self._stack = stack.pop_all()
@@ -121,6 +124,7 @@ class Terminals:
             terminal.dispose()
         self._known.clear()
         self._spare = None
+        spare.drop(self._spare_mark)
         if self._link is not None:
             self._link.close()
 
@@ -139,7 +143,9 @@ class Terminals:
 
     async def _adopt(self, record: Message) -> None:
         """A terminal from before our time."""
-        if record["meta"].get("spare"):
+        if mark := record["meta"].get("spare"):
+            if not spare.is_orphan(mark):
+                return  # the server's: this one only looks in
             await self._host.request("end", terminal=record["id"], forget=True)
             await self._finish(record["id"], record["meta"])
             return
@@ -383,10 +389,8 @@ class Terminals:
             with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
                 if old is not None:
                     await old[1].close()
-                self._spare = (
-                    key,
-                    await self._start(launch, provider, options.cols, options.rows, {**facts, "spare": True}),
-                )
+                meta = {**facts, "spare": self._spare_mark}
+                self._spare = (key, await self._start(launch, provider, options.cols, options.rows, meta))
 
         self._tasks.start(fill(), "the spare shell")
 
