@@ -301,7 +301,7 @@ def _start_host(places: Places, linger_s: float, budget: int) -> None:
     hint = f"see {places.state}/host.log"
     ready, theirs = os.pipe()
     try:
-        noise = os.open(f"{places.state}/host.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        noise = os.open(f"{places.state}/host.log", os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             command += ["--budget", str(budget), "--ready", str(theirs), "--detach"]
             started = subprocess.Popen(

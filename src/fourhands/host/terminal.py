@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,9 @@ from fourhands.host.shelf import Record
 
 TURN_S = 0.01
 """How long one kind of work may keep the host, before everybody else gets a turn."""
+
+NOTES_LARGEST = 1024 * 1024
+"""Bytes of the host's own log; then it is cut to its last quarter."""
 
 
 class Terminal:
@@ -74,6 +78,11 @@ class Ending:
 
 
 def note(text: str) -> None:
-    """A line for the host's own log."""
+    """A line for the host's own log, which keeps its last lines."""
     with contextlib.suppress(OSError):  # a full disk must not end the host
         os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n".encode("utf-8", "replace"))
+        found = os.fstat(2)
+        if found.st_size > NOTES_LARGEST and stat.S_ISREG(found.st_mode):
+            last = os.pread(2, NOTES_LARGEST // 4, found.st_size - NOTES_LARGEST // 4)
+            os.ftruncate(2, 0)
+            os.write(2, b"(cut)\n" + last.partition(b"\n")[2])
