@@ -2,43 +2,39 @@
 
 import argparse
 import asyncio
-import contextlib
 import os
 import platform
 import statistics
+import tempfile
 import time
 from pathlib import Path
 
 from bench import rows
-from bench.targets import Ours, Terminado, bare_flood, ours, terminado
+from bench.targets import Ours, Terminado, bare_flood, flood_command, ours, terminado, write_flood
 
 RESULTS = Path(__file__).parent / "results.md"
 
 
-async def flood_and_echo(ours_: Ours, peer: Terminado, rounds: int, size: int, home: str) -> list[rows.Row]:
-    floods: dict[str, list[float]] = {"bare": [], "fourhands": [], "terminado": []}
-    idle: dict[str, list[float]] = {"fourhands": [], "terminado": []}
-    beside: dict[str, list[float]] = {"fourhands": [], "terminado": []}
-    for number in range(rounds):
-        floods["bare"].append(await asyncio.to_thread(bare_flood, size, home))
-        for target in (ours_, peer) if number % 2 else (peer, ours_):
-            async with target.terminal() as client:
-                floods[target.name].append(await client.flood(size))
-            async with target.terminal() as client:
-                for key in "abcdefghij" * 5:
-                    idle[target.name].append(await client.echo(key))
-            async with target.terminal() as noisy, target.terminal() as client:
-                await noisy.send("while :; do echo 0123456789012345678901234567890123456789; done\n")
-                drain = asyncio.get_running_loop().create_task(noisy.until(b"never"))
-                for key in "abcdefghij" * 3:
-                    beside[target.name].append(await client.echo(key))
-                await noisy.send("\x03")
-                drain.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await drain
+Times = dict[str, list[float]]
+
+
+def flood_and_echo(mine: Ours, peer: Terminado, rounds: int, size: int) -> list[rows.Row]:
+    floods: Times = {"bare": [], "fourhands": [], "terminado": []}
+    idle: Times = {"fourhands": [], "terminado": []}
+    beside: Times = {"fourhands": [], "terminado": []}
+    with tempfile.TemporaryDirectory() as home:
+        path = f"{home}/flood"
+        write_flood(path, size)
+        for number in range(rounds):
+            floods["bare"].append(bare_flood(path, home))
+            for target in (mine, peer) if number % 2 else (peer, mine):
+                with target.terminal() as client:
+                    floods[target.name].append(client.timed(flood_command(path), b"DONE"))
+                with target.terminal() as client:
+                    idle[target.name] += [client.echo(key) for key in "abcdefghij" * 10]
+                with target.terminal() as client, target.flood():
+                    beside[target.name] += [client.echo(key) for key in "abcdefghij" * 6]
     rates = {name: size / statistics.median(times) / 1e6 for name, times in floods.items()}
-    ours_idle, peer_idle = statistics.median(idle["fourhands"]), statistics.median(idle["terminado"])
-    ours_beside, peer_beside = statistics.median(beside["fourhands"]), statistics.median(beside["terminado"])
     return [
         rows.Row(
             "flood to a WebSocket, of a bare reader",
@@ -52,46 +48,41 @@ async def flood_and_echo(ours_: Ours, peer: Terminado, rounds: int, size: int, h
             "≥ 1.5",
             f"terminado {rates['terminado']:.0f} MB/s",
         ),
-        rows.Row(
-            "keystroke echo idle, × terminado",
-            ours_idle / peer_idle,
-            "≤ 0.55",
-            f"{ours_idle * 1e6:.0f} against {peer_idle * 1e6:.0f} µs",
-        ),
-        rows.Row(
-            "keystroke echo beside a flood, × terminado",
-            ours_beside / peer_beside,
-            "≤ 0.45",
-            f"{ours_beside * 1e3:.2f} against {peer_beside * 1e3:.2f} ms",
-        ),
+        _compared("keystroke echo idle", idle, "≤ 0.55"),
+        _compared("keystroke echo beside a flood", beside, "≤ 0.45"),
     ]
 
 
-async def creation(ours_: Ours, peer: Terminado, rounds: int) -> list[rows.Row]:
-    times: dict[str, list[float]] = {"fourhands": [], "terminado": []}
-    for _ in range(rounds):
-        for target in (ours_, peer):
+def _compared(what: str, times: Times, aim: str) -> rows.Row:
+    ours, theirs = statistics.median(times["fourhands"]), statistics.median(times["terminado"])
+    return rows.Row(f"{what}, × terminado", ours / theirs, aim, f"{ours * 1e3:.2f} against {theirs * 1e3:.2f} ms")
+
+
+def creation(mine: Ours, peer: Terminado, rounds: int) -> list[rows.Row]:
+    bare: Times = {"fourhands": [], "terminado": []}
+    usual: Times = {"fourhands": [], "terminado": []}
+    mine.prompt()  # from now on there is a spare shell
+    for number in range(rounds):
+        for target in (mine, peer) if number % 2 else (peer, mine):
             start = time.perf_counter()
-            async with target.terminal():
-                times[target.name].append(time.perf_counter() - start)
-    mine, theirs = statistics.median(times["fourhands"]), statistics.median(times["terminado"])
+            with target.terminal():
+                bare[target.name].append(time.perf_counter() - start)
+        mine.settle()
+        usual["fourhands"].append(mine.prompt())
+        usual["terminado"].append(peer.prompt())
     return [
-        rows.Row(
-            "create to first prompt over WebSocket, × terminado",
-            mine / theirs,
-            "≤ 0.05",
-            f"{mine * 1e3:.1f} against {theirs * 1e3:.1f} ms",
-        )
+        _compared("create to first prompt over WebSocket, the user's shell", usual, "≤ 0.05"),
+        _compared("create to first prompt over WebSocket, a shell without spare or profile", bare, "≤ 0.05"),
     ]
+
+
+def over_sockets(rounds: int, size: int) -> list[rows.Row]:
+    with ours() as mine, terminado() as peer:
+        return [*flood_and_echo(mine, peer, rounds, size), *creation(mine, peer, 4 * rounds)]
 
 
 async def everything(rounds: int, size: int) -> list[rows.Row]:
-    found: list[rows.Row] = []
-    async with ours() as mine, terminado() as peer:
-        found += await flood_and_echo(mine, peer, rounds, size, os.path.dirname(__file__))
-        found += await creation(mine, peer, 3 * rounds)
-    found += await rows.in_process(rounds)
-    return found
+    return [*await asyncio.to_thread(over_sockets, rounds, size), *await rows.in_process(rounds)]
 
 
 def write(found: list[rows.Row], load: str) -> None:

@@ -2,21 +2,19 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import pty
 import select
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import msgspec
-import websockets
 from tests.support.bench import environment, quick, temporary_places
 
+from bench.client import PROMPTS, Client, Http
 from fourhands.app import App
 from fourhands.core.call import Call
 from fourhands.core.registry import Contribution
@@ -25,18 +23,26 @@ from fourhands.surfaces.server import serving
 from fourhands.workbench.workbench import Workbench
 
 SHELL = ["/bin/bash", "--norc", "--noprofile", "-i"]
+ENDLESS = "yes 0123456789012345678901234567890123456789"
+CREATE, CLOSE = "/api/commands/openspace.terminal.create", "/api/commands/openspace.terminal.close"
 
 
-def flood_command(size: int) -> str:
-    """Prints `size` bytes of lines and then a word that is not in the command itself."""
-    return f"head -c {size} /dev/zero | tr '\\0' 'x' | fold -w 79; echo DO''NE"
+def flood_command(path: str) -> str:
+    """Prints a file and then a word that is not in the command itself."""
+    return f"cat {path}; echo DO''NE"
+
+
+def write_flood(path: str, size: int) -> None:
+    """Lines of text; one program that only prints leaves the processors to those who are measured."""
+    line = b"".join(b"%d:" % (n % 10) for n in range(40))[:79] + b"\n"
+    Path(path).write_bytes(line * (size // len(line)))
 
 
 def shell_environment(home: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], "HOME": home, "TERM": "xterm-256color", "PS1": "$ ", "LANG": "C.UTF-8"}
 
 
-def bare_flood(size: int, home: str) -> float:
+def bare_flood(path: str, home: str) -> float:
     """Seconds in which a reader that does nothing else takes a flood from a PTY."""
     pid, fd = pty.fork()
     if pid == 0:
@@ -44,7 +50,7 @@ def bare_flood(size: int, home: str) -> float:
     os.set_blocking(fd, False)
     try:
         _read_until(fd, b"$ ")
-        os.write(fd, flood_command(size).encode() + b"\n")
+        os.write(fd, flood_command(path).encode() + b"\n")
         start = time.perf_counter()
         _read_until(fd, b"DONE")
         return time.perf_counter() - start
@@ -69,89 +75,124 @@ class Made(msgspec.Struct, frozen=True, rename="camel"):
     terminal_id: str
 
 
-class Client:
-    """A WebSocket client of either server: sends keys, waits for output."""
+class Target:
+    """A server in a process of its own."""
 
-    def __init__(self, socket: websockets.ClientConnection, *, ours: bool) -> None:
-        self._socket = socket
-        self._ours = ours
-        self.tail = b""
+    name = ""
 
-    async def send(self, keys: str) -> None:
-        await self._socket.send(keys.encode() if self._ours else json.dumps(["stdin", keys]))
+    @contextlib.contextmanager
+    def terminal(self) -> Iterator[Client]:
+        """A new terminal at its first prompt."""
+        raise NotImplementedError
 
-    async def until(self, wanted: bytes) -> None:
-        while wanted not in self.tail:
-            message = await self._socket.recv()
-            if self._ours:
-                data = message[8:] if isinstance(message, bytes) else b""
-            else:
-                kind, *rest = json.loads(message)
-                data = rest[0].encode() if kind == "stdout" else b""
-            self.tail = (self.tail + data)[-400:]
+    def flooding(self) -> list[str]:
+        """The address and token of a terminal for somebody else."""
+        raise NotImplementedError
 
-    async def echo(self, character: str) -> float:
-        """Seconds from a key to its echo."""
-        self.tail = b""
-        start = time.perf_counter()
-        await self.send(character)
-        await self.until(character.encode())
-        return time.perf_counter() - start
+    @contextlib.contextmanager
+    def flood(self) -> Iterator[None]:
+        """A terminal that prints without end, and a process that reads it, beside what is measured."""
+        process = subprocess.Popen(
+            [sys.executable, "-m", "bench.client", *self.flooding(), ENDLESS], stdout=subprocess.PIPE, text=True
+        )
+        assert process.stdout is not None
+        try:
+            assert process.stdout.readline() == "flooding\n"
+            yield
+        finally:
+            process.kill()
+            process.wait()
+            self.quiet()
 
-    async def flood(self, size: int) -> float:
-        self.tail = b""
-        await self.send(flood_command(size) + "\n")
-        start = time.perf_counter()
-        await self.until(b"DONE")
-        return time.perf_counter() - start
+    def quiet(self) -> None:
+        """End what still prints."""
 
 
-class Ours:
-    """Our server in a process of its own, driven over HTTP and WebSocket."""
+class Ours(Target):
+    """Our server, driven over HTTP and WebSocket."""
 
     name = "fourhands"
 
-    def __init__(self, url: str, token: str, home: str) -> None:
-        self._url, self._headers, self._home = url, {"authorization": f"Bearer {token}"}, home
+    def __init__(self, url: str, token: str) -> None:
+        self._url, self._token = url, token
+        self._http = Http(url, token)
+        self._noisy: list[object] = []
 
-    @contextlib.asynccontextmanager
-    async def terminal(self) -> AsyncIterator[Client]:
-        async with httpx.AsyncClient(base_url=self._url, headers=self._headers, trust_env=False, timeout=30) as http:
-            made = (await http.post("/api/commands/openspace.bench.create", json={})).json()
-            address = f"{self._url.replace('http', 'ws', 1)}/ws/terminals/{made['terminalId']}?from=0"
-            async with websockets.connect(
-                address, additional_headers=self._headers, max_size=None, proxy=None
-            ) as socket:
-                client = Client(socket, ours=True)
-                await client.until(b"$ ")
-                yield client
-            await http.post("/api/commands/openspace.terminal.close", json={"terminalId": made["terminalId"]})
+    def _open(self, made: dict[str, object]) -> Client:
+        client = Client(f"{self._url}/ws/terminals/{made['terminalId']}?from=0", self._token)
+        client.until(*PROMPTS)
+        return client
+
+    @contextlib.contextmanager
+    def terminal(self, path: str = "/api/commands/openspace.bench.create") -> Iterator[Client]:
+        made = self._http.post(path, {})
+        client = self._open(made)
+        try:
+            yield client
+        finally:
+            client.close()
+            self._http.post(CLOSE, {"terminalId": made["terminalId"]})
+
+    def prompt(self) -> float:
+        """Seconds from a person's request for a shell, as everybody makes it, to its prompt."""
+        start = time.perf_counter()
+        with self.terminal(CREATE):
+            return time.perf_counter() - start
+
+    def flooding(self) -> list[str]:
+        made = self._http.post("/api/commands/openspace.bench.create", {})
+        self._noisy.append(made["terminalId"])
+        return [f"{self._url}/ws/terminals/{made['terminalId']}?from=0", self._token]
+
+    def quiet(self) -> None:
+        while self._noisy:
+            self._http.post(CLOSE, {"terminalId": self._noisy.pop()})
+
+    def settle(self) -> None:
+        """Let it finish what it prepares in the background."""
+        self._http.post("/api/commands/openspace.bench.settle", {})
 
 
-class Terminado:
-    """terminado's server in a process of its own."""
+class Terminado(Target):
+    """terminado's server."""
 
     name = "terminado"
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, port: int, login_port: int) -> None:
+        self._port, self._login_port = port, login_port
         self._count = 0
 
-    @contextlib.asynccontextmanager
-    async def terminal(self) -> AsyncIterator[Client]:
+    def _address(self, port: int) -> str:
         self._count += 1
-        address = f"ws://127.0.0.1:{self._port}/{self._count}"
-        async with websockets.connect(address, max_size=None, proxy=None) as socket:
-            client = Client(socket, ours=False)
-            await client.until(b"$ ")
-            yield client
-            await client.send("exit\n")
+        return f"http://127.0.0.1:{port}/{self._count}"
+
+    @contextlib.contextmanager
+    def terminal(self, port: int = 0) -> Iterator[Client]:
+        client = Client(self._address(port or self._port))
+        client.until(*PROMPTS)
+        yield client
+        client.send("\x03exit\n")
+        client.close()
+
+    def prompt(self) -> float:
+        """Seconds from a connection, which starts a login shell, to its prompt."""
+        start = time.perf_counter()
+        with self.terminal(self._login_port):
+            return time.perf_counter() - start
+
+    def flooding(self) -> list[str]:
+        return [self._address(self._port), ""]
+
+    def quiet(self) -> None:
+        client = Client(f"http://127.0.0.1:{self._port}/{self._count}")
+        client.send("\x03exit\n")
+        client.close()
 
 
-@contextlib.asynccontextmanager
-async def ours() -> AsyncIterator[Ours]:
+@contextlib.contextmanager
+def ours() -> Iterator[Ours]:
     with temporary_places() as places:
-        process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs yet
+        process = subprocess.Popen(
             [sys.executable, "-m", "bench.serve", places.workspace, places.runtime, places.state],
             stdout=subprocess.PIPE,
             text=True,
@@ -159,21 +200,22 @@ async def ours() -> AsyncIterator[Ours]:
         assert process.stdout is not None
         try:
             url, token = process.stdout.readline().split()
-            yield Ours(url, token, environment(places)["HOME"])
+            yield Ours(url, token)
         finally:
             process.terminate()
             process.wait(10)
 
 
-@contextlib.asynccontextmanager
-async def terminado() -> AsyncIterator[Terminado]:
+@contextlib.contextmanager
+def terminado() -> Iterator[Terminado]:
     with temporary_places() as places:
-        process = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs yet
+        process = subprocess.Popen(
             [sys.executable, "-m", "bench.peer", environment(places)["HOME"]], stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None
         try:
-            yield Terminado(int(process.stdout.readline()))
+            port, login_port = process.stdout.readline().split()
+            yield Terminado(int(port), int(login_port))
         finally:
             process.terminate()
             process.wait(10)
@@ -191,7 +233,14 @@ async def serve(workspace: str, runtime: str, state: str) -> None:
         terminal = await bench.terminals.create(argv=SHELL, env=shell_environment(home))
         return Made(terminal_id=terminal.id)
 
-    async with App(workspace, quick(), places=places, env=environment(places)) as app:
+    @extra.add("settle", actors=("person",))
+    async def settle(bench: Workbench, call: Call) -> None:
+        """Return when the spare shell shows its prompt."""
+        await bench.terminals.settled()
+        if bench.terminals.spare is not None:
+            await bench.terminals.spare.wait(pattern="[$#] ", position=0, deadline_s=5)
+
+    async with App(workspace, quick(spare_shell=True), places=places, env=environment(places)) as app:
         app.registry.include(extra)
         async with serving(app.bench, app.tasks, port=0) as running:
             print(running.address.url, Path(running.tokens.file).read_text(), flush=True)
