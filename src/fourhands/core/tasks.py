@@ -27,11 +27,14 @@ class Tasks:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._closed = True
-        for task in self._tasks:
-            task.cancel()
-        while self._tasks:
-            await asyncio.wait(self._tasks)
+        try:
+            await asyncio.sleep(0)  # cancelled before its first step, a task would never reach its own `finally`
+        finally:
+            self._closed = True
+            for task in self._tasks:
+                task.cancel()
+            while self._tasks:
+                await asyncio.wait(self._tasks)
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Begin some work; `name` is what a failure is logged under."""
