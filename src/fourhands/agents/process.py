@@ -86,8 +86,10 @@ class AgentProcess:
                 await self._left(grace_s / 2)
         finally:
             self._signal(signal.SIGKILL)  # its children too, also when it has left itself
-            await self._left(grace_s)
-            self._transport.close()  # a child that went to another group may hold the pipes
+            try:
+                await self._left(grace_s)
+            finally:
+                self._transport.close()  # a child that went to another group may hold the pipes
 
     async def _left(self, limit_s: float) -> bool:
         """Whether it has exited within this time."""
