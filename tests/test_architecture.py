@@ -55,7 +55,7 @@ def layer(module: str) -> str | None:
     return parts[1] if parts[0] == "fourhands" and len(parts) > 1 and parts[1] in LEVEL else None
 
 
-FILES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
+FILES = sorted(path for path in ROOT.rglob("*.py") if path not in (ROOT / "__init__.py", ROOT / "__main__.py"))
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))

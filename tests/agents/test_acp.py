@@ -16,7 +16,7 @@ from fourhands.agents.acp import AcpAgent, register
 from fourhands.agents.catalogue import Recipe, parse, recipes
 from fourhands.agents.connect import Connections, Wiring
 from fourhands.commands import exec as exec_commands
-from fourhands.core.errors import BadArgument, CommandNotFound, FourhandsError, TimedOut, Unavailable
+from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable
 from fourhands.core.event import Event
 from fourhands.core.question import Question
 
@@ -148,7 +148,7 @@ async def test_capabilities_and_directory_are_told(stage):
 
 async def test_our_servers_are_passed_to_the_session():
     server = {"name": "fourhands", "command": "/bin/x", "args": [], "env": []}
-    async with open_stage(mcp=lambda session: [server]) as stage:
+    async with open_stage(mcp=lambda session, http: [server]) as stage:
         await stage.agent.ready()
         assert stage.sent()[1]["params"]["mcpServers"] == [server]
 
@@ -498,7 +498,7 @@ async def test_the_end_of_the_session_ends_the_process(stage):
     ("options", "error", "text"),
     [
         ({"version": 2}, Unavailable, "version 2"),
-        ({"exit": 3, "stderr": "no key"}, Unavailable, "closed the connection"),
+        ({"exit": 3, "stderr": "no key"}, Unavailable, r"ended before it was ready \(exit code 3\) \(no key\)"),
         ({"silent": True}, TimedOut, "did not answer"),
         ({"auth": "browser"}, Unavailable, "sign in"),
     ],
@@ -518,39 +518,111 @@ async def test_signing_in_by_the_recipe_s_method():
     async with open_stage(Recipe(name="fake", auth="key"), auth="key") as stage:
         await stage.agent.ready()
         assert [m["method"] for m in stage.sent()] == ["initialize", "session/new", "authenticate", "session/new"]
-        await stage.agent.authenticate("key")
-        with pytest.raises(Unavailable):
-            await stage.agent.authenticate("other")
+        await stage.agent.sign_in("key")
 
 
-async def test_modes_options_and_older_sessions():
-    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}}}
+async def test_signing_in_by_a_command():
+    async with open_stage(auth="browser") as stage:
+        args = {"sessionId": stage.agent.session.id}
+        found = await stage.app.call("openspace.agent.describe", args)
+        assert [way["id"] for way in found.data["signIn"]] == ["browser"]  # though it cannot begin a session yet
+        refused = await stage.app.call("openspace.agent.sign_in", {**args, "method": "magic"})
+        assert (refused.code, refused.hint) == ("bad-argument", "ways: browser")
+        assert (await stage.app.call("openspace.agent.sign_in", {**args, "method": "browser"})).success
+        await stage.agent.prompt("in?")
+        await stage.agent.idle()
+        assert "heard: in?" in stage.said()
+
+
+async def test_modes_options_and_older_chats_by_commands():
+    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}}}
     async with open_stage(capabilities=capabilities, modes=["ask", "code"]) as stage:
-        agent = stage.agent
-        await agent.ready()
-        await agent.set_mode("code")
+
+        async def call(verb, **args):
+            command = f"openspace.agent.{verb}"
+            return await stage.app.call(command, {"sessionId": stage.agent.session.id, **args})
+
+        found = (await call("describe")).data
+        assert (found["mode"], [mode["id"] for mode in found["modes"]]) == ("ask", ["ask", "code"])
+        assert [(one["id"], one["kind"], one["value"]) for one in found["options"]] == [
+            ("model", "select", "small"),
+            ("fast", "boolean", False),
+        ]
+        assert [one["id"] for one in found["options"][0]["choices"]] == ["small", "big"]
+        assert (await call("set_mode", mode="code")).success
         await stage.until("agent.switched", mode="code")
-        with pytest.raises(BadArgument):
-            await agent.set_mode("dance")
-        await agent.set_config_option("model", "big")
-        await agent.set_config_option("fast", True)
+        assert (await call("describe")).data["mode"] == "code"
+        assert (await call("set_option", option="model", value="big")).success
+        assert (await call("set_option", option="fast", value=True)).success
         options = [m["params"] for m in stage.sent() if m.get("method") == "session/set_config_option"]
         schema.SetSessionConfigOptionSelectRequest.model_validate(options[0])
         schema.SetSessionConfigOptionBooleanRequest.model_validate(options[1])
-        assert [one["sessionId"] for one in await agent.sessions()] == ["a", "b"]
-        await agent.load("older")
-        assert agent.acp_session == "older"
+        for verb, args, hint in (
+            ("set_mode", {"mode": "dance"}, "modes: ask, code"),
+            ("set_option", {"option": "model", "value": "huge"}, "choices: small, big"),
+            ("set_option", {"option": "model", "value": True}, "choices: small, big"),
+            ("set_option", {"option": "fast", "value": "yes"}, "give true or false"),
+            ("set_option", {"option": "x", "value": "y"}, "options: model, fast"),
+            ("sign_in", {"method": "x"}, "ways: none"),
+        ):
+            result = await call(verb, **args)
+            assert (result.code, result.hint) == ("bad-argument", hint)
+        listed = (await call("list_chats")).data["chats"]
+        assert [(one["id"], one["title"]) for one in listed] == [("a", "A chat"), ("b", "")]
+        assert (await call("load_chat", chat="older")).success
+        assert stage.agent.acp.id == "older"
+        assert "old answer" in stage.said()  # its history comes in again
+        assert stage.agent.session.results == type(stage.agent.session.results)()  # and does not run again
+        result = await stage.app.call(
+            "openspace.agent.set_mode", {"sessionId": "fake", "mode": "ask"}, actor=stage.agent.session.actor
+        )
+        assert result.code == "denied"  # an agent does not choose its own mode by us
+
+
+async def test_what_the_agent_changes_itself_is_known():
+    async with open_stage(modes=["ask", "code"]) as stage:
+        await stage.turn(
+            ["update", {"sessionUpdate": "current_mode_update", "currentModeId": "code"}],
+            ["update", {"sessionUpdate": "config_option_update", "configOptions": [{"odd": 1}]}],
+            ["update", {"sessionUpdate": "session_info_update", "title": "About tests"}],
+        )
+        found = await stage.agent.describe()
+        assert (found.mode, found.options, found.title) == ("code", (), "About tests")
+
+
+async def test_a_chat_is_not_loaded_into_a_turn():
+    async with open_stage(capabilities={"loadSession": True}) as stage:
+        await stage.prompt(["say", "begun"], ["hang"])
+        await stage.until("agent.said", text="begun")
+        with pytest.raises(Conflict):
+            await stage.agent.load_chat("older")
+        stage.agent.cancel()
+
+
+async def test_a_chat_that_cannot_be_loaded_leaves_the_one_that_is():
+    async with open_stage(capabilities={"loadSession": True}, forgetful=True) as stage:
+        await stage.agent.ready()
+        before = stage.agent.acp.id
+        with pytest.raises(FourhandsError, match="no such session"):
+            await stage.agent.load_chat("older")
+        assert stage.agent.acp.id == before
+        await stage.agent.prompt("still there?")
+        await stage.agent.idle()
+        assert "heard: still there?" in stage.said()
 
 
 async def test_what_an_agent_cannot_do_is_said(stage):
-    for attempt in (stage.agent.sessions(), stage.agent.load("x")):
+    for attempt in (stage.agent.chats(), stage.agent.load_chat("x")):
         with pytest.raises(Unavailable):
             await attempt
+    session = stage.bench.begin_session("plain", "test")
+    result = await stage.app.call("openspace.agent.describe", {"sessionId": session.id})
+    assert result.code == "unavailable"
 
 
 async def test_nothing_of_the_server_is_in_the_agent_s_environment(stage):
     await stage.agent.ready()
-    pid = stage.agent.acp_session.removeprefix("fake-")
+    pid = stage.agent.acp.id.removeprefix("fake-")
     assert b"FOURHANDS_SECRET" not in Path(f"/proc/{pid}/environ").read_bytes()
 
 

@@ -17,6 +17,20 @@ import time
 from typing import Any
 
 OPTIONS: dict[str, Any] = json.loads(os.environ.get("FAKE_OPTIONS", "{}"))
+CONFIG: list[dict[str, Any]] = [
+    {
+        "type": "select",
+        "id": "model",
+        "name": "Model",
+        "currentValue": "small",
+        "options": [
+            {"value": "small", "name": "Small"},
+            {"group": "g", "name": "Group", "options": [{"value": "big", "name": "Big", "description": "slow"}]},
+        ],
+    },
+    {"type": "boolean", "id": "fast", "name": "Fast", "currentValue": False},
+    {"type": "from_the_future", "id": "odd", "name": "Odd", "currentValue": {}},
+]
 incoming: "queue.Queue[dict[str, Any] | None]" = queue.Queue()
 answers: dict[int, "queue.Queue[dict[str, Any]]"] = {}
 cancelled = threading.Event()
@@ -105,7 +119,7 @@ def opened(params: dict[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {"sessionId": state["session"]}
     if OPTIONS.get("modes"):
         found["modes"] = {"currentModeId": "ask", "availableModes": [{"id": m, "name": m} for m in OPTIONS["modes"]]}
-        found["configOptions"] = []
+        found["configOptions"] = CONFIG
     return found
 
 
@@ -132,10 +146,11 @@ def serve(message: dict[str, Any]) -> None:
         state["signed_in"] = True
         send({"id": id, "result": {}})
     elif method == "session/list":
-        page = [{"sessionId": "a", "cwd": "/"}] if "cursor" not in params else [{"sessionId": "b", "cwd": "/"}]
+        first = {"sessionId": "a", "cwd": "/", "title": "A chat", "updatedAt": "2026-01-01T00:00:00Z"}
+        page = [first] if "cursor" not in params else [{"sessionId": "b", "cwd": "/"}]
         send({"id": id, "result": {"sessions": page, **({} if "cursor" in params else {"nextCursor": "more"})}})
     elif method in ("session/set_mode", "session/set_config_option"):
-        send({"id": id, "result": {"configOptions": []} if "config" in method else {}})
+        send({"id": id, "result": {"configOptions": CONFIG} if "config" in method else {}})
     elif method == "initialize" and not OPTIONS.get("silent"):
         send({"id": id, "result": initialize(params)})
 

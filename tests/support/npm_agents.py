@@ -6,6 +6,7 @@ import platform
 import shutil
 import subprocess
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
@@ -23,14 +24,31 @@ def opencode() -> str:
     cpu = Path("/proc/cpuinfo")
     if machine == "x64" and cpu.exists() and "avx2" not in cpu.read_text():
         package += "-baseline"
+    return _installed(HOME / "node_modules" / package / "bin" / "opencode")
+
+
+def claude() -> str:
+    """The path of Claude Code's ACP adapter, as for `opencode`."""
+    return _installed(HOME / "node_modules" / ".bin" / "claude-code-acp")
+
+
+def gemini() -> str:
+    """The path of Gemini's program, as for `opencode`."""
+    return _installed(HOME / "node_modules" / ".bin" / "gemini")
+
+
+def missing(reason: str) -> NoReturn:
+    """Skip the test, or fail it with CI=true."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def _installed(program: Path) -> str:
     problem = "" if _ready() else _install()
-    found = HOME / "node_modules" / package / "bin" / "opencode"
-    if problem or not found.exists():
-        reason = problem or f"npm installed no {package}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return str(found)
+    if problem or not program.exists():
+        missing(problem or f"npm installed no {program.relative_to(HOME)}")
+    return str(program)
 
 
 def _ready() -> bool:

@@ -6,6 +6,7 @@ answers every open request with "cancelled", as the protocol demands.
 
 import contextlib
 import shlex
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,9 +14,10 @@ from msgspec import Struct
 
 from fourhands.agents.acp_allowed import Allowed
 from fourhands.agents.acp_error import decode_params
-from fourhands.core.errors import FourhandsError, NoAnswer
+from fourhands.core.call import Call, Entry, Result, Verdict
+from fourhands.core.errors import Denied, FourhandsError, NoAnswer
 from fourhands.core.ids import new_id
-from fourhands.core.question import Choice, Part, Question
+from fourhands.core.question import Answered, Choice, Part, Question
 from fourhands.safety.shell import Rules, classify, visible
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
@@ -66,9 +68,11 @@ class Permissions:
         by_kind = {option.kind: option for option in reversed(request.options)}
         question = self._question(step, line, by_kind)
         self._open.add(question.id)
+        asked = time.time()
         try:
             answered = await self._bench.questions.ask(question)
-        except NoAnswer:
+        except NoAnswer as error:
+            await self._record(question, asked, Result.failure(error))
             return dict(_CANCELLED)
         finally:
             self._open.discard(question.id)
@@ -79,9 +83,23 @@ class Permissions:
             chosen = next((by_kind[kind] for kind, meant in _CHOICES.items() if meant == choice), None)
             if line:
                 self._allowed.add(self._session, line, answered.by)
+        await self._record(question, asked, _result(answered), answered)
         if chosen is None:
             return dict(_CANCELLED)
         return {"outcome": {"outcome": "selected", "optionId": chosen.option_id}}
+
+    async def _record(self, question: Question, asked: float, result: Result, answered: Answered | None = None) -> None:
+        """Keep in the journal what was asked and what the person said: what follows may run where no gate is."""
+        call = Call(command=question.command, args={"shown": question.shown}, actor=self._session.actor, origin="acp")
+        verdict = Verdict(
+            level=question.level,
+            reason=question.reason,
+            choice=answered.answer.choice if answered else "",
+            by=answered.by.id if answered else "",
+        )
+        await self._bench.journal.record(
+            Entry(call=call, verdict=verdict, result=result, asked=asked, finished=time.time())
+        )
 
     def cancel(self) -> None:
         """Take all questions back; each request is answered with "cancelled"."""
@@ -116,6 +134,13 @@ class Permissions:
             detail={"toolCall": shortened(dict(step))},
             actor=self._session.actor,
         )
+
+
+def _result(answered: Answered) -> Result:
+    if answered.answer.choice != "deny":
+        return Result(success=True)
+    reason = answered.answer.reason
+    return Result.failure(Denied(f"the person refused: {reason}" if reason else "the person refused"))
 
 
 def line_of(step: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from fourhands.agents.acp_permission import shortened
+from fourhands.agents.acp_session import AcpSession, Emit
 from fourhands.agents.conversation import Conversation, Speech
 from fourhands.agents.stream import Interceptor
 
@@ -18,13 +19,11 @@ log = logging.getLogger(__name__)
 _STEPS = 500
 _ENDED = frozenset({"completed", "failed", "cancelled"})
 
-Emit = Callable[[str, dict[str, object]], None]
-
 
 class Updates:
     """Follows one agent's session. `replaying` is set while old history comes in, which must not run again."""
 
-    def __init__(self, conversation: Conversation, emit: Emit) -> None:
+    def __init__(self, conversation: Conversation, acp: AcpSession, emit: Emit) -> None:
         self.replaying = False
         self.commands = 0
         self._conversation = conversation
@@ -43,11 +42,9 @@ class Updates:
             "available_commands_update": lambda update: emit(
                 "agent.offered", {"commands": shortened(update.get("availableCommands", []))}
             ),
-            "current_mode_update": lambda update: emit("agent.switched", {"mode": update.get("currentModeId")}),
-            "config_option_update": lambda update: emit(
-                "agent.configured", {"options": shortened(update.get("configOptions", []))}
-            ),
-            "session_info_update": lambda update: emit("agent.titled", {"title": shortened(update.get("title"), 200)}),
+            "current_mode_update": lambda update: acp.take_mode(update.get("currentModeId")),
+            "config_option_update": lambda update: acp.take_options(update.get("configOptions")),
+            "session_info_update": lambda update: acp.take_title(update.get("title")),
             "usage_update": lambda update: emit(
                 "agent.used", {name: update[name] for name in ("used", "size", "cost") if name in update}
             ),

@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 GRACE_S = 2.0
 """How long it may take to leave by itself once its input is closed; half of it again after SIGTERM."""
 
+WORDS_S = 1.0
+"""How long its last words may take to arrive."""
+
 _BUFFER = 1 << 20
 _LONGEST_LOG_LINE = 2000
 _LAST_WORDS = 20
@@ -42,6 +45,7 @@ class AgentProcess:
         self.writer: asyncio.StreamWriter = protocol.stdin
         self.reader: asyncio.StreamReader = protocol.stdout
         self.last_words: deque[str] = deque(maxlen=_LAST_WORDS)
+        self._heard = asyncio.Event()
         self._stderr = protocol.stderr
         self._transport = transport
         self._process = asyncio.subprocess.Process(transport, protocol, asyncio.get_running_loop())
@@ -57,8 +61,29 @@ class AgentProcess:
         """Its exit code, negative for a signal; None while it runs."""
         return self._transport.get_returncode()
 
+    @property
+    def ending(self) -> str:
+        """How it ended, in words."""
+        code = self.exit_code
+        if code is None:
+            return "it has closed its output"
+        return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+
+    async def words(self) -> str:
+        """The last lines of its stderr, for an error message; of one that has gone, really the last."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(WORDS_S):
+                await self._heard.wait()
+        return "; ".join(list(self.last_words)[-3:])[:500]
+
     async def drain(self) -> None:
         """Read what it writes to stderr, or it would block one day; the last lines are kept for an error message."""
+        try:
+            await self._drain()
+        finally:
+            self._heard.set()
+
+    async def _drain(self) -> None:
         rest = b""
         while data := await self._stderr.read(1 << 16):
             *lines, rest = (rest + data).split(b"\n")

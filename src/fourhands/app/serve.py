@@ -9,12 +9,14 @@ import sys
 import click
 
 from fourhands.agents.acp import register as register_acp
+from fourhands.agents.acp_own import OwnServer
 from fourhands.agents.connect import Connections, Wiring
 from fourhands.app.wiring import App
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.address import claimed
 from fourhands.surfaces.cli.main import Options
+from fourhands.surfaces.mcp.sdk import has_sdk
 from fourhands.surfaces.server import serving
 from fourhands.surfaces.tokens import check_secret
 
@@ -49,7 +51,8 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 env=os.environ,
             )
             connections = Connections(app.bench, app.tasks, wiring)
-            register_acp(connections)
+            own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
+            register_acp(connections, mcp_servers=own if has_sdk() else None)
             for spec in options.agents or ("tour",):
                 await connections.start(spec)
             link = server.link()

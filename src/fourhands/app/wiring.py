@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from fourhands.commands import agent, change, editor, exec, file, help, pane, terminal, tool, workbench
+from fourhands.commands import agent, change, controls, editor, exec, file, help, pane, terminal, tool, workbench
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
@@ -38,6 +38,7 @@ log = logging.getLogger(__name__)
 CONTRIBUTIONS: tuple[Contribution, ...] = (
     agent.commands,
     change.commands,
+    controls.commands,
     editor.commands,
     exec.commands,
     file.commands,

@@ -28,6 +28,7 @@ from fourhands.safety.secrets import redact
 from fourhands.safety.text import sanitize
 from fourhands.settings import Settings
 from fourhands.workbench import ink
+from fourhands.workbench.controls import Controls
 from fourhands.workbench.file import FileSettings, Workspace
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
@@ -142,6 +143,7 @@ class Workbench:
         self.state = self._restore()
         self.connect: Callable[[str], Awaitable[Session]] = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
+        self.controls: dict[str, Controls] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         terminals.on_change = self._terminal_changed
 

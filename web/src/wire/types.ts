@@ -139,6 +139,61 @@ export interface Changes {
   changes: FileChange[];
 }
 
+/** A conversation that the agent remembers. */
+export interface Chat {
+  id: string;
+  title: string;
+  updated: string;
+}
+
+/** One of several things to choose from. */
+export interface Choosable {
+  id: string;
+  name: string;
+  description: string;
+}
+
+/** The chats that an agent remembers. */
+export interface ControlsChats {
+  chats: Chat[];
+}
+
+/** Arguments of `openspace.agent.load_chat`. */
+export interface ControlsLoadChat {
+  sessionId: string;
+  chat: string;
+}
+
+/** Arguments of `openspace.agent.set_mode`. */
+export interface ControlsSetMode {
+  sessionId: string;
+  mode: string;
+}
+
+/** Arguments of `openspace.agent.set_option`. */
+export interface ControlsSetOption {
+  sessionId: string;
+  option: string;
+  value: string | boolean;
+}
+
+/** Arguments of `openspace.agent.sign_in`. */
+export interface ControlsSignIn {
+  sessionId: string;
+  method: string;
+}
+
+/** An agent as it describes itself: its modes, options and ways to sign in. */
+export interface Described {
+  program: string;
+  title: string;
+  mode: string;
+  modes: Choosable[];
+  options: Option[];
+  signIn: Choosable[];
+  chats: boolean;
+}
+
 /** Text that a person typed and has not saved, and the version of the file that it started from. */
 export interface Draft {
   path: string;
@@ -396,6 +451,16 @@ export interface Match {
   line: number;
   column: number;
   text: string;
+}
+
+/** A setting of the agent's own, such as its model. */
+export interface Option {
+  id: string;
+  name: string;
+  kind: "boolean" | "select";
+  value: string | boolean;
+  description: string;
+  choices: Choosable[];
 }
 
 /** A place with tabs, one of them in front. */
@@ -891,15 +956,21 @@ export interface WorkbenchUndo {
 export interface Commands {
   "openspace.agent.configure": { args: AgentConfigure; result: AgentConfigured };
   "openspace.agent.consent": { args: AgentConsent; result: BaseNothing };
+  "openspace.agent.describe": { args: AgentOne; result: Described };
   "openspace.agent.drop_rule": { args: AgentDropRule; result: BaseNothing };
   "openspace.agent.end": { args: AgentOne; result: BaseNothing };
   "openspace.agent.help": { args: HelpExplain; result: Help };
   "openspace.agent.list": { args: Record<string, never>; result: AgentListed };
+  "openspace.agent.list_chats": { args: AgentOne; result: ControlsChats };
+  "openspace.agent.load_chat": { args: ControlsLoadChat; result: BaseNothing };
   "openspace.agent.pause": { args: AgentOne; result: BaseNothing };
   "openspace.agent.prompt": { args: AgentAsk; result: BaseNothing };
   "openspace.agent.reset": { args: AgentOne; result: BaseNothing };
   "openspace.agent.resume": { args: AgentOne; result: BaseNothing };
   "openspace.agent.rules": { args: AgentOne; result: AgentRules };
+  "openspace.agent.set_mode": { args: ControlsSetMode; result: BaseNothing };
+  "openspace.agent.set_option": { args: ControlsSetOption; result: BaseNothing };
+  "openspace.agent.sign_in": { args: ControlsSignIn; result: BaseNothing };
   "openspace.agent.start": { args: AgentStart; result: AgentStarted };
   "openspace.agent.stop": { args: AgentStop; result: AgentStopped };
   "openspace.change.keep": { args: ChangeSettle; result: BaseNothing };

@@ -22,7 +22,6 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     auth: str = ""  # the authentication method to choose when it asks for one
     start_seconds: float = 120.0
     missing_file_is_empty: bool = False  # it takes an error for a missing file as the end of its write
-    refuses_root: bool = False  # it does not start for the superuser
 
 
 @functools.cache

@@ -1,6 +1,7 @@
 """Standard input and output on one side, a running workbench's socket on the other: MCP's messages pass as they are."""
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -22,16 +23,23 @@ PATIENCE_S = 10.0
 """How long a workbench that is just starting may take."""
 
 
+TOKEN_VARIABLE = "FOURHANDS_TOKEN"
+"""Who this is: the token of an agent's session, given to it with this command; without it, a new agent."""
+
+
 async def join_or_start(directory: str, start_headless: Callable[[str], Awaitable[None]]) -> None:
     """Serve MCP for a directory: by its running workbench, or by one that is started for this."""
     runtime = Places.of(directory).runtime
+    own = os.environ.get(TOKEN_VARIABLE)
     deadline = time.monotonic() + PATIENCE_S
     while True:
         if (address := find_server(runtime)) is not None:
-            token = (Path(runtime) / "token").read_text().strip()
+            token = own or (Path(runtime) / "token").read_text().strip()
             await bridge(f"{address.url.replace('http', 'ws', 1)}/mcp/socket", token)
             return
         if not held(runtime):
+            if own:
+                raise Unavailable("the workbench that this agent belongs to has ended", hint="start it, and the agent")
             require_sdk()
             try:
                 await start_headless(directory)
