@@ -67,4 +67,4 @@ async def test_a_dialect_may_have_a_server_of_its_own():
     assert upstreams.find("openai") is upstreams.find("openai", "chat")
     with pytest.raises(NotFound, match="no model server is configured for anthropic"):
         upstreams.find("anthropic", "anthropic")
-    await upstreams.close()
+    upstreams.close()

@@ -17,6 +17,8 @@ from tests.support import wire
 from tests.support.model import Answer, Request, Tool
 from tests.support.stage import KEY, Stage, person_token, stage
 
+from fourhands.agents import origin
+from fourhands.agents.upstream import Remote
 from fourhands.surfaces.proxy import Proxy
 
 ASK: Any = [{"role": "user", "content": "go"}]
@@ -280,7 +282,7 @@ async def test_a_client_that_goes_away_before_the_answer_leaves_the_results_to_b
 
 
 async def test_connections_to_the_models_server_are_given_back_whatever_happens(monkeypatch):
-    monkeypatch.setattr("fourhands.agents.upstream.CONNECTIONS", httpx.Limits(max_connections=2))
+    monkeypatch.setattr(origin, "MOST", 2)
     hold = asyncio.Event()
 
     async def before(number: int) -> None:
@@ -352,7 +354,7 @@ async def test_a_stalled_block_is_given_up_after_five_seconds_and_the_text_goes_
             group.create_task(dropped())
             await asyncio.sleep(0)
             await proxy(_scope(s, "/v1/chat/completions"), _receive(b'{"messages":[],"stream":true}'), send)
-        await proxy.upstreams.close()
+        proxy.upstreams.close()
         assert wire.text_of("chat", wire.messages_of(b"".join(sent))) == "a }%% b"
 
 
@@ -441,26 +443,20 @@ async def test_a_server_that_fails_again_and_again_is_left_alone_for_a_while():
 @pytest.mark.parametrize(
     ("problem", "status", "text"),
     [
-        (httpx.ReadTimeout(""), 504, "does not answer in time"),
-        (httpx.ReadError("reset"), 502, "cannot be reached: reset"),
+        (TimeoutError(), 504, "does not answer in time"),
+        (ConnectionError("reset"), 502, "cannot be reached: reset"),
         (RuntimeError("a bug"), 500, "the proxy failed"),
     ],
 )
-async def test_a_server_that_is_slow_or_a_failure_of_ours_is_said_so(problem, status, text):
-    class Broken(httpx.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            raise problem
+async def test_a_server_that_is_slow_or_a_failure_of_ours_is_said_so(problem, status, text, monkeypatch):
+    async def fail(*request: object) -> None:
+        raise problem
 
-    sent: list[Any] = []
-
-    async def send(message: Any) -> None:
-        sent.append(message)
-
-    async with stage() as s:
-        proxy = Proxy(s.app.bench, s.server.hub, s.app.tasks, transport=Broken())
-        await proxy(_scope(s, "/v1/messages"), _receive(b'{"messages":[]}'), send)
-        assert sent[0]["status"] == status
-        assert text in json.loads(sent[1]["body"])["error"]["message"]
+    monkeypatch.setattr(Remote, "send", fail)
+    async with stage() as s, s.raw() as client:
+        answer = await client.post("/v1/messages", json={"messages": []})
+        assert (answer.status_code, answer.headers["x-fourhands"]) == (status, "proxy")
+        assert text in answer.json()["error"]["message"]
 
 
 async def test_what_is_not_a_models_answer_passes_untouched():

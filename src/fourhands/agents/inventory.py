@@ -21,6 +21,7 @@ class Inventory:
         self._commands: list[Command] = []
         self._full: dict[str, str] = {}
         self._brief: dict[str, str] = {}
+        self._needed = 0  # bytes, to list all of them in full
         self._text: tuple[object, str] | None = None
 
     def text(self, room: int, used: Mapping[str, int]) -> str:
@@ -38,13 +39,16 @@ class Inventory:
             self._commands = [command for command in self._registry if "agent" in command.actors]
             self._full = {command.id: explain(command) for command in self._commands}
             self._brief = {command.id: line(command) for command in self._commands}
+            headings = _HEADING * len({command.category for command in self._commands})
+            about = len(_about(len(self._commands)).encode())
+            self._needed = headings + about + sum(len(text.encode()) + 2 for text in self._full.values())
             self._version = version
 
     def _shortened(self, room: int, used: Mapping[str, int]) -> frozenset[str]:
         """Choose which commands get one line only: the least used, and of those the longest, until the rest fits."""
-        categories = {command.category for command in self._commands}
-        spare = room * BYTES_PER_TOKEN - _HEADING * len(categories) - len(_about(len(self._commands)).encode())
-        spare -= sum(len(text.encode()) + 2 for text in self._full.values())
+        spare = room * BYTES_PER_TOKEN - self._needed
+        if spare >= 0:
+            return frozenset()
         short: set[str] = set()
         order = sorted(self._full, key=lambda id: (used.get(id, 0), -len(self._full[id]), id))
         for id in order:

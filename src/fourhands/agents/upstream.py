@@ -13,12 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 import httpx
 
 from fourhands.agents.breaker import Breaker
+from fourhands.agents.connection import Headers, Response
+from fourhands.agents.origin import Origin
 from fourhands.core.errors import NotFound, Unavailable
 from fourhands.settings import Upstream
-
-Headers = list[tuple[bytes, bytes]]
-
-CONNECTIONS = httpx.Limits(max_connections=200, max_keepalive_connections=20, keepalive_expiry=20.0)
 
 _KEY_HEADERS = {"openai": "authorization", "anthropic": "x-api-key", "gemini": "x-goog-api-key"}
 _VERSION = re.compile(rb"/v[0-9]+[a-z0-9]*/?\Z")
@@ -36,7 +34,6 @@ class Remote:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.monotonic,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.name = name
         self.breaker = Breaker(f"the model's server {name!r}", now=now)
@@ -48,11 +45,8 @@ class Remote:
             raise Unavailable(
                 f"upstreams.{name}.url is {setting.url!r}, which is no address", hint="e.g. https://api.openai.com/v1"
             )
-        self._transport = transport or httpx.AsyncHTTPTransport(
-            verify=_context() if self._url.scheme == "https" else False, limits=CONNECTIONS, trust_env=False
-        )
-        patience = setting.silence_s
-        self._timeout = {"connect": setting.connect_s, "read": patience, "write": patience, "pool": setting.connect_s}
+        tls = _context() if self._url.scheme == "https" else None
+        self._origin = Origin(self._url, tls, connect_s=setting.connect_s, silence_s=setting.silence_s)
 
     def target(self, path: bytes, query: bytes) -> bytes:
         """The request's path there: a version at the end of the setting's address stands for the one in `path`."""
@@ -73,25 +67,23 @@ class Remote:
                 f"the environment variable {variable} of upstreams.{self.name} is not set",
                 hint="set it before Fourhands is started",
             )
+        if not key.isprintable():
+            raise Unavailable(
+                f"the environment variable {variable} of upstreams.{self.name} holds no key: no header may be so",
+                hint="a key is one line of printable characters",
+            )
         value = f"Bearer {key}" if self.key_header == "authorization" else key
         return [(self.key_header.encode(), value.encode("utf-8"))]
 
     async def send(
         self, method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]], content: bytes
-    ) -> httpx.Response:
+    ) -> Response:
         """Send a request and return its answer, of which only the head has been read; the caller closes it."""
-        request = httpx.Request(
-            method,
-            self._url,
-            headers=[*headers, *self.key()],
-            content=content or None,
-            extensions={"timeout": self._timeout, "target": target},
-        )
-        return await self._transport.handle_async_request(request)
+        return await self._origin.send(method, target, [*headers, *self.key()], content)
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close its connections."""
-        await self._transport.aclose()
+        self._origin.close()
 
 
 class Upstreams:
@@ -103,12 +95,10 @@ class Upstreams:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.monotonic,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._settings = settings
         self._env = env
         self._now = now
-        self._transport = transport
         self._remotes: dict[tuple[str, str], Remote] = {}
 
     def find(self, family: str, dialect: str = "") -> Remote:
@@ -121,18 +111,19 @@ class Upstreams:
                     f"no model server is configured for {dialect or family}",
                     hint=f"give its address in the settings, as url in [upstreams.{family}]",
                 )
-            remote = Remote(name, family, setting, self._env, now=self._now, transport=self._transport)
+            remote = Remote(name, family, setting, self._env, now=self._now)
             self._remotes[name, family] = remote
         return remote
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close all connections."""
         remotes, self._remotes = self._remotes, {}
         for remote in remotes.values():
-            await remote.close()
+            remote.close()
 
 
 def _context() -> ssl.SSLContext:
     context = httpx.create_ssl_context(trust_env=False)
     context.load_default_certs()  # a company's own authority is in the system's store
+    context.set_alpn_protocols(["http/1.1"])
     return context

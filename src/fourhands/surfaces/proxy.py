@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import httpx
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
@@ -52,13 +51,12 @@ class Proxy:
         *,
         now: Callable[[], float] = time.monotonic,
         tick_s: float = TICK_S,
-        transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.bench = bench
         self.hub = hub
         self.now = now
         self.tick_s = tick_s
-        self.upstreams = Upstreams(bench.settings.upstreams, bench.terminals.env, now=now, transport=transport)
+        self.upstreams = Upstreams(bench.settings.upstreams, bench.terminals.env, now=now)
         self._tasks = tasks
         self._runners: dict[str, Runner] = {}
         self._answers: dict[str, set[Answer]] = {}
@@ -73,7 +71,7 @@ class Proxy:
         finally:
             for dispose in self._disposers:
                 dispose()
-            await self.upstreams.close()
+            self.upstreams.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""

@@ -8,21 +8,21 @@ import asyncio
 import contextlib
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
 
-import httpx
 import msgspec
 from starlette.types import Scope, Send
 
 from fourhands.agents.answer import Answer
 from fourhands.agents.breaker import Resting, Trial
+from fourhands.agents.connection import Headers, Response
 from fourhands.agents.dialects import DIALECTS, Dialect, Filter, Filtered
 from fourhands.agents.dialects.framing import BodyFilter
+from fourhands.agents.inflated import ENCODINGS, Inflated, Source
 from fourhands.agents.results import TurnMessage, turn_message
-from fourhands.agents.upstream import Headers, Remote
+from fourhands.agents.upstream import Remote
 from fourhands.core.errors import FourhandsError, LimitReached, NotFound
 from fourhands.surfaces.proxyerror import ProxyError
 from fourhands.workbench.session import Session
@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 
 SETTLE_S = 3.0
 """How long a request waits for the commands of the answer before it, so that the model is told of them."""
-
-OUTLET_BYTES = 64 * 1024
-OUTLET_PARTS = 16
 
 log = logging.getLogger(__name__)
 
@@ -87,6 +84,7 @@ class Exchange:
         self._send = send
         self.over = False  # nothing is left but to clean up, which a cancellation would break off
         self._started = False
+        self._broken = False  # the answer does not come to its end
         self._aside = False
         self._message: TurnMessage | None = None
 
@@ -126,7 +124,7 @@ class Exchange:
                 await self._return(response)
             finally:
                 self.over = True
-                await response.aclose()
+                response.close()
         finally:
             trial.abandoned()
             if self._message is not None:
@@ -153,7 +151,7 @@ class Exchange:
             text = f"{text}\n\n{self._message.text}"
         return _json(dialect.instruct(body, text))
 
-    async def _ask(self, remote: Remote, trial: Trial, content: bytes) -> httpx.Response:
+    async def _ask(self, remote: Remote, trial: Trial, content: bytes) -> Response:
         asked = self._asked
         if any(part in (b"..", b".") for part in asked.path.lower().replace(b"%2e", b".").split(b"/")):
             raise ProxyError(400, "the path leads out of the interface")
@@ -165,94 +163,91 @@ class Exchange:
             headers.append((b"accept-encoding", b"identity"))
         try:
             response = await remote.send(asked.method, remote.target(asked.path, asked.query), headers, content)
-        except httpx.TimeoutException as error:
+        except TimeoutError as error:
             trial.failed("no answer in time")
             raise ProxyError(504, f"the model's server {remote.name!r} does not answer in time") from error
-        except httpx.HTTPError as error:
-            why = str(error) or type(error).__name__
+        except OSError as error:
+            why = error.strerror or str(error) or type(error).__name__
             trial.failed(why)
             raise ProxyError(502, f"the model's server {remote.name!r} cannot be reached: {why}") from error
-        if response.status_code >= 500:
-            trial.failed(f"status {response.status_code}")
+        if response.status >= 500:
+            trial.failed(f"status {response.status}")
         else:
             trial.succeeded()
         return response
 
-    async def _return(self, response: httpx.Response) -> None:
+    async def _return(self, response: Response) -> None:
         dialect = self._asked.dialect
         if dialect is None or not response.is_success:
             await self._pass(response)
             return
-        encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("identity", "gzip", "deflate", ""):
+        encoding = response.header(b"content-encoding").strip().lower()
+        if encoding not in ("identity", "", *ENCODINGS):
             raise ProxyError(
                 502, f"the model's server answers in {encoding[:40]!r}, though nothing of it was asked for"
             )
-        source = response.stream if encoding in ("identity", "") else response.aiter_bytes()
-        assert isinstance(source, AsyncIterator | httpx.AsyncByteStream)
-        answer_filter = dialect.filter(response.headers.get("content-type", ""), self._proxy.now)
+        source = Inflated(response) if encoding in ENCODINGS else response
+        answer_filter = dialect.filter(response.header(b"content-type"), self._proxy.now)
         with self._proxy.answer(self._session) as answer:
             if isinstance(answer_filter, BodyFilter):
                 await self._whole(response, source, answer_filter, answer)
             else:
                 await self._stream(response, source, answer_filter, answer)
 
-    async def _pass(self, response: httpx.Response) -> None:
+    async def _pass(self, response: Response) -> None:
         """An answer that is none of a model's, or an error: as it is."""
-        length = [(b"content-length", value) for key, value in response.headers.raw if key.lower() == b"content-length"]
-        await self._start(response, length)
-        assert isinstance(response.stream, httpx.AsyncByteStream)
-        if await self._each(response.stream, self._body):
+        await self._start(response, [(key, value) for key, value in response.headers if key == b"content-length"])
+        while data := await self._read(response):
+            await self._body(data)
+        if not self._broken:
             await self._end()
 
-    async def _whole(self, response: httpx.Response, source: Any, answer_filter: Filter, answer: Answer) -> None:
-        async def keep(data: bytes) -> None:
-            answer_filter.feed(data)
-
-        if not await self._each(source, keep):
+    async def _whole(self, response: Response, source: Source, answer_filter: Filter, answer: Answer) -> None:
+        while data := await self._read(source):
+            self._feed(answer_filter, data)
+        if self._broken:
             raise ProxyError(502, "the model's server broke off in the middle of its answer")
         given = answer_filter.close()
         self._take(given, answer)
         await self._start(response, [(b"content-length", str(len(given.data)).encode())])
         await self._end(given.data)
 
-    async def _stream(self, response: httpx.Response, source: Any, answer_filter: Filter, answer: Answer) -> None:
+    async def _stream(self, response: Response, source: Source, answer_filter: Filter, answer: Answer) -> None:
         await self._start(response, [])
-        outlet = Outlet(self._body)
-
-        async def give(step: Callable[[], Filtered]) -> None:
-            given = step()
+        tick_s, waited = self._proxy.tick_s, True
+        while (data := await self._read(source, tick_s if answer_filter.waiting else None)) != b"":
+            given = answer_filter.tick() if data is None else self._feed(answer_filter, data)
             self._take(given, answer)
-            await outlet.put(given.data)
+            if given.data:
+                await self._body(given.data)
+                if waited:
+                    await asyncio.sleep(0)  # what is written leaves when the event loop comes round
+                    waited = False
+        given = answer_filter.close()
+        self._take(given, answer)
+        if not self._broken:
+            await self._end(given.data)
+        elif given.data:
+            await self._body(given.data)
 
-        async def tick() -> None:
-            while True:
-                await asyncio.sleep(self._proxy.tick_s)
-                if answer_filter.waiting:
-                    await give(answer_filter.tick)
-
-        async with asyncio.TaskGroup() as group:
-            group.create_task(outlet.run())
-            ticking = group.create_task(tick())
-            whole = await self._each(source, lambda data: give(lambda: answer_filter.feed(data)))
-            await give(answer_filter.close)
-            ticking.cancel()
-            outlet.close()
-        if whole:
-            await self._end()
-
-    async def _each(self, source: Any, take: Callable[[bytes], Any]) -> bool:
-        """Hand over each piece as it comes; False if the server broke off, or went too far."""
+    async def _read(self, source: Source, within_s: float | None = None) -> bytes | None:
+        """The next piece as it comes; the end, too, if the server broke off or we did."""
+        if self._broken:
+            return b""
         try:
-            async for data in source:
-                await take(data)
-        except (httpx.HTTPError, httpx.StreamError) as error:
-            log.warning("%s: the model's server broke off: %s", self._session.id, error or type(error).__name__)
-            return False
+            return await source.read(within_s)
+        except OSError as error:
+            log.warning("%s: the model's server broke off: %s", self._session.id, error)
+            self._broken = True
+            return b""
+
+    def _feed(self, answer_filter: Filter, data: bytes) -> Filtered:
+        try:
+            return answer_filter.feed(data)
         except LimitReached as error:
             log.warning("%s: %s", self._session.id, error)
-            return False
-        return True
+            self._broken = True
+            return Filtered()
 
     def _take(self, given: Filtered, answer: Answer) -> None:
         if self._aside:
@@ -262,14 +257,14 @@ class Exchange:
         if given.dropped:
             answer.drop(given.dropped)
 
-    async def _start(self, response: httpx.Response, more: Headers) -> None:
-        raw = [(key.lower(), value) for key, value in response.headers.raw]
+    async def _start(self, response: Response, more: Headers) -> None:
+        raw = response.headers
         unreturned = _NOT_RETURNED | _named(raw)
         if self._asked.dialect is not None and response.is_success:
             unreturned |= {b"content-encoding"}
         kept = [(k, v) for k, v in raw if k not in unreturned and not k.startswith(b"access-control-")]
         self._started = True
-        await self._send({"type": "http.response.start", "status": response.status_code, "headers": [*kept, *more]})
+        await self._send({"type": "http.response.start", "status": response.status, "headers": [*kept, *more]})
 
     async def _body(self, data: bytes) -> None:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
@@ -277,53 +272,6 @@ class Exchange:
     async def _end(self, data: bytes = b"") -> None:
         self.over = True  # after the last byte the server tells the watcher that it is all over
         await self._send({"type": "http.response.body", "body": data})
-
-
-class Outlet:
-    """Makes one write of what comes in one burst: a model's server may send a hundred small pieces at once.
-
-    The first piece goes at once, and nothing waits for more to come. Whoever puts waits while too much is unsent.
-    """
-
-    def __init__(self, write: Callable[[bytes], Awaitable[None]]) -> None:
-        self._write = write
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._filled = asyncio.Event()
-        self._taken = asyncio.Event()
-        self._begun = False
-        self._closed = False
-
-    async def put(self, data: bytes) -> None:
-        """Send this soon, behind what was put before."""
-        if data and not self._begun:
-            self._begun = True
-            await self._write(data)
-        elif data:
-            self._parts.append(data)
-            self._size += len(data)
-            self._filled.set()
-            if len(self._parts) >= OUTLET_PARTS:
-                await asyncio.sleep(0)  # the turn of whoever writes
-        while self._size > OUTLET_BYTES:
-            self._taken.clear()
-            await self._taken.wait()
-
-    def close(self) -> None:
-        """End when everything is sent."""
-        self._closed = True
-        self._filled.set()
-
-    async def run(self) -> None:
-        """Send until the end."""
-        while self._parts or not self._closed:
-            await self._filled.wait()
-            self._filled.clear()
-            data = b"".join(self._parts)
-            self._parts, self._size = [], 0
-            self._taken.set()
-            if data:
-                await self._write(data)
 
 
 def _family(path: str, headers: set[bytes]) -> str:
