@@ -5,13 +5,14 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import httpx
+from starlette.routing import Route, WebSocketRoute
 from tests.support.bench import environment, quick
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
@@ -104,9 +105,23 @@ class Served:
         async with self.dial(f"/ws/terminals/{terminal.id}{query}", **options) as socket:
             yield Viewer(socket)
 
+    def routes(self) -> Iterator[Route | WebSocketRoute]:
+        """Every route behind the door, as the running server has them."""
+        return _routes(self.running.server.config.app)
+
     async def terminal(self, *argv: str, **more: Any) -> Terminal:
         """A terminal with a program of the test's own."""
         return await self.app.terminals.create(argv=argv or None, **more)
+
+
+def _routes(app: Any) -> Iterator[Route | WebSocketRoute]:
+    while not hasattr(app, "routes"):  # the door, and what compresses
+        app = getattr(app, "_app", None) or app.app
+    for route in app.routes:
+        if isinstance(route, Route | WebSocketRoute):
+            yield route
+        else:
+            yield from _routes(route.app)
 
 
 class Caller:

@@ -18,6 +18,7 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
+from starlette.routing import Route
 from tests.support.program import Home, Server, new_home
 from tests.support.served import LIMIT_S, Raw, Served, until
 from websockets.asyncio.client import connect
@@ -194,6 +195,42 @@ async def test_the_document_names_every_command(served: Served) -> None:
         document = (await client.get("/api/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
     assert {f"/api/commands/{command.id}" for command in served.app.registry} <= set(document["paths"])
+
+
+# WebSockets are no part of such a document; the rest has a standard of its own.
+UNDOCUMENTED = ("/v1/{rest:path}", "/v1beta/{rest:path}", "/mcp")
+
+
+async def test_the_document_has_every_route_and_no_other(served: Served) -> None:
+    async with served.client() as client:
+        document = (await client.get("/api/openapi.json")).json()
+    listed = {
+        (path, method.upper())
+        for path, methods in document["paths"].items()
+        for method in methods
+        if not path.startswith("/api/commands/")
+    }
+    there = {
+        (route.path, method)
+        for route in served.routes()
+        if isinstance(route, Route) and route.path not in (*UNDOCUMENTED, "/api/commands/{id}")
+        for method in (route.methods or set()) - {"HEAD"}
+    }
+    assert listed == there
+    names = [operation["operationId"] for methods in document["paths"].values() for operation in methods.values()]
+    assert len(names) == len(set(names))
+
+
+async def test_every_reference_of_the_document_leads_somewhere(served: Served) -> None:
+    async with served.client() as client:
+        text = (await client.get("/api/openapi.json")).text
+    document = json.loads(text)
+    references = set(re.findall(r'"\$ref": ?"([^"]+)"', text))
+    assert len(references) > 50
+    for reference in references:
+        found = document
+        for step in reference.removeprefix("#/").split("/"):
+            found = found[step]
 
 
 @pytest.mark.slow

@@ -50,6 +50,15 @@ def schema(type_: type[Struct] | None) -> JsonSchema:
     return {**root, "$defs": rest} if rest else root
 
 
+def components(types: Iterable[type[Struct]], place: str) -> tuple[dict[type[Struct], JsonSchema], JsonSchema]:
+    """Return a reference to each struct, and all structs by name as they are to stand at `place` of one document."""
+    distinct = list(dict.fromkeys(types))
+    references, parts = msgspec.json.schema_components(
+        distinct, schema_hook=_anything, ref_template=f"#{place}/{{name}}"
+    )
+    return dict(zip(distinct, references, strict=True)), dict(parts)
+
+
 @functools.cache
 def describe(type_: type[Struct] | None) -> tuple[Argument, ...]:
     """Return the arguments of a struct, required ones first, in words."""

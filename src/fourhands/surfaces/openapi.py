@@ -1,10 +1,18 @@
-"""The HTTP part as OpenAPI 3.1, made from the registry: one path per command."""
+"""The HTTP part as OpenAPI 3.1: one path per command, made from the registry, and the few paths beside them.
+
+Left out is what has a standard of its own: WebSockets, `/mcp`, and the models' interfaces behind `/v1` and `/v1beta`.
+"""
 
 from fourhands import __version__
+from fourhands.agents.posted import PostedManifest, PostedResult, PostedState
 from fourhands.core import schema
 from fourhands.core.registry import Command, Registry
+from fourhands.core.schema import JsonSchema
 
-_FAILURE: dict[str, object] = {
+_SCHEMAS = "/components/schemas"
+_TEXT: JsonSchema = {"type": "string"}
+
+_FAILURE: JsonSchema = {
     "type": "object",
     "required": ["success", "error", "code", "hint"],
     "properties": {
@@ -17,61 +25,102 @@ _FAILURE: dict[str, object] = {
 }
 
 
-def openapi(registry: Registry) -> dict[str, object]:
+def openapi(registry: Registry) -> JsonSchema:
     """The document."""
-    paths: dict[str, object] = {f"/api/commands/{command.id}": {"post": _operation(command)} for command in registry}
-    paths["/health"] = {
-        "get": {
-            "operationId": "health",
-            "security": [],
-            "responses": {"200": _json("The server is up.", {"type": "object"})},
-        }
-    }
-    paths["/openspace/manifest"] = {"get": _get("manifest", "Every command with its argument schema.")}
-    markdown: dict[str, object] = {"content": {"text/markdown": {"schema": {"type": "string"}}}, "description": "Text."}
-    paths["/openspace/instructions"] = {
-        "get": {
-            "operationId": "instructions",
-            "summary": "What a model is told: commands, state, examples, recent results.",
-            "parameters": [{"name": "sessionId", "in": "query", "schema": {"type": "string"}}],
-            "responses": _refusals() | {"200": markdown},
-        }
-    }
+    types = [kind for command in registry for kind in (command.args_type, command.result_type) if kind is not None]
+    references, parts = schema.components([*types, PostedManifest, PostedState, PostedResult], _SCHEMAS)
+    paths: JsonSchema = {f"/api/commands/{command.id}": {"post": _command(command, references)} for command in registry}
     return {
         "openapi": "3.1.0",
         "info": {"title": "Fourhands", "version": __version__},
         "security": [{"bearer": []}],
-        "components": {"securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}}},
-        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": {**parts, "Failure": _FAILURE},
+        },
+        "paths": paths | _others(references),
     }
 
 
-def _operation(command: Command) -> dict[str, object]:
+def _others(references: dict[type, JsonSchema]) -> JsonSchema:
+    health = _operation("health", "Whether the server is up.", _json(_object(status=_TEXT, version=_TEXT)))
+    browser = _operation(
+        "browser", "Exchange a one-time code for a browser's cookie and key.", _json(_success(key=_TEXT)),
+        body=_object(code=_TEXT),
+    )  # fmt: skip
+    name: JsonSchema = {"type": "string", "minLength": 1, "maxLength": 60}
+    agent: JsonSchema = {
+        "type": "object",
+        "required": ["name"],
+        "properties": {"name": name, "forms": {"type": "boolean", "default": False}},
+        "additionalProperties": False,
+    }
     return {
-        "operationId": command.id,
-        "summary": command.label,
+        "/health": {"get": {**health, "security": []}},
+        "/metrics": {"get": _operation("metrics", "What the server does, in Prometheus' form.", _text("text/plain"))},
+        "/api/openapi.json": {"get": _operation("document", "This document.", _json({"type": "object"}))},
+        "/api/browser": {"post": {**browser, "security": []}},
+        "/api/code": {"post": _operation("code", "A fresh one-time code.", _json(_success(code=_TEXT)))},
+        "/api/agents": {
+            "post": _operation(
+                "agents",
+                "Begin an agent's session and return its token.",
+                _json(_success(sessionId=_TEXT, token=_TEXT)),
+                body=agent,
+            )
+        },
+        "/openspace/manifest": {
+            "get": _operation("manifest", "Every command with its argument schema.", _json({"type": "object"})),
+            "post": _posted("manifest", "Announce commands of a part outside the server.", references[PostedManifest]),
+        },
+        "/openspace/state": {
+            "post": _posted("state", "Tell the panes of a part outside the server.", references[PostedState])
+        },
+        "/openspace/command-results": {
+            "post": _posted("results", "Tell what came of a command that ran outside.", references[PostedResult])
+        },
+        "/openspace/instructions": {
+            "get": {
+                **_operation(
+                    "instructions",
+                    "What a model is told: commands, state, examples, recent results.",
+                    _text("text/markdown"),
+                ),
+                "parameters": [{"name": "sessionId", "in": "query", "schema": _TEXT}],
+            }
+        },
+    }
+
+
+def _command(command: Command, references: dict[type, JsonSchema]) -> JsonSchema:
+    result = [references[command.result_type]] if command.result_type is not None else []
+    return {
+        **_operation(command.id, command.label, _json({"allOf": [_success(), *result]})),
         "description": command.description,
         "tags": [command.category],
         "requestBody": {
             "required": command.args_type is not None,
-            "content": {"application/json": {"schema": schema.schema(command.args_type)}},
-        },
-        "responses": {
-            "200": _json("What came of it.", {"type": "object", "required": ["success"]}),
-            **_refusals(),
+            "content": {
+                "application/json": {
+                    "schema": schema.schema(None) if command.args_type is None else references[command.args_type]
+                }
+            },
         },
     }
 
 
-def _get(name: str, summary: str) -> dict[str, object]:
-    return {
-        "operationId": name,
-        "summary": summary,
-        "responses": {"200": _json(summary, {"type": "object"}), **_refusals()},
-    }
+def _posted(name: str, summary: str, body: JsonSchema) -> JsonSchema:
+    return _operation(f"post-{name}", summary, _json(_success()), body=body)
 
 
-def _refusals() -> dict[str, object]:
+def _operation(name: str, summary: str, answer: JsonSchema, *, body: JsonSchema | None = None) -> JsonSchema:
+    operation: JsonSchema = {"operationId": name, "summary": summary}
+    if body is not None:
+        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": body}}}
+    return {**operation, "responses": {"200": {"description": "What came of it.", **answer}, **_refusals()}}
+
+
+def _refusals() -> JsonSchema:
     words = {
         "400": "The body is not a JSON object, or the arguments are wrong.",
         "401": "No valid token.",
@@ -87,8 +136,21 @@ def _refusals() -> dict[str, object]:
         "503": "Something that it needs is not there, or nobody answered.",
         "504": "A deadline passed.",
     }
-    return {status: _json(text, _FAILURE) for status, text in words.items()}
+    failure = _json({"$ref": f"#{_SCHEMAS}/Failure"})
+    return {status: {"description": text, **failure} for status, text in words.items()}
 
 
-def _json(description: str, body: dict[str, object]) -> dict[str, object]:
-    return {"description": description, "content": {"application/json": {"schema": body}}}
+def _success(**members: JsonSchema) -> JsonSchema:
+    return _object(success={"const": True}, **members)
+
+
+def _object(**members: JsonSchema) -> JsonSchema:
+    return {"type": "object", "required": list(members), "properties": members}
+
+
+def _json(body: JsonSchema) -> JsonSchema:
+    return {"content": {"application/json": {"schema": body}}}
+
+
+def _text(kind: str) -> JsonSchema:
+    return {"content": {kind: {"schema": _TEXT}}}
