@@ -17,7 +17,6 @@ from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.surfaces import door, server, tokens
 from fourhands.surfaces.address import Address
 from fourhands.surfaces.door import SECURITY_HEADERS, Door
-from fourhands.surfaces.http import Routes
 from fourhands.surfaces.server import host_names, listen
 from fourhands.surfaces.tokens import Tokens
 
@@ -30,17 +29,14 @@ WRONG = "x" * 43
 
 def paths(served: Served) -> list[str]:
     """Every route of HTTP, its parameters filled in."""
-    listed = Routes(served.app.bench, served.running.tokens, served.running.hub)
-    listed.close()
-    found = {route.path for route in listed.all() if isinstance(route, Route)} | {"/", "/assets/x.js", "/nothing"}
-    found |= {"/v1/chat/completions", "/v1beta/models/x:generateContent"}
-    return sorted(path.replace("{id}", "openspace.pane.list") for path in found)
+    found = {route.path for route in served.routes() if isinstance(route, Route)} | {"/", "/assets/x.js", "/nothing"}
+    assert {"/mcp", "/api/agents", "/v1/{rest:path}", "/api/commands/{id}"} <= found
+    return sorted(path.replace("{id}", "openspace.pane.list").replace("{rest:path}", "models") for path in found)
 
 
 def upgrades(served: Served) -> list[str]:
-    listed = Routes(served.app.bench, served.running.tokens, served.running.hub)
-    listed.close()
-    found = [route.path for route in listed.all() if isinstance(route, WebSocketRoute)]
+    found = [route.path for route in served.routes() if isinstance(route, WebSocketRoute)]
+    assert {"/ws", "/mcp/socket"} <= set(found)
     return [path.replace("{terminal:path}", "none") for path in found] + ["/nothing", "/health"]
 
 
@@ -101,13 +97,13 @@ def _strangers(served: Served) -> dict[str, dict[str, str]]:
     }
 
 
-@pytest.mark.parametrize("part", range(4))  # 3,300 requests are too many for one test's time limit
+@pytest.mark.parametrize("part", range(6))  # 3,900 requests are too many for one test's time limit
 async def test_no_route_lets_a_stranger_in_and_each_refusal_is_logged(
     served: Served, refusals: list[str], part: int
 ) -> None:
     let_in, unlogged, bare = [], [], []
     async with served.client("") as client:
-        for name, headers in list(_strangers(served).items())[part::4]:
+        for name, headers in list(_strangers(served).items())[part::6]:
             # Whoever only lacks a token may have what is open to all.
             may = OPEN | {("GET", "/assets/x.js"), ("HEAD", "/assets/x.js")} if _token_only(headers, served) else set()
             for path in paths(served):
@@ -157,10 +153,26 @@ async def _upgrade(served: Served, path: str, headers: dict[str, str]) -> tuple[
 
 async def test_every_stranger_gets_a_reason_in_json(served: Served) -> None:
     async with served.client("") as client:
-        response = await client.post("/api/commands/openspace.pane.list", headers={"authorization": f"Bearer {WRONG}"})
-    assert response.status_code == 401
-    assert response.json()["code"] == "no-token"
-    assert "fourhands open" in response.json()["hint"]
+        wrong = await client.post("/api/commands/openspace.pane.list", headers={"authorization": f"Bearer {WRONG}"})
+        nothing = await client.get("/metrics")
+        page = await client.post("/api/commands/openspace.pane.list")
+    assert (wrong.status_code, wrong.json()["code"]) == (401, "bad-token")
+    assert "fourhands doctor" in wrong.json()["hint"]
+    assert (nothing.status_code, nothing.json()["code"]) == (401, "no-token")
+    assert "fourhands open" in nothing.json()["hint"]
+    assert (page.status_code, page.json()["code"]) == (403, "bad-origin")
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/chat/completions", "/v1beta/models/x:generateContent"])
+@pytest.mark.parametrize("name", ["authorization", "x-api-key", "x-goog-api-key", "key"])
+async def test_a_wrong_key_of_a_models_client_is_a_wrong_token(
+    served: Served, name: str, path: str, method: str
+) -> None:
+    headers = {"authorization": {"authorization": f"Bearer {WRONG}"}, "key": {}}.get(name, {name: WRONG})
+    async with served.client("", headers=headers) as client:
+        response = await client.request(method, f"{path}?key={WRONG}" if name == "key" else path)
+    assert (response.status_code, response.json()["code"]) == (401, "bad-token")
 
 
 async def test_a_refusal_cannot_forge_lines_of_the_log(served: Served, refusals: list[str]) -> None:

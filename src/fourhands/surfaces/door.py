@@ -119,6 +119,9 @@ class Door:
         if origin is None and not bearer and not plain:
             raise Refusal(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
         if principal is None and (upgrade or not self._open(scope)):
+            if bearer:
+                hint = "an agent's token ends with its session; `fourhands doctor` says where the person's lies"
+                raise Refusal(401, "bad-token", "the token that was given is none of ours", hint)
             hint = "programs: Authorization: Bearer TOKEN; browsers: run `fourhands open` for a fresh link"
             raise Refusal(401, "no-token", "no valid token was given", hint)
         if upgrade and principal is not None and self._sockets[principal.token] >= SOCKETS_PER_TOKEN:
