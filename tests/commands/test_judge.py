@@ -1,10 +1,12 @@
 """How calls are judged: as the line that the shell will get."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.support.bench import open_app
+from tests.support.isolation import refuse
 from tests.support.person import let_in
 
 from fourhands.app import App
@@ -151,6 +153,12 @@ async def test_typed_lines_at_a_prompt(app: App) -> None:
     assert bar.keys(terminal, "\x1b[A\n") == "dangerous"  # whatever was run last
     assert bar.keys(terminal, "\x12rm\r") == "dangerous"
     assert bar.keys(terminal, "\x04") == "dangerous"
+    assert bar.keys(terminal, "ls rm x\x17\n") == "dangerous"  # Ctrl-W: how much goes, the shell decides
+    assert bar.keys(terminal, "x\x1b[D\x15rm y\n") == "dangerous"
+    assert bar.keys(terminal, "!!\n") == "dangerous"
+    assert bar.keys(terminal, "^a^b\n") == "dangerous"
+    assert bar.keys(terminal, "\x1b[200~ls \x1b[201~; rm -rf x\n") == "dangerous"  # only looks pasted
+    assert bar.keys(terminal, "\x1b[200~ls \x1b[200~; rm -rf x\n\x1b[201~") == "dangerous"
     assert bar.keys(terminal, "\x1b[200~ls\nls\x1b[201~\n") == "safe"
     assert bar.keys(terminal, "\x1b[200~ls\nrm -rf x\x1b[201~") == "dangerous"
     assert bar.keys(terminal, "\x1b[200~a\x03rm -rf x\n\x1b[201~") == "dangerous"
@@ -248,10 +256,27 @@ async def test_a_shell_inside_another_program(app: App) -> None:
     await until(terminal, "running")
     await terminal.wait(input_wanted=True, deadline_s=15)
     assert bar.keys(terminal, "ls\n") == "unknown"
+    judged = bar("terminal.send", terminalId=terminal.id, text="ls\n")
+    assert judged is not None
+    assert judged.rule_key is None  # a rule for all input would approve every line
     assert bar.keys(terminal, "rm -rf x\n") == "dangerous"
     assert bar.keys(terminal, "\x1b[A") == "dangerous"
     await bar.type(terminal, "echo '\n")
     assert bar.keys(terminal, "echo '; rm -rf x; echo '\n") == "dangerous"
+
+
+async def test_a_pager_starts_nothing_unasked(app: App) -> None:
+    if shutil.which("less") is None:
+        refuse("less is not installed")
+    bar, terminal = Bar(app), await shell(app)
+    await terminal.type("less /etc/passwd\r")  # as a person: in an agent's terminal it would be cat
+    await until(terminal, "running")
+    await terminal.wait(input_wanted=True, deadline_s=15)
+    assert bar.keys(terminal, "q") == "unknown"
+    assert bar.keys(terminal, "!id\n") == "dangerous"
+    assert bar.keys(terminal, "!rm -rf x\n") == "dangerous"
+    await bar.type(terminal, "!")
+    assert bar.keys(terminal, "id\n") == "dangerous"
 
 
 async def test_a_shell_without_marks_is_never_safe(app: App) -> None:

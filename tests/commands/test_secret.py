@@ -105,13 +105,15 @@ async def type_secret(app: App, watcher: Watcher, terminal: Terminal, program: s
 
 
 async def look(app: App, session_id: str) -> list[object]:
-    """Everything an agent can read of the terminal."""
+    """Everything an agent can read of the terminal, the answers to its guesses included."""
     session = app.bench.sessions.get(session_id)
     calls: list[tuple[str, dict[str, object]]] = [
         ("terminal.read_output", {"terminalId": "work"}),
         ("terminal.read_output", {"terminalId": "work", "since": 0}),
         ("terminal.screen", {"terminalId": "work"}),
         ("terminal.search", {"terminalId": "work", "pattern": "canary"}),
+        ("terminal.wait", {"terminalId": "work", "pattern": "can[a-z-]+", "since": 0, "deadlineSeconds": 0}),
+        ("terminal.screen", {"terminalId": "work", "since": 0}),
         ("terminal.authors", {"terminalId": "work"}),
         ("terminal.list", {}),
         ("tool.terminal_list", {}),
@@ -165,6 +167,53 @@ async def test_a_secret_typed_to_another_users_program_is_nowhere() -> None:
         program = "su nobody -s /bin/bash -c 'read -s -p Password:\\  x; echo length ${#x}'"
         await type_secret(app, watcher, terminal, program, "Password:", f"length {len(CANARY)}")
         check(watcher, watcher.files())
+
+
+@pytest.mark.parametrize("provider", ["local", "bubblewrap", "container"])
+async def test_a_secret_pasted_before_its_prompt_is_hidden_from_agents(provider: str) -> None:
+    async with scene(provider) as (app, watcher, terminal):
+        agent = let_in(app)
+        # It does not read the terminal until the file is there; then the prompt comes and goes at once.
+        wait = "until [ -e go ]; do sleep 0.05; done"
+        program = f"echo started; {wait}; read -s -p 'Password: ' x; echo; echo length ${{#x}}"
+        await terminal.type(f"{program}\r")
+        await terminal.wait(pattern="(?m)^started", deadline_s=15, position=0)
+        start = terminal.log.head
+        sent = await app.call("openspace.terminal.send", {"terminalId": "work", "text": f"{CANARY}\r"})
+        watcher.keep(sent.to_wire())
+        await terminal.wait(pattern="canary", deadline_s=15, position=start)  # the kernel has echoed it
+        Path(app.places.workspace, "go").touch()
+        await terminal.wait(pattern=f"length {len(CANARY)}", deadline_s=15, position=start)
+        for _ in range(2):
+            watcher.keep(await look(app, agent.id))
+        # What the kernel echoed stands in the terminal's own log, as it does on the person's screen, and nowhere else.
+        files = {path: data for path, data in watcher.files().items() if terminal.id not in Path(path).name}
+        assert len(files) < len(watcher.files())
+        check(watcher, files)
+        shown = await app.call("openspace.terminal.read_output", {"terminalId": "work", "since": 0}, actor=agent.actor)
+        assert "started" in str(shown.data["output"])
+
+
+async def test_the_rest_of_a_secret_typed_when_its_prompt_has_gone_is_hidden_from_agents() -> None:
+    async with scene("local") as (app, watcher, terminal):
+        agent = let_in(app)
+        await terminal.type("until [ -e go ]; do read -s -t 0.1 -p 'Password: ' x; done; echo; echo over\r")
+        lease = app.bench.lease(terminal)
+        async with asyncio.timeout(10):
+            while not lease.secret:
+                await terminal.wait(quiet_s=0.02, deadline_s=0.1)
+        await app.call("openspace.terminal.send", {"terminalId": "work", "text": CANARY[:10]})
+        Path(app.places.workspace, "go").touch()
+        await terminal.wait(pattern="(?m)^over", deadline_s=15, position=0)
+        await terminal.wait(input_wanted=True, deadline_s=15)
+        start = terminal.log.head
+        await app.call("openspace.terminal.send", {"terminalId": "work", "text": CANARY[10:]})
+        await terminal.wait(pattern="keep", deadline_s=15, position=start)
+        watcher.keep(await look(app, agent.id))
+        await app.call("openspace.terminal.send", {"terminalId": "work", "text": "\x03"})
+        await terminal.wait(input_wanted=True, deadline_s=15)
+        watcher.keep(await look(app, agent.id))
+        check(watcher, {})
 
 
 async def test_who_typed_and_what_is_hidden_are_known_after_a_restart() -> None:

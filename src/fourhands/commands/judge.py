@@ -23,7 +23,7 @@ from fourhands.safety.environment import check_variables
 from fourhands.safety.secretnames import SecretNames
 from fourhands.safety.shell import Rules, Verdict, classify, visible
 from fourhands.workbench import glance
-from fourhands.workbench.lease import Standing, is_shell_name
+from fourhands.workbench.lease import Standing, is_shell_name, leads_to_a_shell
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.typed import EMPTY, Typed, leave, only_takes_away, recalls, typed
 from fourhands.workbench.workbench import Workbench
@@ -201,12 +201,14 @@ class LineJudge:
                 dangerous, reason = True, f"a control key for {program}: nobody can say what its line will be"
         if verdict.level == "dangerous":
             reason = f"{reason}: {verdict.reason}"
+        # Whatever is typed into another shell is a command: a rule for all of it would approve lines unseen.
+        narrow = bool(standing.program) and not leads_to_a_shell(program)
         return Judgement(
             level="dangerous" if dangerous else "unknown",
             shown=visible(text),
             reason=reason,
-            rule_key=f"input:{terminal.id}:{standing.group}:{program}",
-            rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs",
+            rule_key=f"input:{terminal.id}:{standing.group}:{program}" if narrow else None,
+            rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs" if narrow else "",
             unasked=self._unasked(terminal.isolation),
             edit=lambda fresh: {**call.args, argument: _with_enter(fresh, text)},
         )

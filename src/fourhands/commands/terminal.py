@@ -272,18 +272,14 @@ class ReadScreen(Args, frozen=True, kw_only=True):
 async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
     """Return what a full-screen program (an editor, a pager, top) shows now: rows, cursor, size."""
     terminal = bench.terminal(args.terminal_id)
-    if call.actor.kind == "agent" and bench.lease(terminal).secret:
+    agent, lease = call.actor.kind == "agent", bench.lease(terminal)
+    lease.look()
+    if agent and lease.secret:
         raise Denied(f"terminal {terminal.title!r} asks for a secret: its screen is hidden from you until then")
-    shown = terminal.screen()
-    rows = [bench.shown(row, agent=call.actor.kind == "agent") for row in shown.rows]
-    changed = None
-    if args.since is not None:
-        changed = [
-            (row, bench.shown(text, agent=call.actor.kind == "agent")) for row, text in shown.changed_since(args.since)
-        ]
-        rows = []
+    shown = bench.read_screen(terminal, agent=agent)
+    changed = shown.changed_since(args.since) if args.since is not None else None
     return Screenful(
-        rows=rows,
+        rows=shown.rows if changed is None else [],
         cursor=shown.cursor,
         size=shown.size,
         alternate=shown.alternate,
@@ -322,7 +318,7 @@ async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
     if agent:
         lease = bench.lease(terminal)
         lease.look()
-        found = [match for match in found if lease.visible(match.position, match.position + 1)]
+        found = [match for match in found if not lease.hides(match.position, match.end)]
     return FoundLines(
         matches=[FoundLine(position=match.position, line=bench.shown(match.line, agent=agent)) for match in found]
     )
@@ -377,6 +373,7 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
         port=args.port,
         deadline_s=args.deadline_s,
         position=args.since,
+        visible=bench.lease(terminal).look_visible if call.actor.kind == "agent" else None,
     )
     last = terminal.last_command
     code = terminal.exit.code if terminal.exit else last.exit_code if last and seen.reason == "finished" else None

@@ -2,7 +2,8 @@
 
 One holder at a time. A person takes over at once, always; an agent waits while a line of theirs stands half typed.
 Who typed is kept by position, never what a person typed, so no prompt that we failed to notice can leak it. While a
-secret is wanted (no echo, whole lines) the keyboard is the person's and agents are blind to what is printed.
+secret is wanted (no echo, whole lines) the keyboard is the person's and agents are blind to what is printed. The kernel
+echoes what a person types before the prompt has come: agents do not see that either, once the prompt shows what it was.
 
 What was judged is what is typed: a judgement notes what stood on the line, and keys that would meet something else by
 the time they are typed are refused.
@@ -29,15 +30,22 @@ PATIENCE_S = 30.0
 LINGER_S = 3.0
 """How long after the last key the keyboard is still theirs who did not ask to keep it."""
 
+AHEAD_S = 30.0
+"""How long keys for a program may turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
+
 _NOTED = 200
 _LONGEST_BEFORE = 100_000  # characters of a command's lines that are judged together with its rest
 # Programs behind which another terminal counts, one that we cannot look at.
 _ELSEWHERE = frozenset({"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl"})
+# Programs that start a shell as somebody else and stay in front of it.
+_BECOMES_ANOTHER = frozenset({"su", "sudo", "doas", "runuser", "script", "bwrap", "chroot", "nsenter", "unshare"})
 _SECRET_WORD = re.compile(rb"pass|pin|token|secret|code|otp")
-_SECRET_PROMPT = re.compile(
+_ASKED = (
     r"(?i)(?:^|\W)(?:passwor[dt]|passwd|passphrase|passcode|pin|token|secret|verification code|one-time code|otp)"
-    r"\b[^\n]{0,200}[:?>]\s*$"
+    r"\b[^\n]{0,200}?[:?>]"
 )
+_SECRET_ASKED, _SECRET_PROMPT = re.compile(_ASKED), re.compile(rf"{_ASKED}\s*$")
+_LONGEST_AHEAD = 64 * 1024
 
 Place = Literal["prompt", "incomplete", "shell", "program"]
 """A prompt, the prompt for the rest of a command, a shell without marks, or a program that is no shell."""
@@ -87,6 +95,7 @@ class Lease:
         self._last_key = float("-inf")
         self._half_typed = False
         self._moved = self._literal = False
+        self._ahead: int | None = None  # where the echo begins of keys that may be for a prompt that is still to come
         self._gone_with = 0  # the process group of a raw program that had the last keys: they go with it
         # Nobody knows when the echo came back while no server was there.
         self._dark_head = 0 if self._well.hidden_from is None else terminal.log.head
@@ -126,6 +135,7 @@ class Lease:
         """A person's keys go to the terminal: the keyboard is theirs."""
         self.look()
         self._take(actor, "person", kept=self._kept and self._kind == "person")
+        self._type_ahead()
         self._touch()
         self._gone_with = self._raw_program()
         self._play(data)
@@ -144,6 +154,30 @@ class Lease:
         self._half_typed = False
         self._take("", "", kept=False)
         self._wake()
+
+    def _type_ahead(self) -> None:
+        """Remember where the echo of keys begins that a program has not asked for, as far as anybody can tell."""
+        terminal = self.terminal
+        try:
+            echoed = not terminal.exited and (terminal.modes() == (True, True) or self._is_elsewhere())
+        except OSError:
+            echoed = False
+        if not echoed or self._at_prompt():
+            self._ahead = None
+        elif self._ahead is None or not self._recently():
+            self._ahead = terminal.log.head
+            self._watch()
+
+    def _at_prompt(self) -> bool:
+        """Whether a shell's marks say that it reads a line."""
+        return self.terminal.marked and self.terminal.shell_state in ("prompt", "incomplete")
+
+    def _is_elsewhere(self) -> bool:
+        """Whether another terminal counts, one that we cannot look at."""
+        return self.terminal.isolation == "container" or _name(self.terminal.foreground) in _ELSEWHERE
+
+    def _recently(self) -> bool:
+        return self._loop.time() - self._last_key < AHEAD_S
 
     def _raw_program(self) -> int:
         """The foreground group when it takes keys one by one, as editors and pagers do, and prompts too; else 0."""
@@ -280,22 +314,48 @@ class Lease:
         if self.secret:
             self._dark_head = head
             if self._well.hidden_from is None:
-                self._well.hide(head)
+                self._well.hide(head if self._ahead is None else min(self._ahead, head))
+                self._ahead = None
                 self._on_change(self.terminal)
             if self._kind != "person":
                 self._take("person", "person", kept=False)
-            if self._stop_watching is None:
-                self._stop_watching = self.terminal.listen(self.look)
+            self._watch()
         elif self._well.hidden_from is not None:
+            if self._half_typed and self._recently():
+                self._dark_head = head  # the prompt has gone, and the person goes on typing its secret
+                return
             # What was printed since the last look in the dark came with the echo: a build's output, not a prompt's.
             self._well.reveal(max(self._dark_head, self._well.hidden_from))
             self._on_change(self.terminal)
             self._touch()
             self._unwatch()
+        elif self._ahead is not None:
+            self._look_ahead(self._ahead, head)
+
+    def _look_ahead(self, start: int, head: int) -> None:
+        """Hide what was typed ahead if a secret was asked for since, however short the time without echo was."""
+        terminal = self.terminal
+        asked = _SECRET_ASKED.search(sanitize(terminal.log.read(start, _LONGEST_AHEAD).data)) is not None
+        if asked:
+            self._well.hide(start)
+            self._well.reveal(head)
+            self._on_change(terminal)
+        if asked or self._at_prompt() or not self._recently() or head - start > _LONGEST_AHEAD:
+            self._ahead = None
+            self._unwatch()
 
     def visible(self, start: int, end: int) -> list[tuple[int, int]]:
         """The parts of a range that an agent may see: not what was printed while a secret was wanted."""
         return self._well.visible(start, end)
+
+    def look_visible(self, start: int, end: int) -> list[tuple[int, int]]:
+        """The same, as it is at this moment."""
+        self.look()
+        return self.visible(start, end)
+
+    def hides(self, start: int, end: int) -> bool:
+        """Whether an agent may not see some of a range."""
+        return start < end and self.visible(start, end) != [(start, end)]
 
     def author(self, position: int) -> Ink | None:
         """Who typed last before this position."""
@@ -310,6 +370,10 @@ class Lease:
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
+    def _watch(self) -> None:
+        if self._stop_watching is None:
+            self._stop_watching = self.terminal.listen(self.look)
+
     def _unwatch(self) -> None:
         if self._stop_watching is not None:
             self._stop_watching()
@@ -317,17 +381,14 @@ class Lease:
 
     def _secret_elsewhere(self) -> bool:
         """The terminal is raw: another one counts, of which only what it prints is known."""
-        terminal, group = self.terminal, self.terminal.foreground
-        inside = terminal.isolation == "container"
+        terminal = self.terminal
         # Asked at each key of a person's, mostly at a shell's own prompt: the cheapest question first.
-        if terminal.marked and group == terminal.pid and not inside:
+        if terminal.marked and terminal.foreground == terminal.pid and terminal.isolation != "container":
             return False
         tail = terminal.log.read(max(terminal.log.floor, terminal.log.head - 512), 512).data
         if not _SECRET_WORD.search(tail.lower()):
             return False
-        if not (inside or _name(group) in _ELSEWHERE) or (
-            terminal.marked and terminal.shell_state in ("prompt", "incomplete")
-        ):
+        if not self._is_elsewhere() or self._at_prompt():
             return False
         return _SECRET_PROMPT.search(sanitize(tail).rpartition("\n")[2]) is not None
 
@@ -370,6 +431,11 @@ class Lease:
 def is_shell_name(program: str) -> bool:
     """Whether a program's name is a shell's."""
     return program.lstrip("-") in SHELL_NAMES
+
+
+def leads_to_a_shell(program: str) -> bool:
+    """Whether what is typed into a program is read by a shell: its own, or one behind it."""
+    return is_shell_name(program) or program in _ELSEWHERE or program in _BECOMES_ANOTHER
 
 
 def _name(group: int) -> str:

@@ -23,7 +23,7 @@ from fourhands.workbench.marks import Command, Commands, Scanner
 from fourhands.workbench.run import Done, run
 from fourhands.workbench.screen import LiveScreen, Screen
 from fourhands.workbench.view import Cropped, Match, Slice
-from fourhands.workbench.wait import Progress, Seen, Wanted, wait
+from fourhands.workbench.wait import Progress, Seen, Visible, Wanted, wait
 
 Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Called with the id and the facts of a terminal after the host has ended it."""
@@ -407,10 +407,14 @@ class Terminal:
         min_s: float = 0.0,
         deadline_s: float = 30.0,
         position: int | None = None,
+        visible: Visible | None = None,
     ) -> Seen:
-        """Wait for any of the conditions; the answer says which one it was. The end of the program always counts."""
+        """Wait for any of the conditions; the answer says which one it was. The end of the program always counts.
+
+        `visible` says which parts of the output count for the pattern.
+        """
         wanted = Wanted(exit, finished, pattern, quiet_s, stable_s, input_wanted, port, min_s, deadline_s)
-        return await wait(self, wanted, position)
+        return await wait(self, wanted, position, visible)
 
     async def probe(self) -> Message:
         """What the foreground program does, as the kernel tells the host."""

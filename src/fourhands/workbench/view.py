@@ -46,10 +46,11 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A line that matched, and the position at which the line begins."""
+    """A line that matched, and the positions at which the line begins and ends."""
 
     position: int
     line: str
+    end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +230,7 @@ def search(log: LogReader, pattern: str, limit: int = 100) -> list[Match]:
     for position, raw in raw_lines(log):
         line = sanitize(raw).replace("\n", " ")
         if compiled.search(line):
-            found.append(Match(position, line))
+            found.append(Match(position, line, position + len(raw)))
             if len(found) >= 2 * limit:
                 del found[:-limit]
     return found[-limit:]

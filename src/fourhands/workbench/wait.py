@@ -20,6 +20,9 @@ from fourhands.workbench.view import read_range, whole_end
 Reason = Literal["exit", "finished", "pattern", "quiet", "stable", "input", "port", "deadline"]
 InputKind = Literal["prompt", "incomplete", "line", "secret", "keys"]
 
+Visible = Callable[[int, int], list[tuple[int, int]]]
+"""Gives the parts of a range of the output that may be looked at."""
+
 PROBE_FIRST_S = 0.01
 PROBE_LAST_S = 0.2
 LONGEST_S = 24 * 3600.0
@@ -128,8 +131,9 @@ class Waitable(Protocol):
 class _PatternScan:
     """Looks for a pattern in what was printed since a position; the last lines are looked at again each time."""
 
-    def __init__(self, log: LogReader, position: int, pattern: Pattern) -> None:
+    def __init__(self, log: LogReader, position: int, pattern: Pattern, visible: Visible | None) -> None:
         self._log = log
+        self._visible = visible
         self._from = position
         self._pattern = pattern
 
@@ -140,7 +144,7 @@ class _PatternScan:
             data = chunk.data[: whole_end(chunk.data)]
             if not data:
                 return None
-            text = sanitize(data)
+            text = self._text(chunk.start, data)
             found = self._pattern.search(text)
             if found is not None:
                 return text[found.start() : found.end()]
@@ -153,6 +157,12 @@ class _PatternScan:
             if chunk.start + len(data) >= head or keep == 0:
                 return None
         return None
+
+    def _text(self, start: int, data: bytes) -> str:
+        if self._visible is None:
+            return sanitize(data)
+        parts = self._visible(start, start + len(data))
+        return "".join(sanitize(data[low - start : high - start]) for low, high in parts)
 
 
 class _Timer:
@@ -171,14 +181,14 @@ class _Timer:
         self.due = now + self.interval
 
 
-async def wait(terminal: Waitable, wanted: Wanted, position: int | None = None) -> Seen:
+async def wait(terminal: Waitable, wanted: Wanted, position: int | None = None, visible: Visible | None = None) -> Seen:
     """Wait until one of the conditions holds; `position` is where the search for a pattern begins."""
     wanted.check()
-    return await _Wait(terminal, wanted, position).run()
+    return await _Wait(terminal, wanted, position, visible).run()
 
 
 class _Wait:
-    def __init__(self, terminal: Waitable, wanted: Wanted, position: int | None) -> None:
+    def __init__(self, terminal: Waitable, wanted: Wanted, position: int | None, visible: Visible | None) -> None:
         self.terminal = terminal
         self.wanted = wanted
         self.loop = asyncio.get_running_loop()
@@ -187,7 +197,7 @@ class _Wait:
         start = self.head if position is None else position
         self.scan = None
         if wanted.pattern is not None:
-            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern))
+            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern), visible)
         # What was typed before this wait counts too: its command may be over by now.
         self.before = terminal.entered or terminal.progress
         self.probe_timer, self.port_timer = _Timer(), _Timer()

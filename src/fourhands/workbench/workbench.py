@@ -34,6 +34,7 @@ from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
 from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.pane import tabs
+from fourhands.workbench.screen import Screen
 from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
 from fourhands.workbench.state import State
@@ -214,9 +215,9 @@ class Workbench:
         piece = terminal.since(position, limit=limit)
         if not agent:
             return piece
-        parts = self.lease(terminal).visible(piece.start, piece.end)
-        if parts == [(piece.start, piece.end)] or piece.start == piece.end:
+        if not self.lease(terminal).hides(piece.start, piece.end):
             return dataclasses.replace(piece, text=self.shown(piece.text, agent=True))
+        parts = self.lease(terminal).visible(piece.start, piece.end)
         texts = [sanitize(read_range(terminal.log, low, high).data) for low, high in parts]
         gap = (piece.start, piece.end) if not parts else (parts[0][1], parts[-1][0] if len(parts) > 1 else piece.end)
         return Slice(self.shown("".join(texts), agent=True), piece.start, piece.end, gap, piece.truncated)
@@ -228,10 +229,21 @@ class Workbench:
             return lines, False
         head = terminal.log.head
         window = max(terminal.log.floor, head - READ_LIMIT)
-        if self.lease(terminal).visible(window, head) in ([(window, head)], []) and not self.lease(terminal).secret:
+        if not self.lease(terminal).hides(window, head) and not self.lease(terminal).secret:
             return self.shown("\n".join(lines), agent=True).split("\n") if lines else [], False
         text = self.read_since(terminal, window, agent=True).text
         return text.removesuffix("\n").split("\n")[-count:], True
+
+    def read_screen(self, terminal: Terminal, *, agent: bool) -> Screen:
+        """The screen; for agents the lines they may see, where something hidden may still stand on it."""
+        shown = terminal.screen()
+        if not agent:
+            return shown
+        head = terminal.log.head
+        if not shown.alternate and self.lease(terminal).hides(max(terminal.log.floor, head - READ_LIMIT), head):
+            lines, _ = self.read_lines(terminal, len(shown.rows), agent=True)
+            return dataclasses.replace(shown, rows=[*lines, *[""] * (len(shown.rows) - len(lines))])
+        return dataclasses.replace(shown, rows=[self.shown(row, agent=True) for row in shown.rows])
 
     def relative(self, path: str) -> str:
         """A path as people and models read it: relative to the workspace where it lies inside."""
@@ -315,14 +327,14 @@ class Workbench:
             if isinstance(error, BaseException) and not isinstance(error, FourhandsError):
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
 
-    # -- layout ----------------------------------------------------------------------------------------------------
-
     def left_behind(self) -> set[str]:
         """Sessions that are not here although something still belongs to them: a server before this one crashed."""
         owners = {terminal.owner for terminal in self.terminals.list()}
         owners |= {tab.owner for _, tab in tabs(self.state.layout.root)}
         owners |= {mark.owner for mark in self.state.highlights()}
         return {owner for owner in owners if owner.startswith(f"{PREFIX}_") and self.sessions.find(owner) is None}
+
+    # -- layout ----------------------------------------------------------------------------------------------------
 
     def _restore(self) -> State:
         try:
