@@ -316,7 +316,7 @@ async def test_release_ends_the_program_answers_the_waiter_and_keeps_the_output_
     id = await desk.create("echo begun; sleep 1000")
     waiting = await desk.waiting(id)
     terminal = desk.bench.terminal(id)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await terminal.wait(pattern="begun", position=0)
     assert await desk.call("release", terminalId=id) == {}
     assert (await waiting)[0]["signal"]
@@ -345,7 +345,7 @@ async def test_the_end_of_a_session_ends_what_runs(desk):
 
 async def test_a_terminal_that_the_person_closes_can_still_be_read(desk):
     id = await desk.create("echo so far; sleep 1000")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await desk.bench.terminal(id).wait(pattern="so far", position=0)
     waiting = await desk.waiting(id)
     await desk.app.call("openspace.terminal.close", {"terminalId": id})

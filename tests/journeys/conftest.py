@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.journeys.served import Served, Visit
 
 from fourhands.surfaces.http import STATIC
@@ -14,13 +14,15 @@ CHROMIUM = next(
     (p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()), ""
 )
 
+expect.set_options(timeout=20_000)  # five seconds are too few on a machine that is busy with something else
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = Path(__file__).parent
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.timeout(60))
+            item.add_marker(pytest.mark.timeout(150))
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 

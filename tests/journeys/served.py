@@ -39,6 +39,7 @@ class Served:
         self.running: Running
         # A socket's path ends at 107 bytes: pytest's own directories are too deep for it.
         self._places = Path(tempfile.mkdtemp(prefix="fh-"))
+        self.home = self._places / "home"
         self._loop = asyncio.new_event_loop()
         self._ready: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._thread = threading.Thread(target=self._run, name="served")
@@ -56,9 +57,14 @@ class Served:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._loop.call_soon_threadsafe(self._stop.set)
-        self._thread.join(20)
+        self.end()
         shutil.rmtree(self._places, ignore_errors=True)
+
+    def end(self) -> None:
+        """Stop serving; whoever still looks has lost the connection."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stop.set)
+            self._thread.join(20)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -70,12 +76,11 @@ class Served:
     async def _serve(self) -> None:
         self._stop = asyncio.Event()
         env = {"XDG_RUNTIME_DIR": str(self._places / "r"), "XDG_STATE_HOME": str(self._places / "s")}
-        home = self._places / "home"
-        for place in (*env.values(), str(home)):
+        for place in (*env.values(), str(self.home)):
             Path(place).mkdir(parents=True, mode=0o700)
         try:
             places = Places.of(self.workspace, env)
-            async with App(self.workspace, quick(), places=places, env={**MINIMAL, "HOME": str(home)}) as app:
+            async with App(self.workspace, quick(), places=places, env={**MINIMAL, "HOME": str(self.home)}) as app:
                 async with serving(app.bench, app.tasks, port=0) as running:
                     self.app, self.running = app, running
                     wiring = Wiring(
@@ -169,7 +174,7 @@ class Visit:
 
     def __call__(self, *, query: str = "?renderer=dom", **options: Any) -> Page:
         context = self._browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(20_000)
         self._contexts.append(context)
         page = context.new_page()
         page.on("console", self._heard)
@@ -184,7 +189,7 @@ class Visit:
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
 
 
-def until(page: Page, condition: str, arg: Any = None, timeout_s: float = 10) -> None:
+def until(page: Page, condition: str, arg: Any = None, timeout_s: float = 20) -> None:
     """Wait until a function in the page is true; playwright's own way needs eval, which the page's policy forbids."""
     page.evaluate(
         """async ([arg, deadline]) => {

@@ -12,7 +12,7 @@ def test_consent_is_asked_and_given_for_the_session(page: Page, served: Served) 
     expect(card).to_contain_text("May Ada work here?")
     expect(page).to_have_title("● Question — demo")
     card.get_by_role("button", name="For this session").click()
-    assert waiting.result(10).success
+    assert waiting.result(20).success
     expect(card).to_be_hidden()
     assert agent.call("openspace.editor.open", {"path": "src/app.py"}).success
 
@@ -20,7 +20,7 @@ def test_consent_is_asked_and_given_for_the_session(page: Page, served: Served) 
 def test_consent_can_be_refused(page: Page, served: Served) -> None:
     waiting = served.agent(consent=False).start("openspace.editor.open", {"path": "README.md"})
     page.get_by_role("button", name="Not now").click()
-    assert waiting.result(10).code == "denied"
+    assert waiting.result(20).code == "denied"
 
 
 def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: Page, served: Served) -> None:
@@ -38,7 +38,7 @@ def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: 
     card.get_by_role("button", name="Edit").click()
     card.get_by_role("textbox", name="Changed command").fill("echo edited-$((5+6))")
     card.get_by_role("button", name="Run changed").click()
-    assert waiting.result(10).success
+    assert waiting.result(20).success
     wait_for_screen(page, "edited-11")
     assert (served.workspace / "build").exists()
 
@@ -56,7 +56,7 @@ def test_enter_in_the_first_moment_approves_nothing(page: Page, served: Served) 
     )
     expect(page.get_by_role("alertdialog")).to_be_visible()
     page.get_by_role("button", name="Deny").click()
-    assert waiting.result(10).code == "denied"
+    assert waiting.result(20).code == "denied"
 
 
 def test_words_stream_as_markdown_and_nothing_of_it_is_html(page: Page, served: Served) -> None:
@@ -114,12 +114,12 @@ def test_pause_and_stop_hold_and_end_what_the_agent_does(page: Page, served: Ser
     expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     waiting = agent.start("openspace.editor.open", {"path": "README.md"})
     page.get_by_role("button", name="Resume", exact=True).click()
-    assert waiting.result(10).success
+    assert waiting.result(20).success
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     held = agent.start("openspace.editor.open", {"path": "src/app.py"})
     page.get_by_role("button", name="Stop", exact=True).click()
-    assert held.result(10).code == "stopped"
+    assert held.result(20).code == "stopped"
 
 
 def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Served) -> None:

@@ -164,7 +164,7 @@ def test_an_agent_waits_for_a_half_typed_line_until_it_may_go(page: Page, served
     assert not waiting.done()
     page.locator(".xterm-helper-textarea").focus()
     page.keyboard.press("Enter")
-    assert waiting.result(10).success
+    assert waiting.result(20).success
     wait_for_screen(page, "theirs")
     assert "mineecho" not in screen(page, terminal)
 

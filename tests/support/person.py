@@ -40,7 +40,7 @@ class Person:
 
     async def question(self) -> Question:
         """The next question."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             while not self._asked:
                 self._news.clear()
                 await self._news.wait()

@@ -15,7 +15,7 @@ import httpx
 from fourhands.host.places import Places
 from fourhands.surfaces.address import Address, find_server
 
-LIMIT_S = 18
+LIMIT_S = 40
 MAIN = [sys.executable, "-c", "from fourhands.app import main; main()"]
 
 

@@ -207,10 +207,10 @@ async def test_a_page_that_answers_first_takes_the_question_away(editor):
     person = Person(editor.app)
     creating = asyncio.gather(editor.terminal("create", command="rm -rf victim"))
     question = await person.question()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await editor.asked.get()
     person.answer(question, "once")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(15):
         await creating
         await editor.withdrawn.wait()
 
