@@ -649,8 +649,9 @@ async def test_connections_start_agents_by_name():
         register(connections)
         assert (await connections.start("opencode")).connector == "opencode"
         assert connections.kinds["tour"] is tour
-        with pytest.raises(CommandNotFound, match="npm install"):
-            await connections.start("claude")
+        for name in ("claude", "gemini", "opencode acp", "codex", "qwen --acp"):
+            with pytest.raises(CommandNotFound, match="npm install"):
+                await connections.start(name)
         session = await connections.start(f"acp {sys.executable} {FAKE}")
         heard: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         app.events.published.subscribe(

@@ -10,8 +10,8 @@ import asyncio
 import logging
 import os
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from fourhands.agents.acp_allowed import Allowed
 from fourhands.agents.acp_error import UnknownSession, rpc_error
@@ -35,6 +35,7 @@ from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 ROUNDS = 12
 SETTLE_S = 10.0
@@ -89,7 +90,9 @@ class AcpAgent(Conversation):
         try:
             await self.ready()
         except FourhandsError as error:
+            log.warning("%s cannot begin: %s", self.session.name, error)
             self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
+            self._status("failed")  # seen by whoever opens the page later; a message tries again
         finally:
             if self.session.status == "starting":
                 self._status("idle")
@@ -220,15 +223,15 @@ class AcpAgent(Conversation):
 
     async def set_mode(self, mode_id: str) -> None:
         """Switch the agent to one of its modes."""
-        await self.acp.set_mode(await self.ready(), mode_id)
+        await self._in_time(self.acp.set_mode(await self.ready(), mode_id))
 
     async def set_option(self, option_id: str, value: str | bool) -> None:
         """Change one of the agent's options."""
-        await self.acp.set_option(await self.ready(), option_id, value)
+        await self._in_time(self.acp.set_option(await self.ready(), option_id, value))
 
     async def chats(self) -> tuple[Chat, ...]:
         """The sessions that the agent remembers for this workspace."""
-        return await self.acp.chats(await self.ready())
+        return await self._in_time(self.acp.chats(await self.ready()))
 
     async def load_chat(self, chat_id: str) -> None:
         """Go on with an older session of this agent, whose history comes in again."""
@@ -239,7 +242,7 @@ class AcpAgent(Conversation):
             raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
         before, self.acp.id = self.acp.id, chat_id
         try:
-            await self._reopen(peer)
+            await self._in_time(self._reopen(peer))
         except BaseException:
             self.acp.id = before
             raise
@@ -251,7 +254,17 @@ class AcpAgent(Conversation):
             if self._peer is None or self._peer.closed:
                 self._peer = await self._start(sign_in=method_id)
             else:
-                await self.acp.authenticate(self._peer, method_id)
+                await self._in_time(self.acp.authenticate(self._peer, method_id))
+        self._status("idle")
+
+    async def _in_time(self, work: Awaitable[_T]) -> _T:
+        """What an agent that never answers must not hold up for ever."""
+        limit_s = self.recipe.start_seconds
+        try:
+            async with asyncio.timeout(limit_s):
+                return await work
+        except TimeoutError:
+            raise TimedOut(f"{self.session.name} did not answer within {limit_s:g} s") from None
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

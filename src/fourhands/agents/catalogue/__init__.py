@@ -20,7 +20,7 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     install: str = ""  # how to get it, for the error message
     env: dict[str, str] = msgspec.field(default_factory=dict)
     auth: str = ""  # the authentication method to choose when it asks for one
-    start_seconds: float = 120.0
+    start_seconds: float = 120.0  # how long it may take to begin a session, and to answer what is not a prompt
     missing_file_is_empty: bool = False  # it takes an error for a missing file as the end of its write
 
 
