@@ -27,8 +27,9 @@ def test_a_mark_of_another_process_is_good_as_long_as_it_lives() -> None:
     assert spare.is_orphan(mark)
 
 
-@pytest.mark.parametrize(
-    "mark", [True, "", "x", "::", "0:0:0", f"{os.getpid()}:1:x", "99999999999999:1:x", "-1:1:x", None, 5]
-)
+@pytest.mark.parametrize("mark", [True, "", "x", "::", "0:0:0", "PID:1:x", "99999999999999:1:x", "-1:1:x", None, 5])
 def test_what_is_no_mark_of_anybody_alive_is_an_orphans(mark: object) -> None:
+    # Put in here and not above: workers that collect other names for the same test refuse to run any.
+    if isinstance(mark, str):
+        mark = mark.replace("PID", str(os.getpid()))
     assert spare.is_orphan(mark)
