@@ -9,9 +9,18 @@ from dataclasses import dataclass, field
 import tree_sitter
 import tree_sitter_bash
 
-from fourhands.safety.shell.tokens import ARITHMETIC, OPERATOR, PLAIN, REDIRECT, RESERVED, Redirect, Script, Token, Word
-
-DEPTH_LIMIT = 64
+from fourhands.safety.shell.tokens import (
+    ARITHMETIC,
+    DEPTH_LIMIT,
+    OPERATOR,
+    PLAIN,
+    REDIRECT,
+    RESERVED,
+    Redirect,
+    Script,
+    Token,
+    Word,
+)
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
 # Word-like starters that change nothing about structure; the judge sees them as words where it matters.

@@ -20,7 +20,7 @@ from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, SAFE, UNKNOWN
 from fourhands.safety.shell.options import Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
 from fourhands.safety.shell.places import NULL, is_protected, normal, own, secret, written
-from fourhands.safety.shell.scan import DEPTH_LIMIT, scan
+from fourhands.safety.shell.scan import scan
 from fourhands.safety.shell.tables_names import (
     HARMLESS_PAGERS,
     HELPFUL,
@@ -33,7 +33,7 @@ from fourhands.safety.shell.tables_names import (
 from fourhands.safety.shell.tables_readers import READERS
 from fourhands.safety.shell.tables_system import SYSTEM, SYSTEM_PREFIXES
 from fourhands.safety.shell.tables_tools import DATABASE_TOOLS, PROJECT
-from fourhands.safety.shell.tokens import LIT, PARAM, VAR, Param, Piece, Redirect, Script, Word
+from fourhands.safety.shell.tokens import DEPTH_LIMIT, LIT, PARAM, VAR, Param, Piece, Redirect, Script, Word
 from fourhands.safety.shell.verdict import Part, Rules
 from fourhands.safety.shell.words import (
     COMMAND,

@@ -1,4 +1,4 @@
-"""Cut shell text into tokens the way bash does: quotes, expansions, here-documents, continuations.
+"""Cut shell text into tokens the way bash does: commands, operators, here-documents, continuations.
 
 The grammar (grammar.py) sees only the skeleton that is left. Scripts inside substitutions are scanned here too and
 collected in `Scan.inner`, so nothing that bash would run is left inside a word. What cannot be scanned sets
@@ -7,23 +7,17 @@ collected in `Scan.inner`, so nothing that bash would run is left inside a word.
 
 import re
 
-from fourhands.safety.characters import blanks
-from fourhands.safety.shell.levels import dangerous
-from fourhands.safety.shell.quoting import ansi_c, backquoted
+from fourhands.safety.shell.quoting import backquoted
+from fourhands.safety.shell.scan_words import TooDeep, WordScanner
 from fourhands.safety.shell.tokens import (
-    ARITH,
     ARITHMETIC,
+    DEPTH_LIMIT,
     LIT,
     OPERATOR,
-    PARAM,
     PLAIN,
-    PROC,
     REDIRECT,
     RESERVED,
-    SUB,
-    VAR,
     WORD,
-    Param,
     Piece,
     Redirect,
     Scan,
@@ -31,10 +25,6 @@ from fourhands.safety.shell.tokens import (
     Token,
     Word,
 )
-
-DEPTH_LIMIT = 64
-# Looking ahead for the end of `((` may fail again and again; this bounds the sum of all attempts.
-_LOOKAHEAD = 100_000
 
 _TOKEN = re.compile(
     r"(?P<blank>[ \t]+)"
@@ -45,17 +35,6 @@ _TOKEN = re.compile(
     r"|(?P<operator>;;&|;;|;&|\|\||\|&|&&|[;&|()\n])",
     re.ASCII,
 )
-_PLAIN = re.compile(r"[\w./:=,@%+~^\[\]-]+", re.ASCII)
-_RUN = re.compile(r"[^ \t\n;&|()<>'\"\\$`!]+")
-_DOUBLE = re.compile(r'[^"\\$`]+')
-_PARAMETER = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
-_PARAM_HEAD = re.compile(r"([!#]?)([A-Za-z_]\w*|\d+|[@*#?$!-])", re.ASCII)
-_PARAM_RUN = re.compile(r"[^}'\"\\$`]+")
-_ARITH_RUN = re.compile(r"[^()\[\]'\"\\$`]+")
-_NO_ARITHMETIC = re.compile(r"\w\s+[\w.~]|\.")
-_INDEX = re.compile(r"\[([^\]$`'\"\\\[]*)\]")
-_LOOK = re.compile(r"[()]|\\.|'[^']*'|\"(?:[^\"\\]|\\.)*\"", re.DOTALL)
-_ARRAY = re.compile(r"[A-Za-z_]\w*(\[[^\]]*\])?\+?=\Z", re.ASCII)
 _OPENERS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "coproc"})
 _CLOSERS = frozenset({"fi", "done", "esac", "}"})
 _RESERVED = _OPENERS | _CLOSERS | {"for", "select", "case", "function"}
@@ -67,11 +46,6 @@ _STARTERS = "|".join(sorted(word for word in _RESERVED if word.isalpha()))
 _COMMAND = re.compile(
     rf"(?!(?:{_STARTERS}|-p)(?!{_SIGNS}))[\w./:,@%+~^-]++(?:[ \t]++{_SIGNS}++)*+(?=[ \t]*+(?:[;\n|]|&&|\Z))", re.ASCII
 )
-_AFTER_HISTORY = " \t\n=("
-
-
-class TooDeep(Exception):
-    """Substitutions are nested deeper than anybody writes."""
 
 
 def scan(text: str, depth: int = 0) -> Scan:
@@ -86,13 +60,10 @@ def scan(text: str, depth: int = 0) -> Scan:
     return result
 
 
-class _Scanner:
-    def __init__(self, text: str, depth: int, outer: "_Scanner | None" = None) -> None:
-        self.text, self.depth, self.pos = text, depth, 0
-        self.scan: Scan = outer.scan if outer else Scan(Script(text))
-        self.continuations: list[int] = []
+class _Scanner(WordScanner):
+    def __init__(self, text: str, depth: int, outer: WordScanner | None = None) -> None:
+        super().__init__(text, depth, outer)
         self.pending: list[tuple[Redirect, str, bool, bool]] = []
-        self.lookahead: int = outer.lookahead if outer else _LOOKAHEAD
 
     def whole(self) -> Scan:
         try:
@@ -100,8 +71,6 @@ class _Scanner:
         except TooDeep:
             self.scan.too_deep = True
         return self.scan
-
-    # Scripts -------------------------------------------------------------------------------------------------
 
     def tokens(self, script: Script, closer: str) -> None:
         """Read tokens up to `closer` (`)` or the end of the text)."""
@@ -230,203 +199,6 @@ class _Scanner:
         out.append(Token(ARITHMETIC, Word(pieces), start, self.pos))
         return True
 
-    def closes(self, start: int) -> int | None:
-        """Find the `))` that ends the `((` at `start`, or nothing if it opens two subshells."""
-        if self.lookahead < 0:
-            return None
-        level, before = 0, start
-        for found in _LOOK.finditer(self.text, start):
-            self.lookahead -= found.end() - before
-            if self.lookahead < 0:
-                return None
-            before = found.end()
-            sign = found.group()
-            if sign == "(":
-                level += 1
-            elif sign == ")":
-                level -= 1
-                if level == 1:
-                    return found.end() if self.text.startswith("))", found.start()) else None
-        self.lookahead -= len(self.text) - before
-        return None
-
-    # Words ---------------------------------------------------------------------------------------------------
-
-    def word(self) -> str | Word:
-        """Read one word that is not plain; it may turn out to be."""
-        text, pieces = self.text, list[Piece]()
-        elements: list[str | Word] | None = None
-        begin = self.pos
-        while self.pos < len(text):
-            found = _RUN.match(text, self.pos)
-            if found:
-                run = found.group()
-                if not run.isascii() and (blank := blanks.search(run)):
-                    self.scan.findings.append(
-                        dangerous("C1.4", f"a blank that is not a space (U+{ord(blank.group()):04X}) outside quotes")
-                    )
-                pieces.append(Piece(LIT, run, False))
-                self.pos = found.end()
-                continue
-            sign = text[self.pos]
-            if sign in " \t\n;&|)":
-                break
-            if sign == "(":
-                if self.pos > begin and text[self.pos - 1] in "?*+@!" and pieces:
-                    self.extglob(pieces)
-                elif len(pieces) == 1 and pieces[0].kind == LIT and _ARRAY.match(pieces[0].text) and elements is None:
-                    elements = self.array()
-                else:
-                    break
-            elif sign in "<>":
-                if not text.startswith("(", self.pos + 1):
-                    break
-                self.pos += 2
-                pieces.append(Piece(PROC, sign, False, self.nested()))
-            elif sign == "!":
-                self.history(pieces)
-            else:
-                self.piece(pieces, sign)
-        if self.pos == begin:  # a lone `)` or `<` where no word can be
-            self.pos += 1
-            self.scan.broken = True
-            return text[begin : self.pos]
-        if len(pieces) == 1 and elements is None and pieces[0].kind == LIT and _PLAIN.fullmatch(text, begin, self.pos):
-            return pieces[0].text
-        return Word(pieces, elements)
-
-    def piece(self, pieces: list[Piece], sign: str, quoted: bool = False) -> None:
-        """Read what a quote, backslash, dollar or backquote starts."""
-        text = self.text
-        if sign == "'":
-            end = text.find("'", self.pos + 1)
-            if end < 0:
-                self.scan.broken = True
-                end = len(text)
-            pieces.append(Piece(LIT, text[self.pos + 1 : end], True))
-            self.pos = end + 1
-        elif sign == '"':
-            self.pos += 1
-            pieces.append(Piece(LIT, "", True))
-            self.double(pieces)
-        elif sign == "\\":
-            following = text[self.pos + 1 : self.pos + 2]
-            if following == "\n":
-                self.continuations.append(self.pos)
-            else:
-                pieces.append(Piece(LIT, following or "\\", True))
-            self.pos += 2
-        elif sign == "`":
-            self.backquote(pieces, quoted)
-        else:
-            self.dollar(pieces, quoted)
-
-    def double(self, pieces: list[Piece], end: str = '"') -> None:
-        """Read the inside of double quotes, or with no `end` the body of a here-document."""
-        text = self.text
-        while self.pos < len(text):
-            found = _DOUBLE.match(text, self.pos)
-            if found:
-                pieces.append(Piece(LIT, found.group(), True))
-                self.pos = found.end()
-                continue
-            sign = text[self.pos]
-            if sign == '"':
-                self.pos += 1
-                if end:
-                    return
-                pieces.append(Piece(LIT, '"', True))
-            elif sign == "\\":
-                following = text[self.pos + 1 : self.pos + 2]
-                if following == "\n":
-                    self.continuations.append(self.pos)
-                else:
-                    kept = following if following and following in '$`"\\' else "\\" + following
-                    pieces.append(Piece(LIT, kept, True))
-                self.pos += 2
-            else:
-                self.piece(pieces, sign, quoted=True)
-        if end:
-            self.scan.broken = True
-
-    def history(self, pieces: list[Piece]) -> None:
-        text, at = self.text, self.pos
-        while text.startswith("!!", self.pos):
-            self.pos += 1
-        following = text[at + 1 : at + 2]
-        if following and following not in _AFTER_HISTORY and not (at and text[at - 1] == "["):
-            shown = text[at : at + 12].split()[0]
-            self.scan.findings.append(dangerous("C2.6", f"history expansion {shown}: runs what nobody sees here"))
-        pieces.append(Piece(LIT, "!", False))
-        self.pos += 1
-
-    def extglob(self, pieces: list[Piece]) -> None:
-        self.pos += 1
-        pieces.append(Piece(LIT, "(", False))
-        level = 1
-        while level and self.pos < len(self.text):
-            sign = self.text[self.pos]
-            if sign in "'\"\\$`":
-                self.piece(pieces, sign)
-                continue
-            level += (sign == "(") - (sign == ")")
-            pieces.append(Piece(LIT, sign, False))
-            self.pos += 1
-        if level:
-            self.scan.broken = True
-
-    def array(self) -> list[str | Word]:
-        elements: list[str | Word] = []
-        self.pos += 1
-        while self.pos < len(self.text):
-            sign = self.text[self.pos]
-            if sign in " \t\n":
-                self.pos += 1
-            elif sign == ")":
-                self.pos += 1
-                return elements
-            elif sign == "#":
-                end = self.text.find("\n", self.pos)
-                self.pos = len(self.text) if end < 0 else end
-            else:
-                elements.append(self.word())
-        self.scan.broken = True
-        return elements
-
-    # Expansions ----------------------------------------------------------------------------------------------
-
-    def dollar(self, pieces: list[Piece], quoted: bool) -> None:
-        text, at = self.text, self.pos
-        following = text[at + 1 : at + 2]
-        if following == "(":
-            if text.startswith("((", at + 1) and self.closes(at + 1) is not None:
-                self.pos = at + 3
-                self.arith(")")
-                self.pos += 1
-                pieces.append(Piece(ARITH, "", quoted))
-            else:
-                self.pos = at + 2
-                pieces.append(Piece(SUB, "", quoted, self.nested()))
-        elif following == "{":
-            self.pos = at + 2
-            pieces.append(Piece(PARAM, "", quoted, self.param()))
-        elif following == "[":
-            self.pos = at + 2
-            self.arith("]")
-            pieces.append(Piece(ARITH, "", quoted))
-        elif following == "'" and not quoted:
-            value, self.pos, closed = ansi_c(text, at + 2)
-            self.scan.broken |= not closed
-            pieces.append(Piece(LIT, value, True))
-        elif following == '"' and not quoted:
-            self.pos = at + 1
-        elif found := _PARAMETER.match(text, at + 1):
-            self.pos = found.end()
-            pieces.append(Piece(VAR, found.group(), quoted))
-        else:
-            self.pos = at + 1
-            pieces.append(Piece(LIT, "$", True))
-
     def nested(self) -> Script:
         """Read the script behind `$(` or `<(`."""
         if self.depth >= DEPTH_LIMIT:
@@ -441,90 +213,16 @@ class _Scanner:
         self.depth -= 1
         return script
 
-    def backquote(self, pieces: list[Piece], quoted: bool) -> None:
+    def backquote(self, quoted: bool) -> Script:
+        """Read the script between backquotes."""
         if self.depth >= DEPTH_LIMIT:
             raise TooDeep
         body, self.pos, closed = backquoted(self.text, self.pos + 1, quoted)
         self.scan.broken |= not closed
-        inner = _Scanner(body, self.depth + 1, self)
         script = Script(body)
         self.scan.inner.append(script)
-        inner.tokens(script, "")
-        pieces.append(Piece(SUB, "", quoted, script))
-
-    def param(self) -> Param:
-        """Read the inside of `${…}`."""
-        if self.depth >= DEPTH_LIMIT:
-            raise TooDeep
-        self.depth += 1
-        text = self.text
-        head = _PARAM_HEAD.match(text, self.pos)
-        # `${#}` and `${!}` are parameters of their own.
-        lead, name = head.groups() if head else ("", "")
-        self.pos = head.end() if head else self.pos
-        index = ""
-        if found := _INDEX.match(text, self.pos):
-            index, self.pos = found.group(1), found.end()
-        pieces: list[Piece] = []
-        while self.pos < len(text) and text[self.pos] != "}":
-            found = _PARAM_RUN.match(text, self.pos)
-            if found:
-                pieces.append(Piece(LIT, found.group(), False))
-                self.pos = found.end()
-            else:
-                self.piece(pieces, text[self.pos])
-        if self.pos >= len(text) or not name:
-            self.scan.broken = True
-        self.pos += 1
-        self.depth -= 1
-        op = ""
-        if pieces and pieces[0].kind == LIT and not pieces[0].quoted:
-            sign = re.match(r":?[-=+?]|[#%/^,:@\[]+", pieces[0].text)
-            op = sign.group() if sign else "?"
-            pieces[0] = Piece(LIT, pieces[0].text[len(op) :], False)
-        elif pieces:
-            op = "?"
-        if op.startswith("@") and pieces[0].text.startswith("P"):
-            self.scan.findings.append(dangerous("C2.5", "${…@P} runs commands that are hidden in a value"))
-        return Param(name, lead, index, op, pieces)
-
-    def arith(self, end: str) -> list[Piece]:
-        """Read an arithmetic expression up to its closing sign; substitutions in it count."""
-        if self.depth >= DEPTH_LIMIT:
-            raise TooDeep
-        self.depth += 1
-        text, pieces, level = self.text, list[Piece](), 0
-        opening = "(" if end == ")" else "["
-        while self.pos < len(text):
-            found = _ARITH_RUN.match(text, self.pos)
-            if found:
-                # `((rm -rf x))` is no arithmetic, and other shells take it for a command.
-                self.scan.broken |= _NO_ARITHMETIC.search(found.group()) is not None
-                pieces.append(Piece(LIT, found.group(), False))
-                self.pos = found.end()
-                continue
-            sign = text[self.pos]
-            if sign in "'\"\\$`":
-                before = self.pos
-                self.piece(pieces, sign)
-                if sign == "'" and ("$(" in text[before : self.pos] or "`" in text[before : self.pos]):
-                    self.scan.findings.append(dangerous("C2.5", "a quoted command hidden in an arithmetic expression"))
-                continue
-            self.pos += 1
-            if sign == opening:
-                level += 1
-                self.scan.too_deep |= level > DEPTH_LIMIT
-            elif sign == end:
-                if not level:
-                    self.depth -= 1
-                    return pieces
-                level -= 1
-            pieces.append(Piece(LIT, sign, False))
-        self.depth -= 1
-        self.scan.broken = True
-        return pieces
-
-    # Redirections --------------------------------------------------------------------------------------------
+        _Scanner(body, self.depth + 1, self).tokens(script, "")
+        return script
 
     def redirect(self, sign: str, out: list[Token], start: int) -> None:
         self.pos = start + len(sign)

@@ -5,6 +5,9 @@ from typing import NamedTuple
 
 from fourhands.safety.shell.levels import Finding
 
+DEPTH_LIMIT = 64
+"""Nesting beyond this is not followed: nobody writes it, and such text is never safe."""
+
 LIT, VAR, PARAM, SUB, PROC, ARITH = range(6)
 """Kinds of pieces: text, `$x`, another `${…}`, `$(…)`, `<(…)`, `$((…))`."""
 
