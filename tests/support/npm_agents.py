@@ -1,4 +1,4 @@
-"""Real agents from npm, installed on demand into `tests/agents-npm` with the exact versions of its lock."""
+"""Real agents and test suites from npm, installed on demand into their folder with the exact versions of its lock."""
 
 import fcntl
 import os
@@ -24,17 +24,17 @@ def opencode() -> str:
     cpu = Path("/proc/cpuinfo")
     if machine == "x64" and cpu.exists() and "avx2" not in cpu.read_text():
         package += "-baseline"
-    return _installed(HOME / "node_modules" / package / "bin" / "opencode")
+    return installed(HOME / "node_modules" / package / "bin" / "opencode")
 
 
 def claude() -> str:
     """The path of Claude Code's ACP adapter, as for `opencode`."""
-    return _installed(HOME / "node_modules" / ".bin" / "claude-code-acp")
+    return installed(HOME / "node_modules" / ".bin" / "claude-code-acp")
 
 
 def gemini() -> str:
     """The path of Gemini's program, as for `opencode`."""
-    return _installed(HOME / "node_modules" / ".bin" / "gemini")
+    return installed(HOME / "node_modules" / ".bin" / "gemini")
 
 
 def missing(reason: str) -> NoReturn:
@@ -44,32 +44,33 @@ def missing(reason: str) -> NoReturn:
     pytest.skip(reason)
 
 
-def _installed(program: Path) -> str:
-    problem = "" if _ready() else _install()
+def installed(program: Path, home: Path = HOME) -> str:
+    """The path of a program below `home`, a folder with a lock; skips or fails as `missing` where it cannot be had."""
+    problem = "" if _ready(home) else _install(home)
     if problem or not program.exists():
-        missing(problem or f"npm installed no {program.relative_to(HOME)}")
+        missing(problem or f"npm installed no {program.relative_to(home)}")
     return str(program)
 
 
-def _ready() -> bool:
-    done = HOME / "node_modules" / ".ready"
-    return done.exists() and done.read_text() == (HOME / "package-lock.json").read_text()
+def _ready(home: Path) -> bool:
+    done = home / "node_modules" / ".ready"
+    return done.exists() and done.read_text() == (home / "package-lock.json").read_text()
 
 
-def _install() -> str:
+def _install(home: Path) -> str:
     npm = shutil.which("npm")
     if npm is None:
         return "npm is not installed"
-    with open(HOME / "package.json") as lock:
+    with open(home / "package.json") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two workers must not install at the same time
-        if _ready():
+        if _ready(home):
             return ""
         command = [npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
         try:
-            done = subprocess.run(command, cwd=HOME, capture_output=True, text=True, timeout=INSTALL_S, check=False)
+            done = subprocess.run(command, cwd=home, capture_output=True, text=True, timeout=INSTALL_S, check=False)
         except subprocess.TimeoutExpired:
             return f"npm ci needs more than {INSTALL_S} s"
         if done.returncode:
             return f"npm ci failed: {done.stderr.strip()[-300:]}"
-        (HOME / "node_modules" / ".ready").write_text((HOME / "package-lock.json").read_text())
+        (home / "node_modules" / ".ready").write_text((home / "package-lock.json").read_text())
         return ""

@@ -374,8 +374,9 @@ async def test_nothing_is_done_before_a_newer_client_comes_back(app: App) -> Non
         assert isinstance(done, CallToolResult)
         assert data(done)["ok"]
         assert not build.exists()
-        stale = await client.session.call_tool("bash", args, request_state=first.request_state)
-        assert "code: conflict" in text(stale)
+        with pytest.raises(MCPError, match="nothing waits for this answer") as stale:
+            await client.session.call_tool("bash", args, request_state=first.request_state)
+        assert stale.value.error.data == {"code": "conflict"}
 
 
 async def test_an_answer_cannot_be_used_for_another_command(app: App) -> None:
@@ -383,13 +384,13 @@ async def test_an_answer_cannot_be_used_for_another_command(app: App) -> None:
         first = await client.session.call_tool("bash", {"command": "rm -f a"}, allow_input_required=True)
         assert isinstance(first, InputRequiredResult)
         [question] = app.questions.open()
-        done = await client.session.call_tool(
-            "bash",
-            {"command": "rm -rf /"},
-            request_state=first.request_state,
-            input_responses={question.id: chosen("once")},
-        )
-        assert "this answer is for another call" in text(done)
+        with pytest.raises(MCPError, match="this answer is for another call"):
+            await client.session.call_tool(
+                "bash",
+                {"command": "rm -rf /"},
+                request_state=first.request_state,
+                input_responses={question.id: chosen("once")},
+            )
         await until(lambda: not app.questions.open(), app)
 
 

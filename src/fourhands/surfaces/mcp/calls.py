@@ -9,7 +9,7 @@ import logging
 import time
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import ElicitResult, InputRequiredResult, InputResponses
+from mcp_types import INVALID_PARAMS, ElicitResult, InputRequiredResult, InputResponses
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from fourhands.core.call import Call, Result
@@ -145,12 +145,17 @@ def _suspend(peer: Peer, exchange: Exchange) -> InputRequiredResult:
 def _come_back(peer: Peer, state: str, command: str, args: dict[str, object]) -> Exchange:
     exchange = peer.suspended.pop(state, None)
     if exchange is None:
-        raise Conflict("nothing waits for this answer any more", hint="make the call anew, without requestState")
+        raise _stale("nothing waits for this answer any more: make the call anew, without requestState")
     if (exchange.call.command, exchange.call.args) != (command, args):
         exchange.cancel()
-        raise Conflict("this answer is for another call", hint="repeat the call as it was, or make it anew")
+        raise _stale("this answer is for another call: repeat the call as it was, or make it anew")
     exchange.resume()
     return exchange
+
+
+def _stale(message: str) -> MCPError:
+    """A state that is not ours: an error of the protocol, since the tool itself knows nothing of it."""
+    return MCPError(INVALID_PARAMS, message, {"code": Conflict.code})
 
 
 def _take(exchange: Exchange, responses: InputResponses | None) -> None:

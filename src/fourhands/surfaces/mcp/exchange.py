@@ -8,7 +8,7 @@ has been done, and the client's next request finds it again by its id.
 import asyncio
 import contextlib
 import secrets
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -23,6 +23,9 @@ from fourhands.workbench.workbench import Workbench
 
 CURRENT: ContextVar["Exchange | None"] = ContextVar("CURRENT", default=None)
 """The exchange whose task this is: a question is asked inside the call that needs it."""
+
+_FORMS: Counter[str] = Counter()
+"""How many calls of a session have a client that shows forms."""
 
 CAUSED = 100
 """How many events of a call are kept for its client until they are sent."""
@@ -41,7 +44,10 @@ class Exchange:
         self.caused: deque[Event] = deque(maxlen=CAUSED)
         self._bench = bench
         self._by = Actor.person(f"person-{call.actor.id}", f"you, in {client}")
-        self._leave: Callable[[], None] | None = bench.questions.attend(call.session) if attends else None
+        self._leave: Callable[[], None] | None = None
+        if attends:
+            self._leave = bench.questions.attend(call.session)
+            _FORMS[call.actor.id] += 1
         self._unsubscribe = bench.events.published.subscribe(self._happened)
         self._task: asyncio.Task[Result] | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -99,7 +105,8 @@ class Exchange:
             return
         self.retire()
         self.open.pop(question.id, None)
-        if not self._bench.questions.audience(question.session):
+        # Its client's other calls show forms too, but none for this question.
+        if self._bench.questions.audience(question.session) <= _FORMS[self.call.actor.id]:
             self._bench.questions.withdraw(question.id, "it was dismissed without an answer")
 
     def retire(self) -> None:
@@ -107,6 +114,9 @@ class Exchange:
         if self._leave is not None:
             self._leave()
             self._leave = None
+            _FORMS[self.call.actor.id] -= 1
+            if not _FORMS[self.call.actor.id]:
+                del _FORMS[self.call.actor.id]
 
     def _happened(self, event: Event) -> None:
         if CURRENT.get() is self:

@@ -76,7 +76,10 @@ class Stream:
         """One request."""
         principal: Principal = scope["state"]["principal"]
         known = AccessToken(token="", client_id=principal.token, scopes=[])
-        await self._manager.handle_request({**scope, "user": AuthenticatedUser(known)}, receive, send)
+        # Blanks around a value are no part of it; the HTTP parser keeps those at its end.
+        headers = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
+        user = AuthenticatedUser(known)
+        await self._manager.handle_request({**scope, "user": user, "headers": headers}, receive, send)
 
     async def _hold(self) -> None:
         # Entered and left in one task, as the SDK's own task group demands.
