@@ -13,13 +13,13 @@ from fourhands.core.errors import BadEnv
 from fourhands.safety import environment
 from fourhands.safety.environment import (
     AGENT_PAGERS,
-    changes_execution,
     check_variables,
     for_agent,
     for_person,
     terminal_variables,
     withheld,
 )
+from fourhands.safety.variables import changes_execution
 
 SECRET = [
     *("API_KEY", "OPENAI_API_KEY", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "NPM_TOKEN", "TOKEN"),

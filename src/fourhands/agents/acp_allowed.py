@@ -15,8 +15,8 @@ from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.question import Answer
-from fourhands.safety.environment import changes_execution
 from fourhands.safety.shell import visible
+from fourhands.safety.variables import changes_execution
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 import fourhands
 from fourhands.core.errors import BadEnv
-from fourhands.safety.variables import ADDRESSES, is_harmless_value, is_secret_variable
+from fourhands.safety.variables import ADDRESSES, changes_execution, is_harmless_value, is_secret_variable
 
 
 def _words(text: str) -> frozenset[str]:
@@ -42,14 +42,6 @@ _ALLOWED = _words(
 )
 
 _password = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
-
-_CHANGING = _words(
-    "PATH BASH_ENV ENV IFS PS4 PROMPT_COMMAND SHELLOPTS BASHOPTS PAGER MANPAGER MANOPT LESSOPEN LESSCLOSE EDITOR "
-    "VISUAL BROWSER SSH_ASKPASS GIT_SSH GIT_SSH_COMMAND GIT_PAGER GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_EXTERNAL_DIFF "
-    "GIT_PROXY_COMMAND GIT_ASKPASS GIT_EXEC_PATH GIT_TEMPLATE_DIR NODE_OPTIONS PYTHONSTARTUP PYTHONPATH PYTHONHOME "
-    "PYTHONINSPECT PERL5OPT PERL5LIB PERLLIB PERL5DB RUBYOPT RUBYLIB TAR_OPTIONS GREP_OPTIONS RIPGREP_CONFIG_PATH"
-)
-_CHANGING_STARTS = ("LD_", "DYLD_", "GIT_CONFIG", "BASH_FUNC_")
 
 _name = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The kernel refuses a longer NAME=value.
@@ -114,11 +106,6 @@ def check_variables(env: Mapping[str, str | None]) -> None:
                 name=name,
             )
         _check_bytes(name, value)
-
-
-def changes_execution(name: str) -> bool:
-    """Tell whether a variable changes which programs run, or what they run (safety-policy.md C3.4)."""
-    return name in _CHANGING or name.startswith(_CHANGING_STARTS)
 
 
 def terminal_variables(base: Mapping[str, str]) -> dict[str, str]:

@@ -23,8 +23,6 @@ from fourhands.safety.shell.places import is_protected, normal, own, secret, wri
 from fourhands.safety.shell.tables_names import (
     HARMLESS_PAGERS,
     HELPFUL,
-    HOOK_PREFIXES,
-    HOOKS,
     PRIVILEGE,
     SECRET_PARTS,
     WRAPPERS,
@@ -35,6 +33,7 @@ from fourhands.safety.shell.tables_tools import DATABASE_TOOLS, PROJECT
 from fourhands.safety.shell.verdict import Rules
 from fourhands.safety.shell.words import COMMAND, DYNAMIC, Value, is_static, literal, shown
 from fourhands.safety.shell.wrappers import unwrap, wrapper_name
+from fourhands.safety.variables import changes_execution
 
 _DECLARE = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _NAMES = frozenset({"test", "[", "[[", "printf", "read", "let", "unset", "mapfile", "readarray"}) | _DECLARE
@@ -281,7 +280,7 @@ class ProgramJudge(ABC):
         """Judge the assignment of a variable (C3.4)."""
         if name == "PROMPT_COMMAND" and isinstance(value, str):
             return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
-        if name in HOOKS or name.startswith(HOOK_PREFIXES):
+        if changes_execution(name):
             return dangerous("C3.4", f"sets {name}: changes what programs run")
         return FINE
 
