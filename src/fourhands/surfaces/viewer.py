@@ -32,7 +32,7 @@ from fourhands.host.log import GRAIN, Chunk
 from fourhands.surfaces.frames import EXTENSION, Frames
 from fourhands.surfaces.socket import PROTOCOL
 from fourhands.surfaces.tokens import Principal
-from fourhands.workbench.terminal import RESIZE_EVERY_S, Exit, Terminal
+from fourhands.workbench.terminal import Exit, Terminal
 from fourhands.workbench.workbench import Workbench
 
 WINDOW = 1024 * 1024
@@ -188,10 +188,9 @@ class Viewer:
         self.wake()
 
     def _heard(self, event: Event) -> None:
-        """A size changes without output: now, or a moment later when many changes came at once."""
-        if event.kind == "call.finished" and event.data.get("command") == RESIZE:
+        """A size changes without output."""
+        if event.kind == "terminal.resized":
             self.wake()
-            asyncio.get_running_loop().call_later(2 * RESIZE_EVERY_S, self._news)
 
     # -- out -------------------------------------------------------------------------------------------------------
 

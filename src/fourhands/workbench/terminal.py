@@ -102,6 +102,7 @@ class Terminal:
         self._hidden: list[tuple[int, int]] = []
         self._loop = asyncio.get_running_loop()
         self._timers: set[asyncio.TimerHandle] = set()
+        self.on_resize: Callable[[], None] = lambda: None
 
     def __repr__(self) -> str:
         return f"<Terminal {self.id} {self.title!r} {'exited' if self.exit else 'running'}>"
@@ -254,7 +255,7 @@ class Terminal:
         if delay <= 0:
             self._apply_size(hide_redraw)
         else:
-            self._later(delay, lambda: self._apply_size(hide_redraw))
+            self.later(delay, lambda: self._apply_size(hide_redraw))
 
     def _apply_size(self, hide_redraw: bool) -> None:
         size, self._next_size = self._next_size, None
@@ -268,8 +269,9 @@ class Terminal:
             self._size = size
         if self._screen is not None:
             self._screen.resize(*size)
+        self.on_resize()
         if hide_redraw and at_prompt:
-            self._later(REDRAW_S, lambda: self._hide(before))
+            self.later(REDRAW_S, lambda: self._hide(before))
 
     def _hide(self, start: int) -> None:
         """Remember a redrawn prompt; output of a command that began meanwhile is never hidden."""
@@ -277,7 +279,9 @@ class Terminal:
             self._hidden.append((start, self.log.head))
             del self._hidden[:-100]
 
-    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Do something after a while, unless this object has let go of the terminal by then."""
+
         def run() -> None:
             self._timers.discard(handle)
             if self._master >= 0:

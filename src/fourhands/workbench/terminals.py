@@ -184,7 +184,7 @@ class Terminals:
                 self.on_change("changed", terminal)
             case "paused" | "resumed" as kind:
                 terminal.paused = kind == "paused"
-                self.on_change(kind, terminal)
+                self.on_change("paused" if terminal.paused else "resumed", terminal)
 
     def _lost(self) -> None:
         for terminal in self._known.values():

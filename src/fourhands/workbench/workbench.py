@@ -34,6 +34,7 @@ from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
 from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.pane import tabs
+from fourhands.workbench.pulse import Pulse
 from fourhands.workbench.screen import Screen
 from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
@@ -147,6 +148,8 @@ class Workbench:
         self.controls: dict[str, Controls] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         terminals.on_change = self._terminal_changed
+        for terminal in terminals.list():
+            self._follow(terminal)
 
     @property
     def root(self) -> str:
@@ -261,7 +264,21 @@ class Workbench:
                     self.state.close(tab.id)
             self.events.emit("terminal.closed", {"terminalId": terminal.id, "title": terminal.title})
             return
+        if kind == "created":
+            self._follow(terminal)
         self._tell_terminal(kind, terminal)
+
+    def _follow(self, terminal: Terminal) -> None:
+        """Tell of what becomes of a terminal by itself, so that nobody need ask again and again."""
+
+        def facts() -> object:
+            last = terminal.last_command
+            done = (terminal.shell_state, terminal.finished_commands, last and last.exit_code, terminal.cwd)
+            return done, self.lease(terminal).secret
+
+        if not terminal.exited:
+            Pulse(terminal, facts, lambda: self._tell_terminal("changed", terminal))
+            terminal.on_resize = lambda: self._tell_terminal("resized", terminal)
 
     def _tell_terminal(self, kind: str, terminal: Terminal) -> None:
         self.events.emit(f"terminal.{kind}", {"terminal": msgspec.to_builtins(self.describe(terminal))})

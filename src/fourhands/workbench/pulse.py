@@ -1,0 +1,48 @@
+"""Notices what becomes of a terminal by itself: its shell goes on to another command, or a secret is wanted.
+
+Nobody need poll: output wakes this up, and a moment later it looks once and tells of what is different. While it waits
+it is not woken, and during a flood it does not look: what floods is running, and its marks can be read when it is over.
+"""
+
+from collections.abc import Callable
+
+from fourhands.workbench.terminal import Terminal
+
+LOOK_S = 0.05
+"""How long after output it looks; what comes and goes in between is one change, or none."""
+
+FLOOD = 256 * 1024
+"""Bytes since the last look that make it wait on."""
+
+FLOOD_S = 0.25
+
+
+class Pulse:
+    """Follows one terminal until its program ends or it is closed; `facts` are compared, `tell` is called."""
+
+    def __init__(self, terminal: Terminal, facts: Callable[[], object], tell: Callable[[], None]) -> None:
+        self._terminal = terminal
+        self._facts = facts
+        self._tell = tell
+        self._seen = facts()
+        self._head = terminal.log.head
+        self._stop = terminal.listen(self._woken)
+
+    def _woken(self) -> None:
+        self._stop()
+        if not self._terminal.exited:
+            self._terminal.later(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        terminal = self._terminal
+        if terminal.exited:
+            return  # told by itself, with all that can be known
+        grown, self._head = terminal.log.head - self._head, terminal.log.head
+        if grown > FLOOD:
+            terminal.later(FLOOD_S, self._look)
+            return
+        self._stop = terminal.listen(self._woken)  # before the look, or what comes during it would be missed
+        facts = self._facts()
+        if facts != self._seen:
+            self._seen = facts
+            self._tell()

@@ -1,0 +1,182 @@
+"""What becomes of a terminal by itself is told by events, once per change."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from tests.support.bench import environment, open_app, quick, temporary_places
+
+from fourhands.app import App
+from fourhands.core.event import Event
+from fourhands.workbench import pulse
+from fourhands.workbench.terminal import RESIZE_EVERY_S, Terminal
+
+LIMIT_S = 15
+
+
+class Told:
+    """The events of terminals, in order."""
+
+    def __init__(self, app: App) -> None:
+        self.events: list[Event] = []
+        self._news = asyncio.Event()
+        app.events.published.subscribe(self._note)
+
+    def _note(self, event: Event) -> None:
+        if event.kind.startswith("terminal."):
+            self.events.append(event)
+            self._news.set()
+
+    def infos(self, kind: str) -> list[Any]:
+        return [event.data["terminal"] for event in self.events if event.kind == f"terminal.{kind}"]
+
+    async def until(self, kind: str, condition: Callable[[Any], object]) -> Any:
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                for info in self.infos(kind):
+                    if condition(info):
+                        return info
+                self._news.clear()
+                await self._news.wait()
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[App]:
+    async with open_app() as app:
+        yield app
+
+
+@pytest.fixture
+def told(app: App) -> Told:
+    return Told(app)
+
+
+async def _shell(app: App, told: Told) -> Terminal:
+    """A shell at its prompt, and the events up to there taken off the list."""
+    made = await app.call("openspace.terminal.create", {"title": "work", "shellPath": "/bin/bash"})
+    terminal = app.bench.terminal(str(made.data["terminalId"]))
+    await told.until("changed", lambda info: info["shellState"] == "prompt")
+    told.events.clear()
+    return terminal
+
+
+async def test_a_shell_that_goes_on_is_told_without_anybody_asking(app: App, told: Told) -> None:
+    terminal = await _shell(app, told)
+    await terminal.type("read LINE; false\n")
+    await told.until("changed", lambda info: info["shellState"] == "running")
+    await terminal.type("go\n")
+    done = await told.until("changed", lambda info: info["shellState"] == "prompt")
+    assert done["lastExitCode"] == 1
+    told.events.clear()
+    await terminal.type("echo 'half\n")
+    await told.until("changed", lambda info: info["shellState"] == "incomplete")
+    await terminal.type("a line'\n")
+    await told.until("changed", lambda info: info["lastExitCode"] == 0)
+    await terminal.type("cd /; exit 3\n")
+    ended = await told.until("exited", lambda info: info["status"] == "exited")
+    assert ended["exitCode"] == 3
+
+
+async def test_a_secret_that_is_wanted_is_told(app: App, told: Told) -> None:
+    terminal = await _shell(app, told)
+    await terminal.type("read -sp 'Password: ' X\n")
+    await told.until("changed", lambda info: info["lease"]["secret"])
+    await terminal.type("x\n")
+    await told.until("changed", lambda info: info["shellState"] == "prompt" and not info["lease"]["secret"])
+
+
+async def test_each_change_is_told_once_and_a_storm_of_commands_is_few(app: App, told: Told) -> None:
+    terminal = await _shell(app, told)
+    begun = time.monotonic()
+    await terminal.type("for n in $(seq 300); do echo $n; done\n" + "true\n" * 100 + "cd /\n")
+    await told.until("changed", lambda info: info["cwd"] == "/" and info["shellState"] == "prompt")
+    assert len(told.infos("changed")) <= (time.monotonic() - begun) / pulse.LOOK_S + 1
+    told.events.clear()
+    await terminal.type("\x0c" * 20)  # redraws the prompt: output, but no change
+    await terminal.wait(quiet_s=4 * pulse.LOOK_S)
+    assert told.infos("changed") == []
+
+
+class Fake:
+    """A terminal whose output and time are the test's."""
+
+    def __init__(self) -> None:
+        self.log = SimpleNamespace(head=0)
+        self.exited = False
+        self.listener: Callable[[], None] | None = None
+        self.timers: list[tuple[float, Callable[[], None]]] = []
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self.listener = callback
+        return lambda: setattr(self, "listener", None)
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        self.timers.append((delay_s, action))
+
+    def listening(self) -> bool:
+        return self.listener is not None
+
+    def print(self, size: int) -> None:
+        self.log.head += size
+        if self.listener is not None:
+            self.listener()
+
+    def pass_time(self) -> float:
+        ((delay_s, action),) = self.timers
+        self.timers.clear()
+        action()
+        return delay_s
+
+
+async def test_a_flood_is_neither_read_nor_woken_by_before_it_is_over() -> None:
+    fake, state, told = Fake(), ["prompt"], []
+    pulse.Pulse(cast(Terminal, fake), lambda: state[0], lambda: told.append(state[0]))
+    fake.print(10)
+    state[0] = "running"
+    fake.print(10)
+    assert not fake.listening()  # one wake-up is enough
+    assert fake.pass_time() == pulse.LOOK_S
+    assert told == ["running"]
+    fake.print(pulse.FLOOD + 1)
+    state[0] = "prompt"
+    assert fake.pass_time() == pulse.LOOK_S
+    for _ in range(3):
+        fake.print(pulse.FLOOD + 1)
+        assert (fake.pass_time(), fake.listening()) == (pulse.FLOOD_S, False)
+    assert told == ["running"]
+    assert fake.pass_time() == pulse.FLOOD_S
+    assert told == ["running", "prompt"]
+    fake.exited = True
+    assert fake.listening()
+    fake.print(1)
+    assert fake.timers == []
+
+
+async def test_a_new_size_is_told_once_and_of_a_storm_the_last_is(app: App, told: Told) -> None:
+    terminal = await _shell(app, told)
+    begun = time.monotonic()
+    for cols in range(50, 150):
+        assert (await app.call("openspace.terminal.resize", {"terminalId": "work", "cols": cols, "rows": 20})).success
+    last = await told.until("resized", lambda info: info["cols"] == 149)
+    assert last["rows"] == 20
+    assert len(told.infos("resized")) <= (time.monotonic() - begun) / RESIZE_EVERY_S + 2
+    told.events.clear()
+    assert (await app.call("openspace.terminal.resize", {"terminalId": "work", "cols": 149, "rows": 20})).success
+    assert terminal.size == (149, 20)
+    assert told.infos("resized") == []
+
+
+async def test_a_terminal_from_before_a_restart_is_followed_too() -> None:
+    with temporary_places() as places:
+        env = environment(places)
+        async with App(places.workspace, quick(), places=places, env=env) as first:
+            terminal = await _shell(first, Told(first))
+        async with App(places.workspace, quick(), places=places, env=env) as second:
+            told = Told(second)
+            again = second.bench.terminal(terminal.id)
+            await again.type("false\n")
+            await told.until("changed", lambda info: info["lastExitCode"] == 1)
+            await second.terminals.stop()
