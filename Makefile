@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check types docs bench soak wheel clean tools web
+.PHONY: help run test check types docs bench soak wheel clean tools web pictures
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -58,6 +58,9 @@ soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 
 bench: $(VENV)/ready ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
 	@$(BIN)/python -m bench $(ARGS)
+
+pictures: $(VENV)/ready web ## take the manual's pictures of the page anew, into docs/pictures
+	@$(BIN)/python -m scripts.pictures $(ARGS)
 
 docs: $(VENV)/ready ## write the generated reference pages
 	@$(BIN)/python -m scripts.reference
