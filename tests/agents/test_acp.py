@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from acp import schema
 from tests.support.bench import open_app
+from tests.support.memory import resident
 from tests.support.person import Person
 
 from fourhands.agents.acp import AcpAgent, register
@@ -471,6 +472,63 @@ async def test_a_dead_agent_is_started_again_and_goes_on(options, method):
             assert "old answer" in stage.said()
             assert "old question" in [data["text"] for data in stage.of("agent.asked")]
             assert len(stage.agent.session.results) == 1  # blocks of the past do not run again
+
+
+ANSWER = '{"jsonrpc": "2.0", "id": 4711, "result": {"stopReason": "end_turn"}}'
+
+
+async def test_half_lines_long_lines_and_answers_to_nobody_are_survived(stage, caplog):
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "in two halves "}}
+    line = json.dumps({"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "$", "update": update}})
+    await stage.agent.ready()
+    line = line.replace("$", stage.agent.acp.id)
+    before = resident()
+    await stage.turn(
+        ["half", line[:50]],
+        ["half", line[50:] + "\n"],
+        ["noise", ANSWER],
+        ["noise", ANSWER.replace("4711", "null")],
+        ["long", 100],
+        ["say", "still here"],
+    )
+    assert stage.said() == "in two halves still here"
+    assert "nobody asked" in caplog.text
+    assert "too long" in caplog.text
+    assert resident() - before < 90_000_000
+
+
+async def test_the_end_in_mid_message_is_told_and_the_agent_comes_back(stage, caplog):
+    await stage.prompt(["say", "begun"], ["half", '{"jsonrpc": "2.0", "meth'], ["exit", 0])
+    await stage.until("agent.exited", code=0)
+    await stage.agent.idle()
+    assert "middle of a message" in caplog.text
+    await stage.agent.prompt("back?")
+    await stage.agent.idle()
+    assert "heard: back?" in stage.said()
+
+
+async def test_an_agent_that_never_answers_holds_nobody_up():
+    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}}}
+    mute = ["session/set_mode", "session/set_config_option", "session/list", "session/load"]
+    recipe = Recipe(name="fake", start_seconds=15)
+    async with open_stage(recipe, capabilities=capabilities, modes=["ask", "code"], mute=mute) as stage:
+        await stage.agent.ready()
+        stage.agent.recipe = Recipe(name="fake", start_seconds=0.1)
+        before = stage.agent.acp.id
+        for attempt in (
+            stage.agent.set_mode("code"),
+            stage.agent.set_option("fast", True),
+            stage.agent.chats(),
+            stage.agent.load_chat("older"),
+        ):
+            with pytest.raises(TimedOut):
+                await attempt
+        assert (stage.agent.acp.id, (await stage.agent.describe()).mode) == (before, "ask")
+        await stage.agent.prompt("and now?")
+        await stage.agent.idle()
+        assert "heard: and now?" in stage.said()
+        told = [message["params"] for message in stage.sent() if message.get("method") == "$/cancel_request"]
+        assert len(told) == 4
 
 
 async def test_a_reset_begins_a_new_session_with_the_same_process(stage):

@@ -14,6 +14,7 @@ from acp import schema
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.bench import open_app
+from tests.support.memory import resident
 from tests.support.person import PERSON, Person, let_in
 
 from fourhands.agents.acp_allowed import KEPT_S, Allowed
@@ -45,6 +46,7 @@ class Desk:
         self.root = app.bench.root
         self.places = {"s1": Place(session, self.root)}
         self.now = 0.0
+        self.limit_s = 15
         self.allowed = Allowed(app.bench, now=lambda: self.now)
         self.terminals = AcpTerminals(app.bench, self.resolve, self.allowed)
 
@@ -54,7 +56,7 @@ class Desk:
         return self.places[id]
 
     async def call(self, method, **params):
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(self.limit_s):
             answer = await self.terminals.methods[f"terminal/{method}"]({"sessionId": "s1", **params})
         RESULTS[method].model_validate(answer)
         return answer
@@ -275,9 +277,13 @@ async def test_much_output_is_cut_from_the_beginning(desk):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(200)
 async def test_a_hundred_megabytes_with_a_limit_of_one(desk):
+    desk.limit_s = 180  # it is the memory that counts here
+    before = resident()
     id = await desk.create("yes 0123456789abcdef | head -c 100000000; echo; echo the end", outputByteLimit=1_000_000)
     _, found = await desk.ended(id)
+    assert resident() - before < 32_000_000
     assert found["truncated"]
     assert found["output"].endswith("\nthe end\n")
     assert 999_900 <= len(found["output"]) <= 1_000_000

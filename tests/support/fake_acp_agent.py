@@ -1,11 +1,11 @@
 """A fake ACP agent: real JSON-RPC on stdio, doing what the last text of each prompt says, a JSON list of actions.
 
     ["say", text] ["update", {…}] ["call", method, params] ["ask", {…}] ["background", method, params]
-    ["hang"] ["exit", code] ["noise", text] ["stop", reason]
+    ["hang"] ["exit", code] ["noise", text] ["half", text] ["long", megabytes] ["stop", reason]
 
 In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
 text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG. FAKE_OPTIONS is JSON: capabilities, version,
-auth, modes, stderr, exit, silent, stubborn, forgetful.
+auth, modes, stderr, exit, silent, stubborn, forgetful, mute (methods that it never answers).
 """
 
 import json
@@ -101,6 +101,14 @@ def act(id: object, blocks: list[dict[str, Any]]) -> None:
         elif name == "noise":
             with lock:
                 sys.stdout.write(rest[0] + "\n")
+        elif name == "half":
+            with lock:
+                sys.stdout.write(rest[0])
+        elif name == "long":
+            with lock:
+                for _ in range(rest[0]):
+                    sys.stdout.write("x" * 1_000_000)
+                sys.stdout.write("\n")
         elif name == "stop":
             reason = rest[0]
     send({"id": id, "result": {"stopReason": reason, "_meta": {}}})
@@ -125,6 +133,8 @@ def opened(params: dict[str, Any]) -> dict[str, Any]:
 
 def serve(message: dict[str, Any]) -> None:
     method, params, id = message["method"], message.get("params") or {}, message.get("id")
+    if method in OPTIONS.get("mute", ()):
+        return
     if method == "session/cancel":
         cancelled.set()
     elif method == "session/prompt":
