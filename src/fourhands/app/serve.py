@@ -15,6 +15,7 @@ from fourhands.app.wiring import App
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.address import claimed
+from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.mcp.sdk import has_sdk
 from fourhands.surfaces.server import serving
@@ -60,8 +61,10 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
             click.echo(f"  Open   {click.style(link, bold=True)}")
             click.echo("         (works once; `fourhands open` gives a fresh one)")
             click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
+            if not options.agents:
+                click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
             if options.open_page and sys.stdout.isatty():
-                click.launch(link)
+                show_page(link)
             await stopping.wait()
             click.echo("\nStopping …")
         left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]

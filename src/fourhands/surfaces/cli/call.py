@@ -9,6 +9,7 @@ import click
 
 from fourhands.core.errors import BadArgument, FourhandsError
 from fourhands.surfaces.cli.base import FAILED, Client, json_option, show, told, workspace_option
+from fourhands.surfaces.cli.browser import show_page
 
 
 @click.command()
@@ -114,5 +115,5 @@ def open_page(print_only: bool, workspace: str, as_json: bool) -> None:
     link = f"{client.address.url}/#code={answer['code']}"
     if as_json:
         show({"link": link}, as_json=True)
-    elif print_only or click.launch(link) != 0:
+    elif print_only or not show_page(link):
         click.echo(link)

@@ -1,0 +1,19 @@
+"""Opening the page in the browser of whoever sits at this machine, if somebody does."""
+
+import os
+import sys
+from collections.abc import Mapping
+
+import click
+
+
+def has_display(env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
+    """Say whether a window could be opened; without one a text browser might take over the terminal."""
+    if platform == "darwin" or "WSL_DISTRO_NAME" in env:
+        return "SSH_CONNECTION" not in env
+    return bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))
+
+
+def show_page(link: str) -> bool:
+    """Open a link; False where there is no browser to open it in."""
+    return has_display() and click.launch(link) == 0
