@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support import story
 from tests.support.bench import open_app
 from tests.support.model import Model
 from tests.support.wire import Answer
@@ -101,6 +102,17 @@ async def test_a_model_that_knows_only_blocks_finishes_a_task_that_needs_what_it
         "open",
         "read",
     ]
+
+
+@pytest.mark.parametrize("kind", ["openai", "anthropic"])
+async def test_the_story_of_an_agent_that_learns_of_its_mistake(watched, kind) -> None:
+    story.prepare(Path(watched.app.bench.root))
+    async with Model(story.story) as model:
+        chat = await start(watched, model, kind)
+        await chat.prompt("look at line 42")
+        await watched.until("agent.changed", status="idle")
+        assert len(model.requests) == 4
+    await story.check(watched.app, chat.session, watched.said())
 
 
 async def test_rounds_without_commands_end_the_turn(watched) -> None:

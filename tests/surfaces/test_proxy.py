@@ -13,9 +13,10 @@ import anthropic
 import httpx
 import openai
 import pytest
-from tests.support import wire
+from tests.support import story, wire
 from tests.support.model import Answer, Request, Tool
 from tests.support.stage import KEY, Stage, person_token, stage
+from tests.support.story import block, cut
 
 from fourhands.agents import origin
 from fourhands.agents.upstream import Remote
@@ -24,14 +25,6 @@ from fourhands.surfaces.proxy import Proxy
 ASK: Any = [{"role": "user", "content": "go"}]
 LIST = '%%OS{"cmd":"openspace.terminal.list","args":{}}%%'
 GEMINI = "/v1beta/models/fake:"
-
-
-def block(command: str, **args: object) -> str:
-    return "%%OS" + json.dumps({"cmd": f"openspace.{command}", "args": args}) + "%%"
-
-
-def cut(text: str, size: int = 7) -> list[str]:
-    return [text[start : start + size] for start in range(0, len(text), size)]
 
 
 Talk = Callable[[Stage], Awaitable[str]]
@@ -112,54 +105,19 @@ async def test_every_dialect_runs_the_blocks_and_shows_none():
         assert not s.model.requests[3].says("#2 openspace")
 
 
-def story(request: Request) -> Answer:
-    """An agent that acts, looks, fails, and learns of it in its next turn."""
-    if request.says("no such file") or request.says("missing.py → FAILED") or request.says("FAILED"):
-        return Answer(cut("There is no such file, so I open the right one. " + block("editor.open", path="main.py")))
-    if request.says("line one of the output"):
-        return Answer(cut("Now the other file. " + block("editor.open", path="missing.py")))
-    text = (
-        "Line 42 it is. "
-        + block("editor.open", path="main.py", line=42)
-        + block("editor.highlight", path="main.py", ranges=[{"startLine": 42, "endLine": 50}], highlightId="here")
-        + "And a terminal.\n"
-        + block("terminal.create", title="check")
-        + block("terminal.send", terminalId="check", text="echo line one of the output\n")
-        + block("terminal.wait", terminalId="check", finished=True, deadlineSeconds=10)
-        + block("terminal.read_output", terminalId="check", lines=5)
-    )
-    return Answer(cut(text, 11))
-
-
 @pytest.mark.slow
-@pytest.mark.timeout(60)
-@pytest.mark.parametrize("name", ["chat, streamed", "anthropic, streamed", "responses"])
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("name", ["chat, streamed", "anthropic, streamed", "responses", "gemini, events"])
 async def test_the_story_of_an_agent_that_learns_of_its_mistake(name):
-    async with stage(story) as s:
-        (s.root / "main.py").write_text("".join(f"line {n}\n" for n in range(1, 100)))
-        seen = [await TALKS[name](s)]
-        journal = await s.journal()
-        assert [entry.call.command.removeprefix("openspace.") for entry in journal] == [
-            *("editor.open", "editor.highlight", "terminal.create"),
-            *("terminal.send", "terminal.wait", "terminal.read_output"),
-        ]
-        assert all(entry.result and entry.result.success for entry in journal), journal
-        assert s.app.bench.terminal("check").owner == s.session.id
-        seen.append(await TALKS[name](s))
-        failed = (await s.journal())[-1]
-        assert failed.result
-        assert (failed.result.success, failed.call.args) == (False, {"path": "missing.py"})
-        seen.append(await TALKS[name](s))
-        assert (await s.journal())[-1].result.success  # type: ignore[union-attr]  # journalled calls have results
-        assert s.model.requests[1].says("line one of the output")
+    async with stage(story.story) as s:
+        story.prepare(s.root)
+        said = ""
+        for _ in range(3):
+            said += await TALKS[name](s)
+            await s.journal()
+        await story.check(s.app, s.session, said)
+        assert [request.says(story.SEEN) for request in s.model.requests] == [False, True, False]
         assert s.model.requests[2].says("openspace.editor.open")
-        assert seen == [
-            "Line 42 it is. And a terminal.\n",
-            "Now the other file. ",
-            "There is no such file, so I open the right one. ",
-        ]
-        marks = s.app.bench.state.highlights()
-        assert [(place.start_line, place.end_line) for mark in marks for place in mark.ranges] == [(42, 50)]
 
 
 async def test_tools_thinking_and_usage_pass_unharmed():

@@ -3,6 +3,8 @@
     tour                                    the scripted tour
     http://127.0.0.1:11434/v1#llama3        a model behind an OpenAI-compatible endpoint
     anthropic:https://host#model            a model behind Anthropic's interface
+    opencode                                OpenCode, started for you, as you have configured it
+    opencode#PROVIDER/MODEL                 the same with another of its models (`opencode models` lists them)
     opencode#MODEL                          OpenCode, started for you, its model behind our proxy (setting upstreams)
     opencode:http://127.0.0.1:4096          an OpenCode server that is running
 
@@ -93,18 +95,22 @@ async def _model(connections: Connections, session: Session, spec: str) -> Conve
 async def _opencode(connections: Connections, session: Session, spec: str) -> Conversation:
     name, _, model = spec.partition("#")
     url = name.partition(":")[2]
-    wiring = connections.wiring
-    if url:
-        joined = OpenCode(connections.bench, session, connections.tasks, url=url, instructions=wiring.instructions)
-        await joined.open()
-        return joined
-    if not model:
-        raise BadArgument(
-            "OpenCode needs a model",
-            hint="opencode#MODEL with the setting upstreams; opencode:URL for one that runs; or 'opencode acp'",
-        )
+    bench, wiring = connections.bench, connections.wiring
     family = "anthropic" if "claude" in model else "openai"
-    gateway = Gateway(wiring.url, wiring.issue_token(session), model, family)
-    started = OpenCode(connections.bench, session, connections.tasks, command=("opencode",), gateway=gateway)
-    await started.open()
-    return started
+    servers = {"anthropic"} if family == "anthropic" else {"openai", "chat"}
+    if model and not url and servers & bench.settings.upstreams.keys():
+        gateway = Gateway(wiring.url, wiring.issue_token(session), model, family)
+        agent = OpenCode(bench, session, connections.tasks, command=("opencode",), gateway=gateway)
+    elif model and "/" not in model:
+        raise BadArgument(
+            f"no model server is configured for {model!r}",
+            hint=f"give its address in the settings, as url in [upstreams.{family}]; or name one of OpenCode's own "
+            "models as opencode#PROVIDER/MODEL (`opencode models` lists them); or say opencode alone",
+        )
+    else:
+        agent = OpenCode(
+            bench, session, connections.tasks,
+            url=url, command=() if url else ("opencode",), model=model, instructions=wiring.instructions,
+        )  # fmt: skip
+    await agent.open()
+    return agent

@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 
 WAITING_MESSAGES = 20
 
+ROUNDS = 12
+"""How often an agent goes on by itself to see what came of its commands, for one message of the person."""
+
 
 class Conversation:
     """One agent's turns. A connector gives `turn`, which answers one message."""

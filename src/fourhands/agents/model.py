@@ -14,7 +14,7 @@ from typing import Any, Literal
 import httpx
 import msgspec
 
-from fourhands.agents.conversation import Conversation, Speech
+from fourhands.agents.conversation import ROUNDS, Conversation, Speech
 from fourhands.agents.dialects.sse import Events, data_of
 from fourhands.agents.results import TurnMessage, turn_message
 from fourhands.core.errors import BadArgument, Unavailable
@@ -38,7 +38,7 @@ class Endpoint:
     key: str = field(default="", repr=False)
     max_tokens: int = 4096
     budget_tokens: int = 100_000
-    rounds: int = 12
+    rounds: int = ROUNDS
     retries: int = 4
     timeout_s: float = 120.0
 

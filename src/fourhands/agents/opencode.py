@@ -3,9 +3,9 @@
     agent = OpenCode(bench, session, tasks, command=["opencode"], gateway=Gateway(url, token, model))
     await agent.open()
 
-Started, its model is behind our proxy, which gives instructions and takes blocks; what is filtered here is only the
-second line, and runs nothing. Joined, the server asks its model itself: then instructions go with each prompt, and the
-blocks are taken here. Permissions that OpenCode asks for become questions at the workbench.
+With a gateway its model is behind our proxy, which gives instructions and takes blocks; what is filtered here is only
+the second line, and runs nothing. Without one, joined or started, it asks a model of its own: then instructions go with
+each prompt, and the blocks are taken here. Permissions that OpenCode asks for become questions at the workbench.
 """
 
 import asyncio
@@ -19,12 +19,12 @@ from typing import Any
 import httpx
 
 from fourhands.agents.answer import Answer
-from fourhands.agents.conversation import Conversation
+from fourhands.agents.conversation import ROUNDS, Conversation
 from fourhands.agents.opencode_events import Telling
 from fourhands.agents.opencode_server import Address, Gateway, started
 from fourhands.agents.results import turn_message
 from fourhands.agents.stream import Dropped
-from fourhands.core.errors import BadArgument, Denied, FourhandsError, NoAnswer, TimedOut, Unavailable
+from fourhands.core.errors import BadArgument, Denied, FourhandsError, NoAnswer, NotFound, TimedOut, Unavailable
 from fourhands.core.question import Choice, Question
 from fourhands.core.tasks import Tasks
 from fourhands.safety.shell import classify
@@ -39,6 +39,7 @@ SILENCE_S = 30.0
 RETRY_S = (0.1, 0.5, 1.0, 2.0, 5.0)
 TICK_S = 1.0
 USER = "opencode"
+GO_ON = "The results of your commands are there. Go on with them, or tell the person what you found."
 
 log = logging.getLogger(__name__)
 
@@ -58,15 +59,15 @@ class OpenCode(Conversation):
         command: Sequence[str] = (),
         gateway: Gateway | None = None,
         instructions: Callable[[str], str] | None = None,
+        model: str = "",
         password: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         if bool(url) == bool(command):
             raise BadArgument("give OpenCode's url or the command that starts it", hint="one of the two")
-        if command and gateway is None:
-            raise BadArgument("an OpenCode that is started needs the gateway to its model")
         super().__init__(bench, session, tasks)
         self._url = url
+        self._model = model  # of its own ones, as provider/model; empty: the one it is configured for
         self._password = password
         self._command = command
         self._gateway = gateway
@@ -97,11 +98,31 @@ class OpenCode(Conversation):
             self._life.cancel()
 
     async def turn(self, text: str) -> None:
-        """Send a person's message and return when the agent is done with it."""
+        """Send a person's message and return when the agent is done with it, and has seen what it did."""
         await asyncio.shield(self._ready)
+        for _ in range(ROUNDS):
+            await self._round(text)
+            await self._settled()
+            await self.unpaused()
+            if not self.session.untold:
+                return
+            text = GO_ON
+        self._emit("agent.noted", text=f"stopped after {ROUNDS} rounds; say 'go on' to continue")
+
+    async def _settled(self) -> None:
+        """Return when the commands of the answer have run, wherever they were taken out."""
+        with self.bench.events.subscribe(["call.finished"]) as events:
+            while self.bench.gate.pending(self.session.id):
+                await anext(events)
+
+    async def _round(self, text: str) -> None:
+        """One message and the answer to it."""
         self._idle.clear()
         self._busy, self._trouble = False, ""
         body: dict[str, Any] = {"parts": [{"type": "text", "text": text}]}
+        if self._model:
+            provider, _, model = self._model.partition("/")
+            body["model"] = {"providerID": provider, "modelID": model}
         message = None
         if self._instructions is not None:
             message = turn_message(self.session, self.bench.registry)
@@ -134,7 +155,16 @@ class OpenCode(Conversation):
 
     def step(self, message: str, tool: str, status: str, title: str, input: Any, output: str) -> None:
         """Something that OpenCode does by a tool of its own."""
-        self._emit("agent.step", messageId=message, tool=tool, status=status, title=title, input=input, output=output)
+        self._emit(
+            "agent.step",
+            stepId=message,
+            messageId=message,
+            tool=tool,
+            status=status,
+            title=title,
+            input=input,
+            output=output,
+        )
 
     def take(self, message: str, commands: list[dict[str, Any]], dropped: list[Dropped]) -> None:
         """Blocks in its text: with the proxy in front, what still looks like one is not run."""
@@ -152,6 +182,8 @@ class OpenCode(Conversation):
             async with self._server() as address, self._connected(address):
                 await self._until_healthy()
                 made = await self._call("POST", "/session", {"title": self.session.name})
+                if self._model:
+                    await self._check_model()
                 self._id = str(made.get("id", "")) if isinstance(made, dict) else ""
                 if not self._id.startswith("ses"):
                     raise Unavailable("OpenCode made no session", hint=f"it answered {str(made)[:200]}")
@@ -175,7 +207,6 @@ class OpenCode(Conversation):
         if not self._command:
             yield Address(self._url, self._password)
             return
-        assert self._gateway is not None
         places = self.bench.terminals.places
         private = Path(places.state) / "opencode" / self.session.id
         base = self.bench.terminals.env
@@ -229,6 +260,19 @@ class OpenCode(Conversation):
                 raise Unavailable(f"OpenCode answers {answer.status_code} to {method} {path}", hint=answer.text[:300])
             return answer.json() if answer.content else None
         raise AssertionError("not reached")
+
+    async def _check_model(self) -> None:
+        """A model that it does not have would be noticed in the first turn only, and said less clearly."""
+        told = await self._call("GET", "/config/providers")
+        providers = told.get("providers") if isinstance(told, dict) else None
+        known = [
+            f"{provider.get('id')}/{model}"
+            for provider in providers or ()
+            if isinstance(provider, dict)
+            for model in provider.get("models") or ()
+        ]
+        if known and self._model not in known:
+            raise NotFound.of("model", self._model, known)
 
     async def _abort(self) -> None:
         with contextlib.suppress(FourhandsError):

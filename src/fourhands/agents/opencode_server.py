@@ -1,7 +1,8 @@
-"""An OpenCode server that is started for one session: private configuration, a password, and gone with its block.
+"""An OpenCode server that is started for one session: with a password, and gone with its block.
 
-Its model is reached through our proxy with the session's token, so it needs no keys of its own and takes no blocks from
-anywhere else. What it runs asks first. Nothing secret stands on its command line.
+With a gateway its configuration is private and its model is reached through our proxy with the session's token, so it
+needs no keys of its own and takes no blocks from anywhere else. Without one it is the person's own OpenCode: their
+configuration, their keys, their model. What it runs asks first in both. Nothing secret stands on its command line.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ import secrets
 import shutil
 import signal
 from collections import deque
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -77,18 +78,13 @@ def config(gateway: Gateway) -> dict[str, object]:
 
 @contextlib.asynccontextmanager
 async def started(
-    command: Sequence[str], gateway: Gateway, *, cwd: str, private: Path, base: Mapping[str, str]
+    command: Sequence[str], gateway: Gateway | None, *, cwd: str, private: Path, base: Mapping[str, str]
 ) -> AsyncIterator[Address]:
-    """Run `command serve` for the length of the block; its files lie below `private`, which is removed again."""
+    """Run `command serve` for the length of the block; what we write for it lies below `private`, and goes again."""
     password = secrets.token_urlsafe(24)
-    made = config(gateway)
-    private.mkdir(parents=True, mode=0o700)
-    try:
-        file = private / "opencode.json"
-        file.touch(mode=0o600)
-        file.write_text(json.dumps(made))
-        env = _environment(base, private, file, password)
-        process = await _spawn([*command, "serve", "--port", "0", "--hostname", "127.0.0.1"], cwd, env)
+    own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
+    with _private(gateway, private, base) if gateway else contextlib.nullcontext(_persons(base)) as env:
+        process = await _spawn([*command, "serve", "--port", "0", "--hostname", "127.0.0.1"], cwd, {**env, **own})
         try:
             last: deque[bytes] = deque(maxlen=20)
             url = await _listening(process, last)
@@ -96,15 +92,29 @@ async def started(
                 yield Address(url, password)
         finally:
             await _end(process)
+
+
+@contextlib.contextmanager
+def _private(gateway: Gateway, private: Path, base: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The environment of one that knows our proxy and nothing else."""
+    made = config(gateway)
+    private.mkdir(parents=True, mode=0o700)
+    try:
+        file = private / "opencode.json"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(made))
+        places = {f"XDG_{name}_HOME": str(private / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        switches = {f"OPENCODE_DISABLE_{name}": "1" for name in _SWITCHES}
+        given = {**environment.for_agent(base), **environment.AGENT_PAGERS}
+        yield {**given, **places, **switches, "OPENCODE_CONFIG": str(file)}
     finally:
         shutil.rmtree(private, ignore_errors=True)
 
 
-def _environment(base: Mapping[str, str], private: Path, file: Path, password: str) -> dict[str, str]:
-    places = {f"XDG_{name}_HOME": str(private / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
-    switches = {f"OPENCODE_DISABLE_{name}": "1" for name in _SWITCHES}
-    own = {"OPENCODE_CONFIG": str(file), "OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
-    return {**environment.for_agent(base), **environment.AGENT_PAGERS, **places, **switches, **own}
+def _persons(base: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the person's own one: all of theirs, since its model's key may be there; nothing of ours."""
+    theirs = {name: value for name, value in base.items() if not name.startswith("FOURHANDS_")}
+    return {**theirs, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
 
 async def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> asyncio.subprocess.Process:
