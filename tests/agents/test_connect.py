@@ -1,5 +1,6 @@
 """What a person writes behind `--agent`, and what is started for it."""
 
+import dataclasses
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 from tests.support.bench import open_app
 
 from fourhands.agents import connect
+from fourhands.agents.acp import register
 from fourhands.agents.connect import Connections, Wiring
-from fourhands.core.errors import BadArgument, NotFound
+from fourhands.core.errors import BadArgument, CommandNotFound, NotFound
 from fourhands.settings import Settings, Upstream
 
 UPSTREAMS = {"openai": Upstream(url="http://127.0.0.1:9"), "anthropic": Upstream(url="http://127.0.0.1:9")}
@@ -54,6 +56,17 @@ async def test_opencode_alone_is_the_persons_own(connections, made):
         {"url": "http://127.0.0.1:4096"},
         {"url": "http://127.0.0.1:4096", "model": "acme/large"},
     ]
+
+
+@pytest.mark.parametrize("connections", [UPSTREAMS], indirect=True)
+async def test_agents_by_acp_take_no_name_away(connections, made):
+    register(connections)
+    for spec in ("opencode", "opencode#gpt-x", "opencode:http://127.0.0.1:4096"):
+        await connections.start(spec)
+    assert [sorted(options) for options in made] == [["command"], ["command", "gateway"], ["url"]]
+    connections.wiring = dataclasses.replace(connections.wiring, env={"PATH": "/nowhere"})
+    with pytest.raises(CommandNotFound, match="opencode"):
+        await connections.start("opencode acp")
 
 
 async def test_a_model_that_nobody_serves_is_refused_with_what_to_do(connections, made):

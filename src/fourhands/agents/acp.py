@@ -366,8 +366,8 @@ def register(connections: Connections, *, mcp_servers: McpServers | None = None)
     others = dict(connections.kinds)
 
     async def connect(connections: Connections, session: Session, spec: str) -> Conversation:
-        if spec in others:
-            return await others[spec](connections, session, spec)
+        if " " not in spec and session.connector in others:  # opencode, opencode#MODEL, opencode:URL
+            return await others[session.connector](connections, session, spec)
         recipe, argv = parse(spec)
         env = connections.wiring.env
         try:

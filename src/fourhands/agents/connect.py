@@ -12,6 +12,7 @@ The key of a model comes from the environment: FOURHANDS_MODEL_KEY, else OPENAI_
 kinds of agents add themselves with `Connections.kinds`.
 """
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -60,7 +61,7 @@ class Connections:
     async def start(self, spec: str) -> Session:
         """Start the agent that `spec` names and return its session."""
         spec = spec.strip()
-        word = spec.partition(":")[0] if "://" in spec else spec.split(" ")[0].partition("#")[0]
+        word = re.split("[:# ]", spec, maxsplit=1)[0]
         kind = self.kinds.get(word)
         if kind is None:
             raise NotFound.of("agent", spec, self.kinds)
