@@ -44,7 +44,10 @@ class LineJudge:
         if safety.secret_names or safety.not_secret_names:
             names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
         self._rules = Rules(
-            safe_commands=safety.safe_commands, dangerous_commands=safety.dangerous_commands, secret_names=names
+            safe_commands=safety.safe_commands,
+            dangerous_commands=safety.dangerous_commands,
+            secret_names=names,
+            workspace=bench.root,
         )
         self._readings: dict[str, Callable[[Call, Any], Judgement | None]] = {
             "line": self._line,

@@ -1,4 +1,4 @@
-"""Names of variables that matter to safety: those with secret values (safety-policy.md E), those that change what runs."""
+"""Names of variables that matter to safety: those with secret values (E), and those that change what runs (C3.4)."""
 
 import re
 
@@ -16,56 +16,22 @@ _desktop = re.compile(r"XDG_SESSION_\w+|DESKTOP_SESSION|SESSION_MANAGER")
 
 # Assigning one of these changes what programs run, or what they run (C3.4).
 _CHANGING = frozenset(
-    [
-        "PATH",
-        "BASH_ENV",
-        "ENV",
-        "IFS",
-        "PS4",
-        "PROMPT_COMMAND",
-        "SHELLOPTS",
-        "BASHOPTS",
-        "PAGER",
-        "MANPAGER",
-        "MANOPT",
-        "LESSOPEN",
-        "LESSCLOSE",
-        "EDITOR",
-        "VISUAL",
-        "BROWSER",
-        "SSH_ASKPASS",
-        "GIT_SSH",
-        "GIT_SSH_COMMAND",
-        "GIT_PAGER",
-        "GIT_EDITOR",
-        "GIT_SEQUENCE_EDITOR",
-        "GIT_EXTERNAL_DIFF",
-        "GIT_PROXY_COMMAND",
-        "GIT_ASKPASS",
-        "GIT_EXEC_PATH",
-        "GIT_TEMPLATE_DIR",
-        "NODE_OPTIONS",
-        "PYTHONSTARTUP",
-        "PYTHONPATH",
-        "PYTHONHOME",
-        "PYTHONINSPECT",
-        "PERL5OPT",
-        "PERL5LIB",
-        "PERLLIB",
-        "PERL5DB",
-        "RUBYOPT",
-        "RUBYLIB",
-        "TAR_OPTIONS",
-        "GREP_OPTIONS",
-        "RIPGREP_CONFIG_PATH",
-    ]
+    {
+        *("PATH", "BASH_ENV", "ENV", "IFS", "PS4", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "PAGER", "MANPAGER"),
+        *("MANOPT", "LESSOPEN", "LESSCLOSE", "EDITOR", "VISUAL", "BROWSER", "SSH_ASKPASS", "GIT_SSH"),
+        *("GIT_SSH_COMMAND", "GIT_PAGER", "GIT_EDITOR", "GIT_SEQUENCE_EDITOR", "GIT_EXTERNAL_DIFF"),
+        *("GIT_PROXY_COMMAND", "GIT_ASKPASS", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "NODE_OPTIONS", "PYTHONSTARTUP"),
+        *("PYTHONPATH", "PYTHONHOME", "PYTHONINSPECT", "PERL5OPT", "PERL5LIB", "PERLLIB", "PERL5DB", "RUBYOPT"),
+        *("RUBYLIB", "TAR_OPTIONS", "GREP_OPTIONS", "RIPGREP_CONFIG_PATH"),
+    }
 )
 _CHANGING_STARTS = ("LD_", "DYLD_", "GIT_CONFIG", "BASH_FUNC_")
+_CHANGING_ENDS = ("_PAGER", "_EDITOR", "_ASKPASS", "_BROWSER")  # many programs have a variable of this kind
 
 
 def changes_execution(name: str) -> bool:
     """Tell whether a variable changes which programs run, or what they run (safety-policy.md C3.4)."""
-    return name in _CHANGING or name.startswith(_CHANGING_STARTS)
+    return name in _CHANGING or name.startswith(_CHANGING_STARTS) or name.endswith(_CHANGING_ENDS)
 
 
 def is_secret_variable(name: str) -> bool:

@@ -12,6 +12,32 @@ safe -
     «  »
     «\n\n»
 
+unknown C5.4
+    diff -r a ~
+    diff --recursive /srv/empty /srv/data
+    grep -rn TOKEN /home/me
+    grep -R x ../other
+    rg --hidden x /home/me
+    rg -uu x ~
+
+safe C7
+    diff -r a b
+    grep -rn TODO src
+    grep -rn main /usr/include
+    grep -r x /tmp/build
+    rg x ~/project
+    AWS_PAGER= aws --version
+    GH_PAGER=cat git log
+
+unknown C3.3
+    < notes.txt
+    zsh -c '<notes.txt'
+    true; <notes.txt
+
+safe C7
+    echo "$(<notes.txt)"
+    while read -r x; do echo "$x"; done < notes.txt
+
 dangerous C1.1
     ls «\u0000»
     echo a«\u0007»b
@@ -345,6 +371,9 @@ dangerous C3.4
     IFS=x
     GIT_SSH_COMMAND='sh x' git fetch
     GIT_PAGER=x git log
+    SYSTEMD_PAGER='sh -c id' journalctl
+    BAT_PAGER=./x bat f
+    export KUBE_EDITOR=./x
     EDITOR=x git commit
     NODE_OPTIONS='--require x' node a.js
     PYTHONPATH=x python a.py

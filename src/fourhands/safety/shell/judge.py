@@ -39,6 +39,7 @@ class Judge(ProgramJudge):
         super().__init__(rules)
         self.depth = 0
         self.budget = 0
+        self.substituted = False
         self.baits: dict[int, str] = {}
         self.loads: set[int] = set()
         self.cache: dict[tuple[str | Word, ...], Finding] = {}
@@ -59,8 +60,8 @@ class Judge(ProgramJudge):
             shape = structure(script)
             broken = broken or shape.broken or shape.too_deep
             argvs: list[list[str]] = []
-            outer = self.baits, self.loads
-            self.baits, self.loads = {}, set()
+            outer = self.baits, self.loads, self.substituted
+            self.baits, self.loads, self.substituted = {}, set(), script is not found.script
             for number, command in enumerate(shape.commands):
                 finding, argv = self.simple(command, number, argvs)
                 argvs.append(argv)
@@ -70,7 +71,7 @@ class Judge(ProgramJudge):
                     result = finding
                 if not command.compound or finding.rank:
                     parts.append(_part(script, command, finding, argv))
-            self.baits, self.loads = outer
+            self.baits, self.loads, self.substituted = outer
         if broken:
             deep = "nested too deeply to follow" if found.too_deep else "the shell grammar does not fit"
             result = worst(unknown("C2.1", f"not understood: {deep}"), result, self.lexical(text))
@@ -175,6 +176,9 @@ class Judge(ProgramJudge):
         if argv and (is_static(argv[0]) or len(argv) > 1):
             findings.append(self.argv(argv, case))
         findings.append(self._position(command, argv))
+        if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
+            # bash does nothing then, and zsh starts a pager with it.
+            findings.append(unknown("C3.3", "no command: what reads the file, the shell decides"))
         findings.extend(self._redirect(redirect, argv, command, case) for redirect in command.redirects)
         if rest and self.rules.patterns:
             findings.append(self.user_rules(argv))

@@ -19,7 +19,7 @@ from fourhands.safety.shell.judge_packages import PACKAGES
 from fourhands.safety.shell.levels import FINE, SAFE, UNKNOWN, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
-from fourhands.safety.shell.places import is_protected, normal, own, secret, written
+from fourhands.safety.shell.places import is_outside, is_protected, normal, own, secret, written
 from fourhands.safety.shell.tables_names import (
     HARMLESS_PAGERS,
     HELPFUL,
@@ -225,6 +225,12 @@ class ProgramJudge(ABC):
         ]
         if found := self.secret(read_words):
             findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
+        if tool.deep and args.has(*tool.deep):
+            findings.extend(
+                unknown("C5.4", f"reads every file below {shown(word)}, secrets too")
+                for word in operands
+                if is_outside(word, self.cwd, self.rules.workspace)
+            )
         if tool.rank == SAFE and kind == "read" and any(DYNAMIC in word or COMMAND in word for word in operands):
             findings.append(unknown("C3.1", "reads a file whose name is not in the text"))
         return worst(*findings)
@@ -280,6 +286,8 @@ class ProgramJudge(ABC):
         """Judge the assignment of a variable (C3.4)."""
         if name == "PROMPT_COMMAND" and isinstance(value, str):
             return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
+        if name.endswith("_PAGER") and name != "GIT_PAGER" and value in ("", "cat"):
+            return FINE  # how pagers are switched off
         if changes_execution(name):
             return dangerous("C3.4", f"sets {name}: changes what programs run")
         return FINE

@@ -21,8 +21,8 @@ class Tool:
     `text` (no files), `write` (all written), `last` (the last is written, the others read), `second` (the same for a
     second one). `skip` leading operands are text, unless one of the options `unskip` gave that text.
     Options: `takes` a value; the value is a file in `writes`, a program in `runs`, text in `texts`. `danger` and `ask`
-    are options that raise the level, with the reason (which may start with a rule of its own). `single`: long options
-    start with one dash.
+    are options that raise the level, with the reason (which may start with a rule of its own). `deep` options make it
+    read every file below a directory. `single`: long options start with one dash.
     """
 
     rank: int = SAFE
@@ -37,6 +37,7 @@ class Tool:
     texts: frozenset[str] = NOTHING
     danger: Mapping[str, str] = field(default_factory=dict)
     ask: Mapping[str, str] = field(default_factory=dict)
+    deep: frozenset[str] = NOTHING
     single: bool = False
     subs: Mapping[str, "Tool"] = field(default_factory=dict)
     with_value: frozenset[str] = field(init=False, repr=False)
@@ -45,7 +46,7 @@ class Tool:
     def __post_init__(self) -> None:
         valued = self.takes | self.writes | self.runs | self.texts
         object.__setattr__(self, "with_value", valued)
-        listed = valued | self.danger.keys() | self.ask.keys() | self.unskip
+        listed = valued | self.danger.keys() | self.ask.keys() | self.unskip | self.deep
         object.__setattr__(self, "known", tuple(sorted(option for option in listed if option.startswith("--"))))
 
 

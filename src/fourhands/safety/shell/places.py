@@ -11,6 +11,7 @@ from fourhands.safety.shell.words import BRACKET, COMMAND, DYNAMIC, GLOBS, MARK,
 _HARMLESS = re.compile(r"/dev/(?:null|stdout|stderr|tty|fd/\d+|fd/…)\Z|/proc/self/fd/\d+\Z")
 NULL = "/dev/null"
 _SYSTEM = ("etc", "boot", "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "sys", "proc", "dev")
+_ANYBODYS = re.compile(r"/(?:tmp|var/tmp|usr|opt|lib\w*|bin|sbin|nix|snap)(?:/|\Z)")
 _PROTECTED = re.compile(
     r"(?:\A|/)(?:"
     r"\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|"
@@ -84,6 +85,14 @@ def is_protected(path: str, cwd: str = "") -> bool:
     """Tell whether a path belongs to the system or changes what programs run."""
     clean = normal(path, cwd)
     return not _HARMLESS.match(clean) and _why_protected(clean, path) != ""
+
+
+def is_outside(path: str, cwd: str = "", workspace: str = "") -> bool:
+    """Tell whether a directory is somebody's: neither in the workspace, nor temporary, nor installed for everybody."""
+    clean = normal(path, cwd)
+    if workspace and (clean == workspace or clean.startswith(workspace.rstrip("/") + "/")):
+        return False
+    return (clean[:1] in ("/", "~", DYNAMIC, COMMAND) and not _ANYBODYS.match(clean)) or clean.startswith("..")
 
 
 def _why_protected(clean: str, given: str) -> str:

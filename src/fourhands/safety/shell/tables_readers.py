@@ -34,7 +34,11 @@ _RG = words(
 
 READERS |= {
     "grep": Tool(
-        skip=1, unskip=words("-e -f --regexp --file"), takes=_GREP | words("-f --file"), texts=words("-e --regexp")
+        skip=1,
+        unskip=words("-e -f --regexp --file"),
+        takes=_GREP | words("-f --file"),
+        texts=words("-e --regexp"),
+        deep=words("-r -R --recursive --dereference-recursive"),
     ),
     "rg": Tool(
         skip=1,
@@ -42,6 +46,7 @@ READERS |= {
         takes=_RG | words("-f --file"),
         texts=words("-e --regexp"),
         runs=words("--pre --hostname-bin"),
+        deep=words("-u -. --hidden --unrestricted"),  # without them it passes over hidden files, so over most secrets
     ),
     "ag": Tool(skip=1, ask={"--pager": "runs a pager"}),
     "ack": Tool(skip=1, ask={"--pager": "runs a pager", "--ackrc": "reads a configuration"}),
@@ -67,7 +72,9 @@ READERS |= {
         ask={"-i": "edits the file in place", "--inplace": "edits the file in place", "--in-place": "edits the file"},
     ),
     "diff": Tool(
-        takes=words("-I -x -X -U -C -W --label --exclude --unified --context --width"), ask={"--to-file": "reads files"}
+        takes=words("-I -x -X -U -C -W --label --exclude --unified --context --width"),
+        ask={"--to-file": "reads files"},
+        deep=words("-r --recursive"),
     ),
     "file": Tool(
         takes=words("-m -f -F -P --magic-file --files-from"),

@@ -35,11 +35,15 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Rules:
-    """What a user adds: names that are safe, regular expressions that are dangerous, other secret names."""
+    """What a user adds: names that are safe, regular expressions that are dangerous, other secret names.
+
+    `workspace` is the directory whose files are theirs to work on, absolute; without it only relative paths are.
+    """
 
     safe_commands: tuple[str, ...] = ()
     dangerous_commands: tuple[str, ...] = ()
     secret_names: SecretNames | None = None
+    workspace: str = ""
     patterns: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
