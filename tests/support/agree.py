@@ -9,15 +9,27 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, NamedTuple
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, Literal, NamedTuple
 
+import httpx2
 import msgspec
 from click.testing import CliRunner
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from tests.support.person import let_in
 from tests.support.served import Served
 
+from fourhands.agents.runner import Runner
+from fourhands.agents.stream import Interceptor
+from fourhands.app import App
+from fourhands.core import call as core
 from fourhands.core.call import Actor
+from fourhands.core.event import Event
+from fourhands.core.ids import ulid
+from fourhands.core.question import Answer
 from fourhands.surfaces.cli.main import build
+from fourhands.surfaces.mcp.tools import tool_name
 
 Result = dict[str, Any]
 Caller = Callable[[str, dict[str, Any]], Awaitable[Result]]
@@ -144,9 +156,7 @@ async def by_python(served: Served) -> AsyncIterator[Caller]:
     """Directly."""
 
     async def call(command: str, args: dict[str, Any]) -> Result:
-        wire = (await served.app.call(command, args, actor=Actor.person())).to_wire()
-        result: Result = msgspec.json.decode(msgspec.json.encode(wire))
-        return result
+        return wire(await served.app.call(command, args, actor=Actor.person()))
 
     yield call
 
@@ -195,6 +205,91 @@ async def by_command_line(served: Served) -> AsyncIterator[Caller]:
     yield call
 
 
+@contextlib.asynccontextmanager
+async def as_agent(served: Served) -> AsyncIterator[Caller]:
+    """Directly, as an agent."""
+    actor = let_in(served.app).actor
+
+    async def call(command: str, args: dict[str, Any]) -> Result:
+        return wire(await served.app.call(command, args, actor=actor))
+
+    yield call
+
+
+@contextlib.asynccontextmanager
+async def as_agent_by_http(served: Served) -> AsyncIterator[Caller]:
+    """POST /api/commands/ID with an agent's token."""
+    _, token = served.agent("helper")
+    async with served.client(token) as client:
+
+        async def call(command: str, args: dict[str, Any]) -> Result:
+            body: Result = (await client.post(f"/api/commands/{command}", json=args)).json()
+            return body
+
+        yield call
+
+
+@contextlib.asynccontextmanager
+async def by_mcp(served: Served, mode: Literal["legacy", "auto"] = "legacy") -> AsyncIterator[Caller]:
+    """An MCP tool, by the official client over HTTP with an agent's token."""
+    _, token = served.agent("helper")
+    headers = {"Authorization": f"Bearer {token}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+        Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode=mode, cache=None) as client,
+    ):
+
+        async def call(command: str, args: dict[str, Any]) -> Result:
+            known = command in served.app.registry
+            done = await client.call_tool(tool_name(command) if known else command, args)
+            assert done.structured_content is not None
+            assert done.is_error is not done.structured_content["success"]
+            return dict(done.structured_content)
+
+        yield call
+
+
+@contextlib.asynccontextmanager
+async def by_block(served: Served) -> AsyncIterator[Caller]:
+    """A block in a model's answer, each in an answer of its own."""
+    runner = Runner(served.app.bench, let_in(served.app), served.app.tasks)
+
+    async def call(command: str, args: dict[str, Any]) -> Result:
+        interceptor = Interceptor()
+        block = json.dumps({"cmd": command, "args": args})
+        pieces = [interceptor.feed(f"So: %%OS{block}%% there."), interceptor.close()]
+        assert "".join(piece.visible for piece in pieces) == "So:  there."
+        runner.run([command for piece in pieces for command in piece.commands], ulid())
+        [result] = await runner.finished()
+        return wire(result)
+
+    yield call
+
+
+def wire(result: core.Result) -> Result:
+    """A result as it is sent."""
+    sent: Result = msgspec.json.decode(msgspec.json.encode(result.to_wire()))
+    return sent
+
+
+@contextlib.contextmanager
+def agreeable_person(app: App) -> Iterator[None]:
+    """Somebody who lets agents do everything."""
+
+    def asked(event: Event) -> None:
+        if event.kind == "question.asked":
+            answer = Answer(choice="once")
+            loop.call_soon(app.questions.answer, str(event.data["id"]), answer, Actor.person())
+
+    loop = asyncio.get_running_loop()
+    leave, stop = app.questions.attend(), app.events.published.subscribe(asked)
+    try:
+        yield
+    finally:
+        stop()
+        leave()
+
+
 def run_cli(words: list[str], env: dict[str, str]) -> Any:
     """The command line in this process, without what only a server needs."""
 
@@ -211,9 +306,17 @@ DOORS: dict[str, Callable[[Served], contextlib.AbstractAsyncContextManager[Calle
     "command line": by_command_line,
 }
 
+AGENTS_DOORS: dict[str, Callable[[Served], contextlib.AbstractAsyncContextManager[Caller]]] = {
+    "python": as_agent,
+    "http": as_agent_by_http,
+    "MCP": by_mcp,
+    "MCP without handshake": lambda served: by_mcp(served, "auto"),
+    "blocks": by_block,
+}
+
 
 async def tell(served: Served, door: str) -> list[Any]:
-    """Tell the story through a door; what came of each call, made comparable."""
+    """Tell the story through a person's door; what came of each call, made comparable."""
     equal, told = Equal(served.places.workspace), []
     async with DOORS[door](served) as call:
         for case in STORY:
@@ -222,3 +325,11 @@ async def tell(served: Served, door: str) -> list[Any]:
             assert code == case.code, (door, case, result)
             told.append((case, equal(result)))
     return told
+
+
+async def tell_as_agent(served: Served, door: str) -> list[Any]:
+    """The same through an agent's door: some of it is not for agents, which all doors must say alike."""
+    equal = Equal(served.places.workspace)
+    with agreeable_person(served.app):
+        async with AGENTS_DOORS[door](served) as call:
+            return [(case, equal(await call(f"openspace.{case.command}", case.args))) for case in STORY]

@@ -1,5 +1,5 @@
 import pytest
-from tests.support.agree import DOORS, STORY, tell
+from tests.support.agree import AGENTS_DOORS, DOORS, STORY, tell, tell_as_agent
 from tests.support.served import serve_app
 
 TWENTY = {
@@ -27,4 +27,21 @@ async def test_the_doors_agree(door: str) -> None:
     if not _reference:
         _reference.extend(told)  # the first one sets the measure, Python itself in an ordinary run
     for expected, found in zip(_reference, told, strict=True):
+        assert found == expected
+
+
+_reference_of_agents: list[object] = []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("door", AGENTS_DOORS)
+async def test_the_doors_of_agents_agree(door: str) -> None:
+    async with serve_app() as served:
+        told = await tell_as_agent(served, door)
+    if not _reference_of_agents:
+        _reference_of_agents.extend(told)
+        codes = [result.get("code", "") for _, result in told]
+        assert {"", "denied", "bad-argument", "not-found", "conflict"} <= set(codes)
+    for expected, found in zip(_reference_of_agents, told, strict=True):
         assert found == expected

@@ -135,9 +135,9 @@ class Service:
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         try:
-            command = self.tools.get(params.name)
+            command = self.tools.command_id(params.name)
             done = await self._calls.run(
-                context, command.id, dict(params.arguments or {}), params.request_state, params.input_responses
+                context, command, dict(params.arguments or {}), params.request_state, params.input_responses
             )
         except FourhandsError as error:
             return tool_result(Result.failure(error))

@@ -12,7 +12,9 @@ from mcp.server.auth.provider import AccessToken
 from mcp.server.streamable_http import EventStore
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.types import Receive, Scope, Send
+from mcp_types import INVALID_REQUEST
+from starlette.responses import JSONResponse
+from starlette.types import Message, Receive, Scope, Send
 
 from fourhands.agents.hub import Hub
 from fourhands.core.tasks import Tasks
@@ -28,6 +30,16 @@ SESSIONS = 64
 
 RETRY_MS = 1000
 """How soon a client whose stream broke should come again."""
+
+
+_BATCH = JSONResponse(
+    {
+        "jsonrpc": "2.0",
+        "id": None,
+        "error": {"code": INVALID_REQUEST, "message": "no batches: send one message at a time"},
+    },
+    400,
+)
 
 
 class _Manager(StreamableHTTPSessionManager):
@@ -74,6 +86,15 @@ class Stream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request."""
+        if scope["method"] == "POST":
+            # Read here, where its length is bounded: the SDK logs a client that goes in the middle as its own failure.
+            body = await _whole(receive)
+            if body is None:
+                return
+            if body.lstrip()[:1] == b"[":
+                await _BATCH(scope, receive, send)
+                return
+            receive = _again(body, receive)
         principal: Principal = scope["state"]["principal"]
         known = AccessToken(token="", client_id=principal.token, scopes=[])
         # Blanks around a value are no part of it; the HTTP parser keeps those at its end.
@@ -86,3 +107,25 @@ class Stream:
         async with self._manager.run():
             self._ready.set()
             await self._done.wait()
+
+
+async def _whole(receive: Receive) -> bytes | None:
+    """A request's body, or None where its client has gone before the end."""
+    parts = []
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _again(body: bytes, receive: Receive) -> Receive:
+    """The same request with its body still to come."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
+
+    async def receiving() -> Message:
+        return messages.pop() if messages else await receive()
+
+    return receiving

@@ -4,7 +4,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 
 from fourhands.core.call import Result
 from fourhands.core.errors import NotFound
-from fourhands.core.registry import Command, Registry
+from fourhands.core.registry import NAMESPACE, Command, Registry
 from fourhands.surfaces.mcp.content import blocks
 from fourhands.surfaces.mcp.prompts import PREFIX as PROMPTS
 from fourhands.surfaces.mcp.schemas import input_schema, output_schema
@@ -40,13 +40,17 @@ class Tools:
             self._tools = [_tool(name, command) for name, command in self._commands.items()]
         return self._tools
 
-    def get(self, name: str) -> Command:
-        """The command behind a tool, also by its own id."""
+    def command_id(self, name: str) -> str:
+        """The command behind a tool. An id is taken too, and a tool that is a person's: the gate has the last word."""
         self.list()
-        found = self._commands.get(name) or self._commands.get(tool_name(name))
-        if found is None:
-            raise NotFound.of("tool", name[:200], self._commands)
-        return found
+        if name.startswith(NAMESPACE):
+            return name
+        if name in self._commands:
+            return self._commands[name].id
+        for command in self._registry:
+            if tool_name(command.id) == name:
+                return command.id
+        raise NotFound.of("tool", name[:200], self._commands)
 
     def input_schema(self, name: str) -> dict[str, object] | None:
         """A tool's arguments as JSON Schema, or None where there is no such tool."""
