@@ -238,7 +238,7 @@ async def serve(workspace: str, runtime: str, state: str) -> None:
         """Return when the spare shell shows its prompt."""
         await bench.terminals.settled()
         if bench.terminals.spare is not None:
-            await bench.terminals.spare.wait(pattern="[$#] ", position=0, deadline_s=5)
+            await bench.terminals.spare.wait(pattern="[$#]", position=0, deadline_s=5)
 
     async with App(workspace, quick(spare_shell=True), places=places, env=environment(places)) as app:
         app.registry.include(extra)

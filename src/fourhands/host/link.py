@@ -147,22 +147,29 @@ class Link:
 
     async def request(self, do: str, **body: object) -> Reply:
         """Ask the host for something and wait for its answer."""
-        if self._connection is None:
-            raise HostLost("the host of this workspace has gone", hint="start Fourhands again; logs are kept")
         number = next(self._numbers)
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[number] = future
         try:
-            try:
-                if self._connection.send({"id": number, "do": do, **body}):
-                    self._loop.add_writer(self._connection.fileno(), self._writable)
-            except TooLarge as error:
-                raise BadArgument(f"cannot ask the host to {do}: {error}") from error
-            except (WireError, OSError):
-                self._lose()  # this gives the future its answer
+            self._send({"id": number, "do": do, **body})
             return await future
         finally:
             self._waiting.pop(number, None)
+
+    def tell(self, do: str, **body: object) -> None:
+        """Ask the host for something at once, whatever it answers."""
+        self._send({"id": next(self._numbers), "do": do, **body})
+
+    def _send(self, message: Message) -> None:
+        if self._connection is None:
+            raise HostLost("the host of this workspace has gone", hint="start Fourhands again; logs are kept")
+        try:
+            if self._connection.send(message):
+                self._loop.add_writer(self._connection.fileno(), self._writable)
+        except TooLarge as error:
+            raise BadArgument(f"cannot ask the host to {message['do']}: {error}") from error
+        except (WireError, OSError):
+            self._lose()  # this gives whoever waits for it its answer
 
     def watch(self, slot: int, callback: Callable[[], None]) -> None:
         """Call back whenever the log in this slot has grown. Read it once after this call: it may have grown before."""

@@ -521,6 +521,11 @@ class Terminal:
         self.meta.update(meta)
         await self._link.request("meta", terminal=self.id, meta=meta)
 
+    def describe_soon(self, **meta: object) -> None:
+        """The same without waiting until it is stored; the host hears of it before anything that is asked later."""
+        self.meta.update(meta)
+        self._link.tell("meta", terminal=self.id, meta=meta)
+
     def ended(self, end: Exit) -> None:
         """The host says that the program has ended."""
         self.exit = end

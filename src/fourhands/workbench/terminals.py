@@ -272,7 +272,7 @@ class Terminals:
             terminal = await self._start(launch, provider, cols, rows, {**fixed, **facts})
         else:
             self._known[terminal.id] = terminal
-            await terminal.describe(spare=False, **facts)
+            terminal.describe_soon(spare=False, **facts)
         self._mine.add(terminal.id)
         self._refill(key, launch, provider, fixed)
         self.on_change("created", terminal)
