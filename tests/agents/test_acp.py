@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 from acp import schema
+from tests.support.acp_messages import check, same_as_golden
 from tests.support.bench import open_app
 from tests.support.memory import resident
 from tests.support.person import Person
@@ -22,19 +24,6 @@ from fourhands.core.event import Event
 from fourhands.core.question import Question
 
 FAKE = str(Path(__file__).parent.parent / "support" / "fake_acp_agent.py")
-
-SENT: dict[str, Any] = {
-    "initialize": schema.InitializeRequest,
-    "authenticate": schema.AuthenticateRequest,
-    "session/new": schema.NewSessionRequest,
-    "session/load": schema.LoadSessionRequest,
-    "session/resume": schema.ResumeSessionRequest,
-    "session/list": schema.ListSessionsRequest,
-    "session/prompt": schema.PromptRequest,
-    "session/cancel": schema.CancelNotification,
-    "session/set_mode": schema.SetSessionModeRequest,
-    "$/cancel_request": schema.CancelRequestNotification,
-}
 
 
 class Stage:
@@ -81,11 +70,11 @@ class Stage:
 
     def sent(self):
         """All that the agent received, validated."""
-        messages = [json.loads(line) for line in Path(self.log).read_text().splitlines()]
+        entries = [json.loads(line) for line in Path(self.log).read_text().splitlines()]
+        asked = {entry["asked"]["id"]: entry["asked"]["method"] for entry in entries if "asked" in entry}
+        messages = [entry for entry in entries if "asked" not in entry]
         for message in messages:
-            assert message["jsonrpc"] == "2.0"
-            if message.get("method") in SENT:
-                SENT[message["method"]].model_validate(message["params"])
+            check(message, asked)
         return messages
 
 
@@ -682,6 +671,57 @@ async def test_nothing_of_the_server_is_in_the_agent_s_environment(stage):
     await stage.agent.ready()
     pid = stage.agent.acp.id.removeprefix("fake-")
     assert b"FOURHANDS_SECRET" not in Path(f"/proc/{pid}/environ").read_bytes()
+
+
+# -- golden files ----------------------------------------------------------------------------------------------------
+
+
+async def test_what_we_send_is_as_in_the_golden_file():
+    """One conversation with everything in it; each message is also held to the official schema."""
+    server = {"type": "http", "name": "fourhands", "url": "http://127.0.0.1:4404/mcp", "headers": []}
+    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}}}
+    options = {"capabilities": capabilities, "modes": ["ask", "code"], "auth": "key"}
+    async with open_stage(Recipe(name="fake", auth="key"), mcp=lambda session, http: [server], **options) as stage:
+        root = stage.bench.root
+        await stage.agent.set_mode("code")
+        await stage.agent.set_option("model", "big")
+        await stage.agent.set_option("fast", True)
+        await stage.agent.chats()
+        await stage.turn(
+            ["say", "hello"],
+            ["call", "fs/write_text_file", {"path": f"{root}/a.txt", "content": "é\n"}],
+            ["call", "fs/read_text_file", {"path": f"{root}/a.txt"}],
+            ["call", "fs/read_text_file", {"path": f"{root}/missing"}],
+            ["call", "terminal/create", {"command": "echo hi; exit 3"}],
+            ["call", "terminal/wait_for_exit", {"terminalId": "$terminal"}],
+            ["call", "terminal/output", {"terminalId": "$terminal"}],
+            ["call", "terminal/kill", {"terminalId": "$terminal"}],
+            ["call", "terminal/release", {"terminalId": "$terminal"}],
+            ["call", "terminal/output", {"terminalId": "$terminal"}],
+            ["call", "terminal/create", {"command": "ls", "cwd": "relative"}],
+            ["call", "terminal/create", {"command": "ls", "env": [{"name": "A=B", "value": ""}]}],
+            ["call", "terminal/create", {"command": "ls", "sessionId": "other"}],
+            ["call", "terminal/create", {"command": ["ls"]}],
+            ["call", "elicitation/create", {"message": "?", "mode": "form"}],
+        )
+        for action, choice in (
+            (permission(), "once"),
+            (["call", "terminal/create", {"command": "no-such-program-here"}], "once"),
+            (["call", "terminal/create", {"command": "rm -rf /"}], "deny"),
+        ):
+            await stage.prompt(action)
+            stage.person.answer(await stage.person.question(), choice)
+            await stage.agent.idle()
+        await stage.prompt(permission(), ["hang"])
+        await stage.person.question()
+        stage.agent.cancel()
+        await stage.agent.idle()
+        await stage.agent.load_chat("older")
+        await stage.agent.stop_process()
+        await stage.agent.prompt("go on")
+        await stage.agent.idle()
+        names = {root: "ROOT", **dict.fromkeys(re.findall(r"fake-\d+", Path(stage.log).read_text()), "SESSION")}
+        same_as_golden("client", stage.sent(), names)
 
 
 # -- the catalogue ---------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@
     ["hang"] ["exit", code] ["noise", text] ["half", text] ["long", megabytes] ["stop", reason]
 
 In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
-text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG. FAKE_OPTIONS is JSON: capabilities, version,
-auth, modes, stderr, exit, silent, stubborn, forgetful, mute (methods that it never answers).
+text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG, and as {"asked": …} what it asks itself.
+FAKE_OPTIONS is JSON: capabilities, version, auth, modes, stderr, exit, silent, stubborn, forgetful, mute (methods that
+it never answers).
 """
 
 import json
@@ -45,6 +46,11 @@ def send(message: dict[str, Any]) -> None:
         sys.stdout.flush()
 
 
+def record(entry: dict[str, Any]) -> None:
+    with lock, open(os.environ["FAKE_LOG"], "a") as log:
+        log.write(json.dumps(entry) + "\n")
+
+
 def update(**members: Any) -> None:
     send({"method": "session/update", "params": {"sessionId": state["session"], "update": members}})
 
@@ -64,6 +70,7 @@ def filled(value: Any) -> Any:
 def begin(method: str, params: dict[str, Any]) -> "queue.Queue[dict[str, Any]]":
     number = next(numbers)
     answers[number] = queue.Queue()
+    record({"asked": {"id": number, "method": method}})
     send({"id": number, "method": method, "params": {"sessionId": state["session"], **filled(params)}})
     return answers[number]
 
@@ -171,15 +178,13 @@ def main() -> None:
         sys.stderr.flush()
     if "exit" in OPTIONS:
         sys.exit(OPTIONS["exit"])
-    with open(os.environ["FAKE_LOG"], "a") as log:
-        for line in sys.stdin:
-            log.write(line)
-            log.flush()
-            message = json.loads(line)
-            if "method" in message:
-                serve(message)
-            elif message.get("id") in answers:
-                answers[message["id"]].put(message)
+    for line in sys.stdin:
+        message = json.loads(line)
+        record(message)
+        if "method" in message:
+            serve(message)
+        elif message.get("id") in answers:
+            answers[message["id"]].put(message)
 
 
 if __name__ == "__main__":

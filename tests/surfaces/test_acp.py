@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from acp import schema
 from click.testing import CliRunner
+from tests.support.acp_messages import check, same_as_golden
 from tests.support.bench import environment, open_app, temporary_places
 from tests.support.person import Person
 
@@ -109,6 +110,55 @@ async def test_initialize_says_what_is_here(editor):
     assert (await editor.call("initialize", protocolVersion=7))["protocolVersion"] == 1
     assert await editor.error("initialize", protocolVersion="x") == (-32602, None)
     assert await editor.error("initialize") == (-32602, None)
+
+
+async def test_what_we_answer_is_as_in_the_golden_file():
+    """One connection with everything in it, line by line; each line is also held to the official schema."""
+    async with open_app() as app, Tasks() as tasks:
+        ours, theirs = socket.socketpair()
+        serving = tasks.start(AcpDoor(app.bench, tasks, *await asyncio.open_connection(sock=ours)).run(), "door")
+        reader, writer = await asyncio.open_connection(sock=theirs)
+        said: list[dict[str, Any]] = []
+        asked: dict[object, str] = {}
+
+        async def hear():
+            async with asyncio.timeout(15):
+                said.append(json.loads(await reader.readline()))
+            check(said[-1], asked)
+            return said[-1]
+
+        async def call(method, **params):
+            number = len(asked) + 1
+            asked[number] = method
+            writer.write(
+                json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
+            )
+            return await hear()
+
+        root = app.bench.root
+        await call("initialize", **INITIALIZE)
+        session = (await call("session/new", cwd=root, mcpServers=[]))["result"]["sessionId"]
+        app.gate.consent.grant(session)
+        created = await call("terminal/create", sessionId=session, command="sh", args=["-c", "echo hi; exit 3"])
+        named = {"sessionId": session, "terminalId": created["result"]["terminalId"]}
+        for method in ("wait_for_exit", "output", "kill", "release", "output"):
+            await call(f"terminal/{method}", **named)
+        await call("fs/write_text_file", sessionId=session, path=f"{root}/a.txt", content="é\n")
+        await call("fs/read_text_file", sessionId=session, path=f"{root}/a.txt", line=1, limit=1)
+        await call("fs/read_text_file", sessionId=session, path="a.txt")
+        await call("session/prompt", sessionId=session, prompt=[])
+        question = await call("terminal/create", sessionId=session, command="rm -rf /")
+        refused = {"outcome": {"outcome": "selected", "optionId": "deny"}}
+        writer.write(json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": refused}).encode() + b"\n")
+        await hear()
+        await call("session/close", sessionId=session)
+        await call("terminal/create", sessionId=session, command="ls")
+        writer.write(b"this is no message\n")
+        await hear()
+        writer.close()
+        async with asyncio.timeout(10):
+            await asyncio.wait([serving])
+        same_as_golden("server", said, {root: "ROOT"})
 
 
 async def test_what_we_do_not_serve_is_method_not_found(editor):

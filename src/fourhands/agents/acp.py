@@ -235,11 +235,11 @@ class AcpAgent(Conversation):
 
     async def load_chat(self, chat_id: str) -> None:
         """Go on with an older session of this agent, whose history comes in again."""
-        peer = await self.ready()
-        if not self.acp.can_reopen:
-            raise Unavailable(f"{self.session.name} cannot go on with older chats")
         if self._turn is not None and not self._turn.done():
             raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
+        peer = await self._settled()
+        if not self.acp.can_reopen:
+            raise Unavailable(f"{self.session.name} cannot go on with older chats")
         before, self.acp.id = self.acp.id, chat_id
         try:
             await self._in_time(self._reopen(peer))
