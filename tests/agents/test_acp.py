@@ -23,6 +23,7 @@ from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, Tim
 from fourhands.core.event import Event
 from fourhands.core.question import Question
 
+LIMIT_S = 40
 FAKE = str(Path(__file__).parent.parent / "support" / "fake_acp_agent.py")
 
 
@@ -42,7 +43,7 @@ class Stage:
 
     async def until(self, kind, /, **data):
         """Return when such an event has happened."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(LIMIT_S):
             while True:
                 for event in self.events:
                     if event.kind == kind and all(event.data.get(key) == value for key, value in data.items()):
@@ -57,7 +58,7 @@ class Stage:
         """One whole turn; returns what came of its calls."""
         start = len(self.events)
         await self.prompt(*actions)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(LIMIT_S):
             await self.agent.idle()
         lines = self.said(start).splitlines()
         return [json.loads(line.removeprefix("RESULT ")) for line in lines if line.startswith("RESULT ")]
@@ -676,6 +677,7 @@ async def test_nothing_of_the_server_is_in_the_agent_s_environment(stage):
 # -- golden files ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(60)
 async def test_what_we_send_is_as_in_the_golden_file():
     """One conversation with everything in it; each message is also held to the official schema."""
     server = {"type": "http", "name": "fourhands", "url": "http://127.0.0.1:4404/mcp", "headers": []}

@@ -112,6 +112,7 @@ async def test_initialize_says_what_is_here(editor):
     assert await editor.error("initialize") == (-32602, None)
 
 
+@pytest.mark.timeout(60)
 async def test_what_we_answer_is_as_in_the_golden_file():
     """One connection with everything in it, line by line; each line is also held to the official schema."""
     async with open_app() as app, Tasks() as tasks:
