@@ -8,17 +8,15 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 import click.testing
 import httpx
-import httpx2
 import msgspec
 import pytest
 from click.testing import CliRunner
-from mcp import Client, MCPError, StdioServerParameters
-from mcp.client.streamable_http import streamable_http_client
+from mcp import MCPError
 from mcp_types import (
     CallToolResult,
     ClientCapabilities,
@@ -28,58 +26,41 @@ from mcp_types import (
     InputRequiredResult,
     UrlElicitationCapability,
 )
-from msgspec import Struct
-from tests.support.bench import environment, open_app, quick, temporary_places
+from tests.support.bench import open_app, quick, temporary_places
+from tests.support.mcp_client import (
+    INFO,
+    PROGRAM,
+    Form,
+    Mode,
+    both,
+    chosen,
+    connected,
+    data,
+    ended,
+    holds,
+    over_http,
+    over_pipes,
+    person_token,
+    probes,
+    text,
+    until,
+)
 from tests.support.person import Person
 
-from fourhands.agents.hub import Hub
 from fourhands.app import App
-from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.question import Question
-from fourhands.core.registry import Contribution
 from fourhands.host.places import Places
 from fourhands.settings import SafetySettings, Settings
 from fourhands.surfaces.address import claimed, held
 from fourhands.surfaces.mcp import calls
 from fourhands.surfaces.mcp import peer as peers
 from fourhands.surfaces.mcp.asking import answer, can_elicit, form, message
-from fourhands.surfaces.mcp.bridge import _too_long, bridge
+from fourhands.surfaces.mcp.bridge import bridge
 from fourhands.surfaces.mcp.command import mcp_command
 from fourhands.surfaces.mcp.resources import reading
-from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.mcp.tools import Tools, tool_name
 from fourhands.surfaces.server import Running, listen, serving
-from fourhands.workbench.workbench import Workbench
-
-Mode = Literal["legacy", "auto"]
-MODES: tuple[Mode, ...] = ("legacy", "auto")
-both = pytest.mark.parametrize("mode", MODES)
-INFO = Implementation(name="probe", version="1")
-
-probes = Contribution("openspace.probe")
-
-
-class Hold(Struct, frozen=True, forbid_unknown_fields=True):
-    """Arguments of the probe's command."""
-
-    name: str = "x"
-
-
-holds: dict[str, asyncio.Event] = {}
-ended: dict[str, str] = {}
-
-
-@probes.add("hold", read_only=True)
-async def hold(bench: Workbench, args: Hold, call: Call) -> None:
-    """Hold on until let go."""
-    ended[args.name] = "running"
-    try:
-        await holds.setdefault(args.name, asyncio.Event()).wait()
-        ended[args.name] = "done"
-    except asyncio.CancelledError:
-        ended[args.name] = "cancelled"
-        raise
 
 
 @pytest.fixture
@@ -88,71 +69,6 @@ async def app() -> AsyncIterator[App]:
     ended.clear()
     async with open_app() as app:
         yield app
-
-
-@contextlib.asynccontextmanager
-async def connected(
-    app: App, mode: Mode = "legacy", *, name: str = "probe", consent: bool = True, **options: Any
-) -> AsyncIterator[Client]:
-    """A client on a connection of its own, with the person's consent unless told otherwise."""
-    hub = Hub(app.bench, app.registry)
-    mcp = Service(app.bench, hub, app.tasks, pipe=True)
-    try:
-        info = Implementation(name=name, version="1")
-        async with Client(mcp.server, mode=mode, client_info=info, cache=None, **options) as client:
-            await client.list_tools()
-            if consent:
-                app.gate.consent.grant(next(iter(mcp.peers)).session.id)
-            yield client
-    finally:
-        await mcp.close()
-        hub.close()
-
-
-def data(result: CallToolResult) -> dict[str, Any]:
-    assert not result.is_error, result.content
-    assert result.structured_content is not None
-    assert msgspec.json.decode(text(result)) == result.structured_content
-    return dict(result.structured_content)
-
-
-def text(result: CallToolResult) -> str:
-    return "".join(part.text for part in result.content if part.type == "text")
-
-
-class Form:
-    """A person at the client: answers each form in turn, or holds it until it is withdrawn."""
-
-    def __init__(self, *answers: ElicitResult) -> None:
-        self.answers = list(answers)
-        self.asked: list[str] = []
-        self.shown = asyncio.Event()
-        self.withdrawn = asyncio.Event()
-
-    async def __call__(self, context: Any, params: Any) -> ElicitResult:
-        self.asked.append(params.message)
-        self.shown.set()
-        if self.answers:
-            return self.answers.pop(0)
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.withdrawn.set()
-        raise AssertionError
-
-
-def chosen(decision: str, reason: str = "") -> ElicitResult:
-    return ElicitResult(action="accept", content={"decision": decision, "reason": reason})
-
-
-async def until(condition: Callable[[], bool], app: App) -> None:
-    """Wait for something that some event brings."""
-    async with asyncio.timeout(15):
-        with app.events.subscribe() as events:
-            while not condition():
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(0.05):
-                        await anext(events)
 
 
 # -- tools ----------------------------------------------------------------------------------------------------------
@@ -607,20 +523,6 @@ async def served(app: App) -> AsyncIterator[Running]:
         yield running
 
 
-@contextlib.asynccontextmanager
-async def over_http(running: Running, token: str, mode: Mode, **options: Any) -> AsyncIterator[Client]:
-    headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=15, trust_env=False) as http:
-        transport = streamable_http_client(f"{running.address.url}/mcp", http_client=http)
-        info = options.pop("client_info", INFO)
-        async with Client(transport, mode=mode, client_info=info, cache=None, **options) as client:
-            yield client
-
-
-def person_token(running: Running) -> str:
-    return running.tokens.file.read_text().strip()
-
-
 @both
 async def test_http_serves_both_generations_with_forms(app: App, served: Running, mode: Mode) -> None:
     person = Form(chosen("session"), chosen("once"))
@@ -743,26 +645,6 @@ async def test_without_the_sdk_the_answer_says_how_to_get_it(
 
 # -- over pipes -----------------------------------------------------------------------------------------------------
 
-PROGRAM = """
-import sys
-from fourhands.surfaces.mcp.command import mcp_command
-
-async def start(directory):
-    from fourhands.app.headless import start_headless
-    await start_headless(directory)
-
-mcp_command(start)([sys.argv[1]])
-"""
-
-
-@contextlib.asynccontextmanager
-async def over_pipes(places: Places, mode: Mode, **options: Any) -> AsyncIterator[Client]:
-    root = Path(places.workspace).parent
-    env = {**environment(places), "XDG_RUNTIME_DIR": f"{root}/xr", "XDG_STATE_HOME": f"{root}/xs"}
-    command = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM, places.workspace], env=env)
-    async with Client(command, mode=mode, cache=None, **options) as client:
-        yield client
-
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
@@ -867,7 +749,6 @@ async def test_the_bridge_answers_a_message_that_is_too_long(served: Running) ->
     finally:
         for descriptor in (inner, reader, writer):
             os.close(descriptor)
-    assert b'"id":null' in _too_long(b"[")
 
 
 async def test_the_bridge_says_why_it_is_not_let_in(served: Running) -> None:

@@ -6,18 +6,14 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-import msgspec
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from fourhands.core.errors import Unavailable
 from fourhands.host.places import Places
 from fourhands.surfaces.address import find_server, held
-from fourhands.surfaces.mcp.lines import read_lines, write_all
+from fourhands.surfaces.mcp.lines import Lines, TooLong, read_lines, refusal, write_all
 from fourhands.surfaces.mcp.sdk import require_sdk
-
-LINE_LIMIT = 1024 * 1024
-"""Bytes of a message that the workbench takes."""
 
 PATIENCE_S = 10.0
 """How long a workbench that is just starting may take."""
@@ -54,8 +50,14 @@ async def join_or_start(directory: str, start_headless: Callable[[str], Awaitabl
 
 async def bridge(url: str, token: str, stdin: int = 0, stdout: int = 1) -> None:
     """Pass messages on between two descriptors and a workbench, until one side is closed."""
-    lines: asyncio.Queue[bytes] = asyncio.Queue(16)
+    lines: Lines = asyncio.Queue(16)
     read_lines(stdin, lines)
+    writing = asyncio.Lock()  # the workbench's answers and refusals of ours come from two tasks
+
+    async def write(data: bytes) -> None:
+        async with writing:
+            await asyncio.to_thread(write_all, stdout, data)
+
     try:
         async with connect(
             url, additional_headers={"Authorization": f"Bearer {token}"}, max_size=None, compression=None, proxy=None
@@ -63,16 +65,19 @@ async def bridge(url: str, token: str, stdin: int = 0, stdout: int = 1) -> None:
 
             async def outward() -> None:
                 while line := await lines.get():
-                    if len(line) > LINE_LIMIT:
-                        await asyncio.to_thread(write_all, stdout, _too_long(line))
+                    if isinstance(line, TooLong):
+                        await write(line.answer())
                     elif line.strip():
-                        await socket.send(line.decode("utf-8", "replace"))
+                        try:
+                            await socket.send(line.decode())
+                        except UnicodeDecodeError as error:
+                            await write(refusal(None, -32700, f"the message is not UTF-8: {error.reason}"))
                 await socket.close()
 
             async def inward() -> None:
                 async for message in socket:
                     text = message if isinstance(message, bytes) else message.encode()
-                    await asyncio.to_thread(write_all, stdout, text + b"\n")
+                    await write(text + b"\n")
 
             try:
                 async with asyncio.TaskGroup() as group:
@@ -85,12 +90,3 @@ async def bridge(url: str, token: str, stdin: int = 0, stdout: int = 1) -> None:
                 raise Unavailable(f"the workbench closed the connection: {socket.close_reason or socket.close_code}")
     except (OSError, WebSocketException) as error:
         raise Unavailable(f"the workbench at {url} does not let this in: {error}") from error
-
-
-def _too_long(line: bytes) -> bytes:
-    try:
-        id = msgspec.json.decode(line, type=dict[str, object]).get("id")
-    except msgspec.DecodeError:
-        id = None
-    error = {"code": -32600, "message": f"a message of {len(line)} bytes; at most {LINE_LIMIT} are taken"}
-    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": error}) + b"\n"

@@ -1,17 +1,55 @@
-"""Lines from and to descriptors that may block, for a loop that must not."""
+"""Lines from and to descriptors that may block, for a loop that must not; one that is too long is never held whole."""
 
 import asyncio
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+LINE_LIMIT = 1024 * 1024
+"""Bytes of a message."""
+
+TAIL = 256
+
+# Where clients put the id of a message: behind the version at the beginning, or last of all.
+_ID = rb'"id"\s*:\s*(\d{1,18}|"(?:[^"\\]|\\.){0,100}")'
+_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
+_AT_FIRST = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb"\s*,\s*)?" + _ID)
+_AT_LAST = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
 
 
-def read_lines(descriptor: int, lines: "asyncio.Queue[bytes]") -> None:
+@dataclass(frozen=True, slots=True)
+class TooLong:
+    """What is left of a line that was too long: its size, its beginning and its end."""
+
+    size: int
+    head: bytes
+    tail: bytes
+
+    def answer(self) -> bytes:
+        """The refusal, to the request that it was if that can be seen."""
+        found = _AT_FIRST.match(self.head) or _AT_LAST.search(self.tail)
+        id = msgspec.json.decode(found[1]) if found else None
+        return refusal(id, -32600, f"a message of {self.size} bytes; at most {LINE_LIMIT} are taken")
+
+
+Lines = asyncio.Queue[bytes | TooLong]
+
+
+def refusal(id: object, code: int, message: str) -> bytes:
+    """An error of the protocol as a line."""
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}) + b"\n"
+
+
+def read_lines(descriptor: int, lines: Lines) -> None:
     """Read in a thread that nobody waits for: a read of a pipe cannot be given up. An empty line is the end."""
     loop = asyncio.get_running_loop()
 
-    def put(line: bytes) -> bool:
+    def put(line: bytes | TooLong) -> bool:
         try:
             asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
         except (RuntimeError, asyncio.CancelledError):
@@ -19,19 +57,40 @@ def read_lines(descriptor: int, lines: "asyncio.Queue[bytes]") -> None:
         return True
 
     def read() -> None:
-        parts: list[bytes] = []  # of a line that has no end yet; joined once, however long it is
+        line = _Line()
         while data := os.read(descriptor, 65536):
             *ends, rest = data.split(b"\n")
             for end in ends:
-                if not put(b"".join([*parts, end, b"\n"])):
+                line.add(end + b"\n")
+                if not put(line.take()):
                     return
-                parts.clear()
-            parts.append(rest)
-        if any(parts):
-            put(b"".join(parts))
+            line.add(rest)
+        if line.size:
+            put(line.take())
         put(b"")
 
     threading.Thread(target=read, name="standard input", daemon=True).start()
+
+
+class _Line:
+    """A line that has no end yet, in parts that are joined once; too long, only its two ends are kept."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._parts: list[bytes] = []
+        self._tail = b""
+
+    def add(self, part: bytes) -> None:
+        self.size += len(part)
+        if self.size <= LINE_LIMIT:
+            self._parts.append(part)
+        else:
+            self._tail = (self._tail + part)[-TAIL:]
+
+    def take(self) -> bytes | TooLong:
+        whole, size, tail = b"".join(self._parts), self.size, self._tail
+        self.size, self._parts, self._tail = 0, [], b""
+        return whole if size <= LINE_LIMIT else TooLong(size, whole[:TAIL], (whole + tail)[-TAIL:])
 
 
 def write_all(descriptor: int, data: bytes) -> None:

@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.agents.hub import Hub
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp.lines import claimed_streams, read_lines, write_all
+from fourhands.surfaces.mcp.lines import Lines, TooLong, claimed_streams, read_lines, write_all
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
@@ -25,18 +25,25 @@ class Gone(Exception):
 async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
     """Serve the program that started this one, until it closes standard input."""
     with claimed_streams() as (stdin, stdout):
-        lines: asyncio.Queue[bytes] = asyncio.Queue(16)
+        lines: Lines = asyncio.Queue(16)
         read_lines(stdin, lines)
+        writing = asyncio.Lock()  # answers of the protocol and refusals of ours come from two tasks
 
         async def receive() -> bytes:
             while line := await lines.get():
-                if line.strip():
+                if isinstance(line, TooLong):
+                    await write(line.answer())
+                elif line.strip():
                     return line
             raise Gone
 
         async def send(text: str) -> None:
+            await write(text.encode() + b"\n")
+
+        async def write(data: bytes) -> None:
             try:
-                await asyncio.to_thread(write_all, stdout, text.encode() + b"\n")
+                async with writing:
+                    await asyncio.to_thread(write_all, stdout, data)
             except OSError as error:
                 raise Gone from error
 
