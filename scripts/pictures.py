@@ -332,6 +332,8 @@ def stage(browser: Browser, theme: str) -> Iterator[Scene]:
         (served.home / ".bash_profile").write_text(PROMPT)
         with Visit(served, browser) as visit:
             yield Scene(served, visit, theme)
+            for question in served.app.questions.open():  # whoever asked waits for an answer
+                served.call("openspace.workbench.answer", {"questionId": question.id, "choice": "deny"})
 
 
 def shoot(page: Page, path: Path) -> None:

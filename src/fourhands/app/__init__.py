@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fourhands.providers.base import Provider
     from fourhands.surfaces.cli.main import Options
 
-__all__ = ["CONTRIBUTIONS", "App", "main"]
+__all__ = ["CONTRIBUTIONS", "App", "main", "program"]
 
 
 def __getattr__(name: str) -> object:
@@ -26,13 +26,18 @@ def __getattr__(name: str) -> object:
 
 def main() -> None:
     """The `fourhands` program."""
+    program()()
+
+
+def program() -> click.Group:
+    """The whole command line, to run or to look at."""
     from fourhands.surfaces.cli.main import build
     from fourhands.surfaces.mcp.command import mcp_command
 
     group = build(_serve, _providers)
     group.add_command(mcp_command(_headless))
     group.add_command(_acp)
-    group()
+    return group
 
 
 async def _headless(directory: str) -> None:
