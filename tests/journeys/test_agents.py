@@ -1,7 +1,7 @@
 """What a person sees of an agent, and what they can do about it."""
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import Served, until, wait_for_screen
+from tests.journeys.served import Served, Visit, until, wait_for_screen
 from tests.journeys.test_terminals import new_terminal
 
 
@@ -137,8 +137,15 @@ def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Serve
     assert heard == ["Add a limit"]
 
 
-def test_the_conversation_is_there_after_a_reload(page: Page, served: Served) -> None:
-    served.agent().say("Remember **this**", done=True)
+def test_the_conversation_is_there_after_a_reload_and_in_another_browser(
+    page: Page, served: Served, visit: Visit
+) -> None:
+    agent = served.agent()
+    agent.say("Remember ")
+    assert agent.call("openspace.editor.open", {"path": "README.md"}).success
+    agent.say("**this**", done=True)
     expect(page.locator(".bubble.said")).to_contain_text("Remember this")
     page.reload()
-    expect(page.locator(".bubble.said")).to_contain_text("Remember this")
+    for shown in (page, visit()):
+        expect(shown.locator(".bubble.said")).to_have_text("Remember this")
+        expect(shown.locator(".chat .step", has_text="opened README.md")).to_have_count(1)

@@ -1,9 +1,8 @@
 // The one place that knows every panel: signs in, connects, puts the page together.
 
 import "./style/index.css";
-import type { ChatItem } from "./model/chat.ts";
 import type { Manifest } from "./model/schema.ts";
-import { Model } from "./model/state.ts";
+import { type KeptChats, Model } from "./model/state.ts";
 import { Desk } from "./panels/desk.ts";
 import { h } from "./panels/dom.ts";
 import { Frame } from "./panels/frame.ts";
@@ -36,7 +35,17 @@ async function takeManifest(): Promise<void> {
   if (response.ok) model.setManifest((await response.json()) as Manifest);
 }
 
-model.onMissed = () => void takeSnapshot();
+// What was said before this page came, or while it was not connected.
+async function takeChats(): Promise<void> {
+  const since = model.recordChats();
+  const response = await fetch("/openspace/chats", { headers: headers() });
+  if (response.ok) model.restoreChats((await response.json()) as KeptChats, since);
+}
+
+model.onMissed = () => {
+  void takeSnapshot();
+  void takeChats();
+};
 model.onManifest = () => void takeManifest();
 model.onActions = () => {
   void link.call("openspace.workbench.actions", {}).then((answer) => {
@@ -50,6 +59,7 @@ link.onEvent = (event) => model.apply(event);
 link.onHello = (hello) => {
   model.me = hello.actor.id;
   model.browsers = hello.browsers ?? 1;
+  void takeChats();
   void takeSnapshot().then(() => frame.connected());
   if (hello.manifest !== model.manifestVersion) void takeManifest();
   model.signals.fire(["presence"]);
@@ -61,23 +71,6 @@ link.onStatus = (status) => {
   }
   model.signals.fire(["connection"]);
 };
-
-// The server keeps no conversations; a page that is loaded again finds its own. They end with the browser's tab.
-const CHATS = "fourhands.chats";
-
-function keepChats(): void {
-  const chats = [...model.chats].map(([session, chat]) => [session, chat.items.slice(-200)]);
-  try {
-    sessionStorage.setItem(CHATS, JSON.stringify(chats));
-  } catch {
-    sessionStorage.removeItem(CHATS); // too large: better none than half
-  }
-}
-
-function restoreChats(): void {
-  const stored = JSON.parse(sessionStorage.getItem(CHATS) ?? "[]") as [string, ChatItem[]][];
-  for (const [session, items] of stored) model.chat(session).restore(items);
-}
 
 function showSignIn(): void {
   document.body.replaceChildren(
@@ -106,8 +99,6 @@ Object.defineProperty(window, "__fh", {
   },
 });
 
-addEventListener("pagehide", keepChats);
-restoreChats();
 document.body.replaceChildren(frame.element, desk.toasts.element);
 void signIn().then((key) => {
   if (key) link.start();

@@ -188,3 +188,27 @@ test("deeds are put into words", () => {
   assert.equal(words("openspace.thing.do_it", {}), "thing: do it");
   assert.equal(ago(75), "1 min");
 });
+
+test("chats that the server kept are shown, with what came since and what waits here", () => {
+  const model = new Model();
+  const event = (kind, time, data) => ({ kind, time, data: { session: "s1", ...data }, revision: null, actor: null });
+  const failures = [];
+  model.onFailure = (failure) => failures.push(failure);
+  model.apply(event("agent.said", 1, { text: "old", messageId: "m0" }));
+  model.chat("s1").you("not sent yet", true);
+  const since = model.recordChats();
+  model.apply(event("agent.said", 3, { text: "lo", messageId: "m1" })); // in what the server kept
+  model.apply(event("agent.said", 5, { text: "!", messageId: "m1" })); // after it
+  const call = { kind: "call.finished", time: 3, revision: null, actor: { kind: "agent", id: "s1", name: "Ada" } };
+  const data = { callId: "c1", command: "openspace.editor.open", session: "s1", ok: false, severity: "error", error: "no" };
+  const chats = { s1: [event("agent.said", 2, { text: "Hello", messageId: "m1" }), { ...call, data }] };
+  model.restoreChats({ time: 4, chats }, since);
+  assert.deepEqual(
+    model.chat("s1").items.map((item) => item.text ?? item.step.state),
+    ["Hello!", "failed", "not sent yet"],
+  );
+  assert.deepEqual(failures, []);
+  model.apply(event("agent.said", 6, { text: "?", messageId: "m1" }));
+  assert.equal(model.chat("s1").items[0].text, "Hello!?");
+  assert.equal(since.length, 2);
+});

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketClose
 
 from fourhands import __version__
+from fourhands.agents.chats import Chats
 from fourhands.agents.hub import Hub
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
@@ -120,10 +121,11 @@ def guarded(handler: Handler) -> Handler:
 class Routes:
     """The handlers of one server."""
 
-    def __init__(self, bench: Workbench, tokens: Tokens, hub: Hub) -> None:
+    def __init__(self, bench: Workbench, tokens: Tokens, hub: Hub, chats: Chats) -> None:
         self.bench = bench
         self.tokens = tokens
         self.hub = hub
+        self.chats = chats
         self.metrics = Metrics(bench)
 
     def close(self) -> None:
@@ -143,6 +145,7 @@ class Routes:
             Route("/openspace/state", guarded(self.post(self.hub.post_state)), methods=["POST"]),
             Route("/openspace/command-results", guarded(self.post(self.hub.post_result)), methods=["POST"]),
             Route("/openspace/instructions", guarded(self.instructions)),
+            Route("/openspace/chats", guarded(self.show_chats)),
             Route("/metrics", guarded(self.show_metrics)),
             WebSocketRoute("/ws", self.socket),
             WebSocketRoute("/ws/terminals/{terminal:path}", self.viewer),
@@ -210,6 +213,11 @@ class Routes:
         actor = _principal(request).actor
         session = actor.id if actor.kind == "agent" else request.query_params.get("sessionId")
         return PlainTextResponse(self.hub.instructions(session), media_type="text/markdown")
+
+    async def show_chats(self, request: Request) -> Response:
+        """What was said and done in each agent's chat; not for agents."""
+        _person_only(request)
+        return Json(self.chats.told())
 
     async def show_metrics(self, request: Request) -> Response:
         """Prometheus' text."""

@@ -89,6 +89,9 @@ def _others(references: dict[type, JsonSchema]) -> JsonSchema:
                 "parameters": [{"name": "sessionId", "in": "query", "schema": _TEXT}],
             }
         },
+        "/openspace/chats": {
+            "get": _operation("chats", "Each agent's chat, as the events that made it.", _json({"type": "object"}))
+        },
     }
 
 

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from fourhands.agents.chats import Chats
 from fourhands.agents.hub import Hub
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.tasks import Tasks
@@ -166,7 +167,8 @@ async def serving(
         name, number = sock.getsockname()[:2]
         address = Address(name, number, os.getpid())
         hub = Hub(bench, bench.registry)
-        routes = Routes(bench, tokens, hub)
+        chats = Chats(bench, Path(places.state) / "chats.json")
+        routes = Routes(bench, tokens, hub, chats)
         mcp = McpRoutes(bench, hub, tasks, tokens)
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
         app = Starlette(routes=[*proxy_routes(bench, hub, tasks), *mcp.all(), Mount("/", build(routes))])
@@ -196,6 +198,7 @@ async def serving(
                 address_file(places.runtime).unlink()
             bench.on_session_end.remove(ended)
             routes.close()
+            chats.close()
             hub.close()
 
 

@@ -65,10 +65,9 @@ export class Chat {
     this.add({ kind: "notice", key: this.fresh("notice"), text, bad });
   }
 
-  // For a page that is loaded again: what was said, without what was waiting to be sent.
-  restore(items: ChatItem[]): void {
-    this.items = items.filter((item) => item.kind !== "you" || !item.queued);
-    this.last += items.length;
+  // What waits to be sent is known to this page only.
+  unsent(): ChatItem[] {
+    return this.items.filter((item) => item.kind === "you" && item.queued);
   }
 
   clear(): void {

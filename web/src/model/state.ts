@@ -43,6 +43,12 @@ export interface Failure {
   command: string;
 }
 
+// Each agent's chat as the events that made it, and the time that they are of.
+export interface KeptChats {
+  time: number;
+  chats: Record<string, Event[]>;
+}
+
 const LISTED = 300;
 
 export class Model {
@@ -70,11 +76,31 @@ export class Model {
   onFailure: (failure: Failure, step: Step) => void = () => {};
   onFileChanged: (path: string, version: string | null) => void = () => {};
   private calls = new Map<string, Step>();
+  private recording: Event[] | null = null;
+  private replaying = false;
 
   chat(session: string): Chat {
     let chat = this.chats.get(session);
     if (!chat) this.chats.set(session, (chat = new Chat()));
     return chat;
+  }
+
+  // From now on, what is told is also remembered, until `restoreChats` has put it on top of what the server kept.
+  recordChats(): Event[] {
+    return (this.recording = []);
+  }
+
+  restoreChats(kept: KeptChats, since: Event[]): void {
+    const topics = new Set<Topic>(["chat"]);
+    const unsent = [...this.chats].map(([id, chat]) => [id, chat.unsent()] as const);
+    this.chats = new Map();
+    this.replaying = true;
+    for (const event of Object.values(kept.chats).flat()) this.tell(event, topics);
+    for (const event of since) if (event.time > kept.time) this.tell(event, topics);
+    this.replaying = false;
+    for (const [id, items] of unsent) this.chat(id).items.push(...items);
+    if (this.recording === since) this.recording = null;
+    this.signals.fire(topics);
   }
 
   setManifest(manifest: Manifest): void {
@@ -112,6 +138,7 @@ export class Model {
       }
       this.change(event.data as unknown as Change, topics);
     } else {
+      if (event.kind.startsWith("agent.") || event.kind.startsWith("call.")) this.recording?.push(event);
       this.tell(event, topics);
     }
     this.signals.fire(topics);
@@ -301,7 +328,7 @@ export class Model {
       this.chat(step.session).step(step);
       topics.add("chat");
     }
-    if (finished && data.ok === false && data.severity && data.severity !== "info") {
+    if (!this.replaying && finished && data.ok === false && data.severity && data.severity !== "info") {
       this.onFailure({ text: data.error ?? "", severity: data.severity, command: data.command }, step);
     }
   }
