@@ -225,8 +225,8 @@ class AcpAgent(Conversation):
         """Switch the agent to one of its modes."""
         await self._in_time(self.acp.set_mode(await self.ready(), mode_id))
 
-    async def set_option(self, option_id: str, value: str | bool) -> None:
-        """Change one of the agent's options."""
+    async def set_option(self, option_id: str, value: str) -> None:
+        """Change one of the agent's options: the id of a choice, or yes or no."""
         await self._in_time(self.acp.set_option(await self.ready(), option_id, value))
 
     async def chats(self) -> tuple[Chat, ...]:

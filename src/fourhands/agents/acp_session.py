@@ -20,6 +20,7 @@ log = logging.getLogger(__name__)
 
 PROTOCOL_VERSION = 1
 _PAGES = 100
+_SWITCH = {"yes": True, "no": False, "true": True, "false": False}
 
 CAPABILITIES: dict[str, object] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
@@ -165,20 +166,18 @@ class AcpSession:
         await peer.request("session/set_mode", {"sessionId": self.id, "modeId": mode_id})
         self.take_mode(mode_id)
 
-    async def set_option(self, peer: Peer, option_id: str, value: str | bool) -> None:
-        """Change one of the agent's options."""
+    async def set_option(self, peer: Peer, option_id: str, value: str) -> None:
+        """Change one of the agent's options: the id of a choice, or yes or no."""
         known = {one.id: one for one in options(self.config_options)}
         option = known.get(option_id)
         if option is None:
             raise BadArgument(f"{self._name} has no option {option_id!r:.100}", hint=f"options: {_listed(known)}")
-        accepted = [one.id for one in option.choices]
-        fits = isinstance(value, bool) if option.kind == "boolean" else value in accepted
-        if not fits:
-            hint = "give true or false" if option.kind == "boolean" else f"choices: {_listed(accepted)}"
-            raise BadArgument(f"{value!r:.100} is no value of {option_id!r}", hint=hint)
-        params = {"sessionId": self.id, "configId": option_id, "value": value}
+        accepted = [one.id for one in option.choices] if option.kind == "select" else list(_SWITCH)
+        if value not in accepted:
+            raise BadArgument(f"{value!r:.100} is no value of {option_id!r}", hint=f"choices: {_listed(accepted)}")
+        params: dict[str, object] = {"sessionId": self.id, "configId": option_id, "value": value}
         if option.kind == "boolean":
-            params["type"] = "boolean"
+            params |= {"type": "boolean", "value": _SWITCH[value]}
         self._take_answer(await peer.request("session/set_config_option", params))
 
     async def chats(self, peer: Peer) -> tuple[Chat, ...]:

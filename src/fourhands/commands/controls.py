@@ -53,7 +53,7 @@ class SetOption(Args, frozen=True, kw_only=True):
 
     session_id: SessionId
     option: Annotated[str, Meta(min_length=1, description="Id of one of the agent's options.")]
-    value: Annotated[str | bool, Meta(description="Id of the choice, or yes or no.")]
+    value: Annotated[str, Meta(description="Id of the choice; yes or no for a switch.")]
 
 
 @commands.add("set_option", label="Change an agent's option", actors=("person",))

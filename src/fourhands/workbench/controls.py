@@ -63,8 +63,8 @@ class Controls(Protocol):
         """Switch it to one of its modes."""
         ...
 
-    async def set_option(self, option_id: str, value: str | bool) -> None:
-        """Change one of its options."""
+    async def set_option(self, option_id: str, value: str) -> None:
+        """Change one of its options: the id of a choice, or yes or no."""
         ...
 
     async def chats(self) -> tuple[Chat, ...]:

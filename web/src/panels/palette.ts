@@ -298,6 +298,7 @@ export class Palette {
         else throw error;
       }
     };
+    const offered = command.id.startsWith("openspace.agent.") ? this.offered(argument.name, known) : null;
     const free = argument.form === "text" || argument.form === "number" || argument.form === "json";
     this.enter({
       crumbs: crumbs(command, known),
@@ -305,7 +306,7 @@ export class Palette {
       hint: argument.description || `${argument.name} (${argument.form})`,
       typed: give,
       items: async (query) => {
-        const found = await this.suggest(argument, query);
+        const found = await this.suggest(argument, query, await offered);
         const typed = query !== "" && free && !found.some((item) => item.value === query);
         const mine: Item[] = typed ? [{ label: query, note: argument.name, run: () => give(query) }] : [];
         const given = found.map((item) => ({ ...item, run: () => give(item.value ?? item.label) }));
@@ -314,11 +315,30 @@ export class Palette {
     });
   }
 
-  private async suggest(argument: Argument, query: string): Promise<Item[]> {
+  // What an agent itself lets one choose: it is asked for it, once.
+  private async offered(name: string, known: Record<string, unknown>): Promise<Item[] | null> {
+    const { sessionId } = known;
+    if (typeof sessionId !== "string" || !["mode", "option", "value", "method", "chat"].includes(name)) return null;
+    if (name === "chat") {
+      const listed = await this.desk.link.call("openspace.agent.list_chats", { sessionId });
+      return listed.success ? listed.chats.map((one) => ({ label: one.title || one.id, value: one.id, note: one.updated, run: () => {} })) : null;
+    }
+    const about = await this.desk.link.call("openspace.agent.describe", { sessionId });
+    if (!about.success) return null;
+    const item = (one: { id: string; name: string; description: string }): Item => ({ label: one.name, value: one.id, note: one.description, run: () => {} });
+    if (name === "mode") return about.modes.map((one) => ({ ...item(one), ...(one.id === about.mode ? { note: "now" } : {}) }));
+    if (name === "method") return about.signIn.map(item);
+    if (name === "option") return about.options.map((one) => ({ ...item(one), note: String(one.value) }));
+    const option = about.options.find((one) => one.id === known.option);
+    return option?.kind === "boolean" ? ["yes", "no"].map((text) => item({ id: text, name: text, description: "" })) : (option?.choices.map(item) ?? null);
+  }
+
+  private async suggest(argument: Argument, query: string, offered: Item[] | null = null): Promise<Item[]> {
     const { model } = this.desk;
     const item = (value: string, label = value, note = ""): Item => ({ label, value, note, run: () => {} });
     let all: Item[] = [];
     const here = this.context(argument.name);
+    if (offered) return rank(query, offered, (one) => `${one.label} ${one.value ?? ""}`).map((one) => one.item);
     switch (argument.name) {
       case "path":
       case "contentId": {
@@ -339,7 +359,7 @@ export class Palette {
         all = tabs(model.layout.root).map(({ tab }) => item(tab.id, model.terminals.get(tab.content)?.title ?? tab.title, tab.type));
         break;
       case "agent":
-        all = ["tour", "claude", "gemini", "opencode"].map((name) => item(name));
+        all = ["tour", "claude", "gemini", "opencode acp", "opencode"].map((name) => item(name));
         break;
       case "highlightId":
         all = [...model.highlights.values()].map((one) => item(one.id, one.id, one.path));

@@ -174,7 +174,7 @@ export interface ControlsSetMode {
 export interface ControlsSetOption {
   sessionId: string;
   option: string;
-  value: string | boolean;
+  value: string;
 }
 
 /** Arguments of `openspace.agent.sign_in`. */
