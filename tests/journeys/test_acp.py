@@ -1,0 +1,67 @@
+"""An agent that speaks ACP, as a person at the page has it: its mode by the palette, its commands in a terminal."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping
+from concurrent.futures import Future
+from pathlib import Path
+
+from playwright.sync_api import Page, expect
+from tests.journeys.served import Served, wait_for_screen
+
+from fourhands.agents.acp import AcpAgent
+from fourhands.agents.catalogue import Recipe
+from fourhands.core.event import Event
+
+FAKE = str(Path(__file__).parent.parent / "support" / "fake_acp_agent.py")
+
+
+async def begin(served: Served) -> AcpAgent:
+    bench, tasks = served.app.bench, served.app.tasks
+    session = bench.begin_session("fake", "acp")
+    served.app.gate.consent.grant(session.id)
+    options = json.dumps({"modes": ["ask", "code"]})
+    env = {**served.app.terminals.env, "FAKE_LOG": f"{served.home}/fake.log", "FAKE_OPTIONS": options}
+    agent = AcpAgent(bench, session, tasks, Recipe(name="fake"), [sys.executable, FAKE], env=env)
+    await agent.ready()
+    return agent
+
+
+async def listen(served: Served, kind: str) -> "Future[Mapping[str, object]]":
+    """What the next event of this kind says."""
+    heard: Future[Mapping[str, object]] = Future()
+
+    def hear(event: Event) -> None:
+        if event.kind == kind and not heard.done():
+            heard.set_result(event.data)
+
+    served.app.events.published.subscribe(hear)
+    return heard
+
+
+def test_a_mode_is_chosen_and_a_command_of_the_agent_is_answered_by_hand(page: Page, served: Served) -> None:
+    agent = served.do(begin(served))
+    page.keyboard.press("Control+k")
+    page.keyboard.type(">switch an agent")
+    expect(page.locator(".palette li").first).to_contain_text("Switch an agent's mode")
+    page.keyboard.press("Enter")
+    expect(page.locator(".palette li").first).to_contain_text("fake")
+    page.keyboard.press("Enter")
+    expect(page.locator(".palette li", has_text="ask")).to_contain_text("now")
+    switched = served.do(listen(served, "agent.switched"))
+    page.locator(".palette li", has_text="code").click()
+    assert switched.result(20)["mode"] == "code"
+
+    line = 'printf "your name? "; read name; echo "hello, $name"'
+    create = ["call", "terminal/create", {"command": line}]
+    waits = ["call", "terminal/wait_for_exit", {"terminalId": "$terminal"}]
+    reads = ["call", "terminal/output", {"terminalId": "$terminal"}]
+    served.do(agent.prompt(json.dumps([create, waits, reads])))
+    wait_for_screen(page, "your name?")
+    page.locator(".xterm:visible").last.click()
+    page.keyboard.type("Ann\n")
+    wait_for_screen(page, "hello, Ann")
+    served.do(asyncio.wait_for(agent.idle(), 20))
+    expect(page.get_by_role("log")).to_contain_text("hello, Ann")
+    served.do(agent.stop_process())
