@@ -99,7 +99,7 @@ class Scanner:
     """Finds the marks of one terminal in its output; any cutting of the bytes gives the same marks."""
 
     def __init__(self, nonce: str, position: int = 0) -> None:
-        self._nonce = nonce
+        self._secret = f"fh={nonce}"
         self._position = position  # of the first byte of _held
         self._held = b""  # the beginning of a sequence whose end has not come
         self._searched = 0  # bytes of _held known to hold no end
@@ -173,21 +173,23 @@ class Scanner:
         kind = _KINDS.get(letter)
         # The path is the last field and may hold semicolons.
         rest, _, path = rest.partition(";d=")
-        fields = dict(part.partition("=")[::2] for part in rest.split(";"))
-        if kind is None or fields.get("fh") != self._nonce:
+        parts = rest.split(";")
+        if kind is None or self._secret not in parts:
             return None
+        fields = {part[0]: part[2:] for part in parts if part[1:2] == "="}
         try:
+            number, prompt = fields.get("n"), fields.get("p")
             return Mark(
                 kind,
                 start,
                 end,
-                number=int(fields["n"]) if "n" in fields else None,
-                prompt=int(fields["p"]) if "p" in fields else None,
-                exit_code=int(rest.partition(";")[0]) if kind == "end" else None,
-                statuses=tuple(map(int, fields.get("s", "").split())),
-                cwd=os.fsdecode(unquote_to_bytes(os.fsencode(path))) if path else None,
-                origin=_ORIGINS[fields["o"]] if kind == "end" else "",
-                pastes=fields.get("b") == "1",
+                None if number is None else int(number),
+                None if prompt is None else int(prompt),
+                int(parts[0]) if kind == "end" else None,
+                tuple(map(int, fields["s"].split())) if "s" in fields else (),
+                os.fsdecode(unquote_to_bytes(os.fsencode(path))) if path else None,
+                _ORIGINS[fields["o"]] if kind == "end" else "",
+                fields.get("b") == "1",
             )
         except (ValueError, KeyError):
             return None
@@ -269,7 +271,13 @@ class Commands:
 
     def at(self, shown: int) -> list[Command]:
         """Everything that was entered at prompt number `shown`, in order."""
-        return [record for record in self.records if record.prompt == shown]
+        found: list[Command] = []
+        for record in reversed(self.records):  # their numbers only grow
+            if record.prompt < shown:
+                break
+            if record.prompt == shown:
+                found.append(record)
+        return found[::-1]
 
     def settled(self, shown: int) -> bool:
         """Whether what was typed at prompt number `shown` is over and the shell waits again."""

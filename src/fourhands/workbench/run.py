@@ -68,19 +68,29 @@ class _Run:
         self.loop = asyncio.get_running_loop()
         self.deadline = self.loop.time() + timeout_s
         self._woken = asyncio.Event()
+        self._prompt: int | None = None  # at which the line was typed
 
     async def go(self) -> Done:
         terminal = self.terminal
-        with terminal.listening(self._woken.set):
+        with terminal.listening(self._heard):
             if not await self._ready():
                 position = terminal.log.head
                 return Done("", None, "exit" if terminal.exited else "deadline", position, position)
-            prompt = terminal.commands.shown
+            prompt = self._prompt = terminal.commands.shown
             typed = await terminal.type(
                 encode_input(self.line, terminal.commands.bracketed, shell=os.path.basename(terminal.argv[0]))
             )
             reason = await self._ended(prompt)
             return self._answer(reason, prompt, typed)
+
+    def _heard(self) -> None:
+        """There is output: what is only a part of the answer, such as the line's echo, need not wake the task."""
+        terminal, prompt = self.terminal, self._prompt
+        terminal.catch_up()
+        commands = terminal.commands
+        over = prompt is None or commands.shown < prompt or commands.settled(prompt)
+        if over or commands.state == "incomplete" or terminal.exited:
+            self._woken.set()
 
     async def _news(self, patience_s: float | None = None) -> bool:
         """Wait for output, or for so long; False when the deadline has passed."""
@@ -128,7 +138,7 @@ class _Run:
             if commands.settled(prompt):
                 return "finished"
             if commands.shown < prompt:  # the log's window has passed the beginning
-                prompt = commands.shown
+                prompt = self._prompt = commands.shown
             if terminal.exited:
                 return "exit"
             if commands.state == "incomplete" and not self.terminal.since(terminal.log.head).text:
