@@ -38,7 +38,7 @@ class Dropped(Struct, frozen=True):
     excerpt: str
 
 
-class Piece(Struct, frozen=True):
+class Piece(Struct, frozen=True, gc=False):  # made for every chunk, and in no circle that a collector would look for
     """What one call gave: text to show, commands to run in order, and blocks that were dropped."""
 
     visible: str = ""
