@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import Awaitable, Callable, Container
 
 import anyio
+import msgspec
 from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.agents.hub import Hub
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp.lines import Lines, TooLong, claimed_streams, read_lines, write_all
+from fourhands.surfaces.mcp.lines import Lines, TooLong, claimed_streams, read_lines, refusal, write_all
 from fourhands.surfaces.mcp.service import Service
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
@@ -86,8 +87,10 @@ async def _serve(
                     text = await receive()
                     try:
                         message = SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
-                    except ValidationError as error:
-                        await to_server.send(error)
+                    except ValidationError:
+                        # The SDK would pass over it in silence, and whoever asked would wait.
+                        if (answer := _unreadable(text)) is not None:
+                            await send(answer.decode().removesuffix("\n"))
                     else:
                         await to_server.send(message)
 
@@ -106,3 +109,17 @@ async def _serve(
     finally:
         with anyio.CancelScope(shield=True):
             await service.close()
+
+
+def _unreadable(text: str | bytes) -> bytes | None:
+    """The answer to what is no message of the protocol; None to a broken answer, or two peers would go on for ever."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        return refusal(None, -32700, f"the message is not JSON: {error}")
+    if isinstance(value, list):
+        return refusal(None, -32600, "no batches: send one message at a time")
+    if not isinstance(value, dict) or not {"result", "error"} & value.keys():
+        id = value.get("id") if isinstance(value, dict) else None
+        return refusal(id if isinstance(id, str | int) else None, -32600, "this is no message of JSON-RPC 2.0")
+    return None
