@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Chat } from "../.test/model/chat.js";
+import { toolNews } from "../.test/model/tool.js";
 import { diffParts, unifiedLines } from "../.test/model/diff.js";
 import { rank, score } from "../.test/model/fuzzy.js";
 import { moveSash, place, sideAt, withSizes } from "../.test/model/geometry.js";
@@ -115,8 +116,8 @@ test("streamed words join by message, tools keep their title", () => {
   const chat = new Chat();
   chat.said("said", "Hel", "m1", false);
   chat.said("said", "lo", "m1", true);
-  chat.tool("t1", "Read file", "pending", "");
-  chat.tool("t1", "", "completed", "");
+  chat.tool("t1", toolNews({ title: "Read file", status: "pending" }));
+  chat.tool("t1", toolNews({ status: "completed", content: [{ type: "terminal", terminalId: "term_1" }] }));
   assert.equal(chat.items[0].text, "Hello");
   assert.deepEqual([chat.items[1].title, chat.items[1].status], ["Read file", "completed"]);
 });
@@ -211,4 +212,22 @@ test("chats that the server kept are shown, with what came since and what waits 
   model.apply(event("agent.said", 6, { text: "?", messageId: "m1" }));
   assert.equal(model.chat("s1").items[0].text, "Hello!?");
   assert.equal(since.length, 2);
+});
+
+test("what an agent says of its tools: the change in words, the file, the terminal", () => {
+  const diff = { type: "diff", path: "/w/a.ts", oldText: null, newText: "one\ntwo\n" };
+  const said = { type: "content", content: { type: "text", text: "why" } };
+  const news = toolNews({ title: "Edit", status: "completed", content: [diff, said], output: { raw: 1 } });
+  assert.deepEqual(news, { title: "Edit", status: "completed", detail: "/w/a.ts: 0 → 2 lines\nwhy", terminal: "", path: "/w/a.ts" });
+  for (const odd of [{}, { content: "x" }, { content: [null, 1, { type: "content", content: null }] }]) assert.equal(toolNews(odd).detail, "");
+});
+
+test("an agent's mode, usage and end reach the model", () => {
+  const model = new Model();
+  model.apply(event("agent.used", { session: "s1", used: 5, size: 10 }));
+  model.apply(event("agent.switched", { session: "s1", mode: "ask", modes: {} }));
+  model.apply(event("agent.switched", { session: "s1", mode: "code" }));
+  model.apply(event("agent.exited", { session: "s1", error: "it ended: exit code 1", hint: "no key" }));
+  assert.deepEqual(model.usage.get("s1"), { used: 5, size: 10 });
+  assert.deepEqual(model.chat("s1").items.map((item) => item.text), ["Mode: code", "it ended: exit code 1 — no key"]);
 });

@@ -1,12 +1,13 @@
 // The conversation with one agent: what was said on both sides, and what the agent did between.
 
 import type { Step } from "./steps.ts";
+import type { ToolNews } from "./tool.ts";
 
 export type ChatItem =
   | { kind: "you"; key: string; text: string; queued: boolean }
   | { kind: "said" | "thought"; key: string; text: string; done: boolean }
   | { kind: "step"; key: string; step: Step }
-  | { kind: "tool"; key: string; title: string; status: string; detail: string }
+  | ({ kind: "tool"; key: string } & ToolNews)
   | { kind: "plan"; key: string; entries: { content: string; status: string }[] }
   | { kind: "notice"; key: string; text: string; bad: boolean };
 
@@ -45,15 +46,17 @@ export class Chat {
     this.put({ kind: "step", key: `step:${step.callId}`, step });
   }
 
-  tool(id: string, title: string, status: string, detail: string): void {
+  tool(id: string, news: ToolNews): void {
     const before = this.items.find((item) => item.key === `tool:${id}`);
     const kept = before?.kind === "tool" ? before : undefined;
     this.put({
       kind: "tool",
       key: `tool:${id}`,
-      title: title || kept?.title || id,
-      status: status || kept?.status || "",
-      detail: detail || kept?.detail || "",
+      title: news.title || kept?.title || id,
+      status: news.status || kept?.status || "",
+      detail: news.detail || kept?.detail || "",
+      terminal: news.terminal || kept?.terminal || "",
+      path: news.path || kept?.path || "",
     });
   }
 

@@ -20,6 +20,7 @@ import { Chat } from "./chat.ts";
 import type { Manifest, ManifestCommand } from "./schema.ts";
 import { Signals } from "./signal.ts";
 import { type CallSummary, type Step, worthListing } from "./steps.ts";
+import { toolNews } from "./tool.ts";
 
 export type Topic =
   | "layout"
@@ -64,6 +65,7 @@ export class Model {
   highlights = new Map<string, Highlight>();
   terminals = new Map<string, TerminalInfo>();
   agents = new Map<string, SessionInfo>();
+  readonly usage = new Map<string, { used: number; size: number }>(); // of its context, as an agent says
   questions = new Map<string, Question>();
   actions: Action[] = [];
   activity: Step[] = [];
@@ -286,10 +288,22 @@ export class Model {
         break;
       case "step": {
         const key = String(data.stepId ?? `${data.messageId ?? ""}:${data.tool ?? ""}:${data.title ?? ""}`);
-        this.chat(id).tool(key, String(data.title ?? data.tool ?? ""), String(data.status ?? ""), String(data.output ?? ""));
+        this.chat(id).tool(key, toolNews(data));
         topics.add("chat");
         break;
       }
+      case "used":
+        if (typeof data.used === "number") this.usage.set(id, { used: data.used, size: typeof data.size === "number" ? data.size : 0 });
+        topics.add("agents");
+        break;
+      case "switched":
+        if (!data.modes && typeof data.mode === "string") this.chat(id).notice(`Mode: ${data.mode}`);
+        topics.add("chat");
+        break;
+      case "exited":
+        this.chat(id).notice([data.error, data.hint].filter(Boolean).join(" — ") || "The agent ended.", true);
+        topics.add("chat");
+        break;
       case "failed":
         if (data.code === "stopped") break;
         this.chat(id).notice([data.error, data.hint].filter(Boolean).join(" — ") || "The agent failed.", true);

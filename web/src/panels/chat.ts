@@ -149,12 +149,19 @@ export class ChatPane {
       case "step":
         return this.drawStep(item.step);
       case "tool":
-        return h("div", { class: `step ${item.status === "failed" ? "failed" : item.status === "completed" ? "done" : "running"}` }, h("span", { class: "what", title: item.detail }, item.title));
+        return h("div", { class: `step ${item.status === "failed" ? "failed" : item.status === "completed" ? "done" : "running"}` }, h("span", { class: "what", title: item.detail }, item.title), this.placeOf(item));
       case "plan":
         return h("ol", { class: "plan", "aria-label": "Plan" }, ...item.entries.map((entry) => h("li", { class: entry.status }, entry.content)));
       case "notice":
         return h("div", { class: `notice${item.bad ? " bad" : ""}` }, item.text);
     }
+  }
+
+  // Where to look at what a tool of the agent's own does: its terminal, or the file it changed.
+  private placeOf({ terminal, path }: { terminal: string; path: string }): Node | null {
+    const link = (label: string, run: () => void) => h("button", { class: "link", on: { click: run } }, label);
+    if (terminal) return link("show", () => void this.desk.run("openspace.terminal.show", { terminalId: terminal }));
+    return path ? link("open", () => this.openFile(path)) : null;
   }
 
   private drawStep(step: Step): HTMLElement {

@@ -53,7 +53,9 @@ export class StatusBar {
     setText(this.connection, open ? "● Connected" : "○ Not connected");
     this.connection.className = open ? "ok" : "warn";
     const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
-    setText(this.here, `${count(model.browsers, "browser")}, ${count(model.agents.size, "agent")}`);
+    const used = model.usage.get(this.desk.agent());
+    const words = used ? `, ${used.used.toLocaleString()}${used.size ? ` of ${used.size.toLocaleString()}` : ""} tokens used` : "";
+    setText(this.here, `${count(model.browsers, "browser")}, ${count(model.agents.size, "agent")}${words}`);
     const next = model.actions.find((action) => action.status === "done");
     this.undo.hidden = !next;
     this.undo.title = next ? next.description : "";
