@@ -43,7 +43,7 @@ def test_highlights_have_their_colours_and_escape_clears_mine_first(page: Page, 
         " {path: 'src/app.py', ranges: [{startLine: 6, endLine: 6}], highlightId: 'mine'})"
     )
     until(page, "() => window.__fh.editors['src/app.py'].code.marks().length === 2")
-    expect(page.locator(".fh-label")).to_contain_text("Ada: look")
+    expect(page.locator(".fh-label").first).to_contain_text("Ada: look")
     page.keyboard.press("Escape")
     until(page, "() => window.__fh.model.highlights.size === 1 && !window.__fh.model.highlights.has('mine')")
     page.keyboard.press("Escape")

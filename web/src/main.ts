@@ -1,5 +1,6 @@
 // The one place that knows every panel: signs in, connects, puts the page together.
 
+import { link, signedIn } from "./wire/begin.ts"; // before all else: the network is slower than the rest
 import "./style/index.css";
 import type { Manifest } from "./model/schema.ts";
 import { type KeptChats, Model } from "./model/state.ts";
@@ -8,11 +9,9 @@ import { h } from "./panels/dom.ts";
 import { Frame } from "./panels/frame.ts";
 import { Theme } from "./panels/theme.ts";
 import { Toasts } from "./panels/toasts.ts";
-import { headers, signIn } from "./wire/key.ts";
-import { Link } from "./wire/link.ts";
+import { headers } from "./wire/key.ts";
 
 const model = new Model();
-const link = new Link();
 const desk = new Desk(model, link, new Theme(), new Toasts());
 const frame = new Frame(desk);
 
@@ -56,11 +55,11 @@ model.onActions = () => {
 };
 
 link.onEvent = (event) => model.apply(event);
+link.onOpen = () => void takeSnapshot().then(() => frame.connected());
 link.onHello = (hello) => {
   model.me = hello.actor.id;
   model.browsers = hello.browsers ?? 1;
   void takeChats();
-  void takeSnapshot().then(() => frame.connected());
   if (hello.manifest !== model.manifestVersion) void takeManifest();
   model.signals.fire(["presence"]);
 };
@@ -100,7 +99,6 @@ Object.defineProperty(window, "__fh", {
 });
 
 document.body.replaceChildren(frame.element, desk.toasts.element);
-void signIn().then((key) => {
-  if (key) link.start();
-  else showSignIn();
+void signedIn.then((here) => {
+  if (!here) showSignIn();
 });

@@ -12,7 +12,7 @@ from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict
 from fourhands.core.registry import Contribution
 from fourhands.workbench.editor import Editor, Highlight, Range
-from fourhands.workbench.pane import Direction, panes
+from fourhands.workbench.pane import panes
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.editor")
@@ -44,7 +44,7 @@ async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects
     files = bench.files(call.actor)
     path = await asyncio.to_thread(lambda: files.stat(args.path).path)
     version = await asyncio.to_thread(files.version, path)
-    beside, direction = _placement(bench)
+    beside, above = _placement(bench)
     step = bench.state.open_editor(
         path,
         owner=owner_of(call),
@@ -52,7 +52,7 @@ async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects
         column=args.column,
         version=version,
         beside=beside,
-        split_direction=direction,
+        above=above,
     )
     record_step(bench, call, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
     highlight_id = None
@@ -64,16 +64,16 @@ async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects
     return Opened(editor_id=bench.state.editor(path).id, pane_id=step.pane_id or "", highlight_id=highlight_id)
 
 
-def _placement(bench: Workbench) -> tuple[str | None, Direction | None]:
-    """Beside other editors: a file that covers a running terminal is not what anybody wants."""
+def _placement(bench: Workbench) -> tuple[str | None, bool]:
+    """Beside other editors, else over what is there: nobody wants a file that covers a running terminal."""
     all_panes = list(panes(bench.state.layout.root))
     active = bench.state.layout.active_pane
     with_editors = [pane for pane in all_panes if any(tab.type == "editor" for tab in pane.tabs)]
     if any(pane.id == active for pane in with_editors):
-        return None, None
+        return None, False
     if with_editors:
-        return with_editors[0].id, None
-    return None, "vertical" if all_panes else None
+        return with_editors[0].id, False
+    return None, bool(all_panes)
 
 
 class ScrollTo(Args, frozen=True, kw_only=True):

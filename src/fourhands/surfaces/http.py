@@ -12,7 +12,6 @@ from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketClose
 
@@ -24,6 +23,7 @@ from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.metrics import Metrics
 from fourhands.surfaces.openapi import openapi
+from fourhands.surfaces.page import Page
 from fourhands.surfaces.socket import serve_socket
 from fourhands.surfaces.tokens import BROWSER_LIFE_S, Principal, Tokens
 from fourhands.surfaces.viewer import serve_viewer
@@ -262,17 +262,6 @@ def _person_only(request: Request) -> None:
         raise Denied("this is not for an agent's token")
 
 
-class Page(StaticFiles):
-    """The built front end: names with a hash never change, everything else is asked for again."""
-
-    async def get_response(self, path: str, scope: Any) -> Response:
-        """One file."""
-        response = await super().get_response(path, scope)
-        fixed = path.startswith("assets/") and response.status_code == 200
-        response.headers["cache-control"] = "public, max-age=31536000, immutable" if fixed else "no-cache"
-        return response
-
-
 def public_files() -> list[str]:
     """Paths of the page that need no token."""
     if not STATIC.is_dir():
@@ -285,7 +274,7 @@ def build(routes: Routes, extra: list[BaseRoute] | None = None) -> ASGIApp:
     problems: dict[Any, Any] = {HTTPException: _problem, Exception: _fault}
     app = Starlette(routes=[*routes.all(), *(extra or [])], exception_handlers=problems)
     app.router.redirect_slashes = False  # a path with a slash too many is another path, for the door as well
-    app.router.default = _Rest(Page(directory=STATIC, html=True) if (STATIC / "index.html").is_file() else None)
+    app.router.default = _Rest(Page(STATIC) if (STATIC / "index.html").is_file() else None)
     return GZipMiddleware(app, minimum_size=1024)
 
 

@@ -151,13 +151,17 @@ class State(Store):
         split_direction: Direction | None = None,
         title: str | None = None,
         beside: str | None = None,
+        above: bool = False,
         focus: bool = True,
     ) -> Step:
-        """Open a file, or bring it forward if it is open; a line or column is scrolled to."""
+        """Open a file, or bring it forward if it is open; a line or column is scrolled to.
+
+        `above` opens it in a new pane over the one that it would else share.
+        """
         path, version = check_path(path), _version(version)
         line = line if line is None else whole("line", line)
         column = column if column is None else whole("column", column)
-        layout, pane = self._shown("editor", path, owner, split_direction, title, beside, focus)
+        layout, pane = self._shown("editor", path, owner, split_direction, title, beside, focus, above=above)
         editor = self._model.editors.get(path)
         if editor is None:
             editor = Editor(id=self._new_id("editor"), path=path, owner=owner, version=version)
@@ -286,6 +290,8 @@ class State(Store):
         title: str | None,
         beside: str | None,
         focus: bool,
+        *,
+        above: bool = False,
     ) -> tuple[Layout, str]:
         """Give the layout in which this is open, and the id of its pane."""
         content = check_path(content)
@@ -295,7 +301,7 @@ class State(Store):
         place = find_content(self.layout, kind, content)
         if place is not None:
             return (tree.focus(self.layout, place) if focus else self.layout), place.pane.id
-        self._room(more_panes=int(direction is not None or self.layout.root is None), more_tabs=1)
+        self._room(more_panes=int(above or direction is not None or self.layout.root is None), more_tabs=1)
         target = self.layout.active_pane if beside is None else encodable("beside", beside)
         tab = Tab(
             id=self._new_id("tab"),
@@ -308,7 +314,7 @@ class State(Store):
             self.layout,
             tab,
             None if target is None else find_pane(self.layout, target),
-            "center" if direction is None else SPLITS[direction],
+            "top" if above else "center" if direction is None else SPLITS[direction],
             focus,
             self._new_id,
         )

@@ -35,3 +35,29 @@ export function matches(press: Press, key: Key): boolean {
   // Alt changes the letter on some keyboards: then the place of the key counts.
   return key.alt && press.code.toLowerCase() === `key${key.name}`;
 }
+
+// A press as the manifest would write it; empty if it has no name of its own or would be in the way of typing.
+export function nameOf(press: Press): string {
+  const function_ = /^F([2-9]|1[0-2])$/.test(press.key);
+  const ctrl = press.ctrlKey || press.metaKey;
+  if (!function_ && !((ctrl && press.altKey) || (ctrl && press.shiftKey))) return "";
+  const place = /^(?:Key|Digit)(.)$/.exec(press.code)?.[1];
+  const name = function_ ? press.key : (place ?? (press.key.length === 1 ? press.key : ""));
+  if (!name) return "";
+  return [ctrl && "Ctrl", press.altKey && "Alt", press.shiftKey && "Shift", name.toUpperCase()].filter(Boolean).join(" ");
+}
+
+export interface Bound {
+  command: string;
+  args: Record<string, unknown>;
+}
+
+// Keys that a person gave to commands, as they are stored: by the key's name.
+export function readBound(stored: string | null): Map<string, Bound> {
+  try {
+    const all = Object.entries(JSON.parse(stored ?? "{}") as Record<string, Bound>);
+    return new Map(all.filter(([, bound]) => typeof bound?.command === "string" && typeof bound.args === "object"));
+  } catch {
+    return new Map();
+  }
+}

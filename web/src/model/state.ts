@@ -17,6 +17,7 @@ import type {
   WorkbenchEverything,
 } from "../wire/types.ts";
 import { Chat } from "./chat.ts";
+import { tabs } from "./geometry.ts";
 import type { Manifest, ManifestCommand } from "./schema.ts";
 import { Signals } from "./signal.ts";
 import { type CallSummary, type Step, worthListing } from "./steps.ts";
@@ -372,6 +373,8 @@ export class Model {
     if (terminal) return terminal.title;
     const agent = this.agents.get(id);
     if (agent) return agent.name;
+    const tab = tabs(this.layout.root).find((one) => one.tab.id === id)?.tab;
+    if (tab) return this.terminals.get(tab.content)?.title ?? tab.title;
     return id.includes("_0") || /^[a-z]+_[0-9A-Z]{20,}$/.test(id) ? "" : id;
   };
 }

@@ -122,9 +122,9 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
     case "openspace.agent.reset":
       return ["began a new chat", "", ""];
     case "openspace.change.keep":
-      return ["kept the changes of", path, ""];
+      return [args.hunk === undefined ? "kept the changes of" : "kept a change of", path, ""];
     case "openspace.change.revert":
-      return ["reverted", path, ""];
+      return [args.hunk === undefined ? "reverted" : "reverted a change of", path, ""];
     case "openspace.agent.stop":
       return [args.kill ? "killed" : "stopped", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.pause":
@@ -147,9 +147,8 @@ const QUIET = new Set([
 ]);
 
 export function worthListing(step: Step, readOnly: boolean): boolean {
-  if (step.state === "failed" && !QUIET.has(step.command)) return true;
-  if (step.actorKind === "agent") return true;
-  return !readOnly && !QUIET.has(step.command);
+  if (step.actorKind === "agent" && step.state !== "failed") return true;
+  return !QUIET.has(step.command) && (step.actorKind === "agent" || !readOnly);
 }
 
 // How long ago, in as few letters as possible.

@@ -1,15 +1,23 @@
 // What was done here, by whom, newest first. Each line is a command: it can be run again or copied.
 
 import { ago, describe, type Step } from "../model/steps.ts";
+import { nameOf } from "../model/keys.ts";
 import type { Desk } from "./desk.ts";
-import { copyText, h, perFrame } from "./dom.ts";
+import { copyText, h, perFrame, place, setText } from "./dom.ts";
 
 const SHOWN = 100;
+
+interface Line {
+  step: Step;
+  open: boolean;
+  element: HTMLElement;
+}
 
 export class Activity {
   readonly element: HTMLElement;
   private readonly list = h("ul", { class: "activity", "aria-label": "Activity" });
   private opened = "";
+  private lines = new Map<string, Line>();
   private readonly render = perFrame(() => this.draw());
 
   constructor(private readonly desk: Desk) {
@@ -21,7 +29,6 @@ export class Activity {
 
   private draw(): void {
     const { model } = this.desk;
-    const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.call : undefined;
     const waiting = [...model.questions.values()].map((question) =>
       h(
         "li",
@@ -35,17 +42,32 @@ export class Activity {
         ),
       ),
     );
-    const lines = model.activity.slice(0, SHOWN).map((step) => this.line(step));
+    const before = this.lines;
+    this.lines = new Map();
+    const lines = model.activity.slice(0, SHOWN).map((step) => this.line(step, before));
     if (!waiting.length && !lines.length) lines.push(h("li", {}, h("div", { class: "deed" }, "Nothing yet.")));
-    this.list.replaceChildren(...waiting, ...lines);
-    if (focused) this.list.querySelector<HTMLElement>(`[data-call="${focused}"]`)?.focus();
+    // What is the same stays in place, and with it the keyboard.
+    place(this.list, [...waiting, ...lines]);
   }
 
-  private line(step: Step): HTMLElement {
+  private line(step: Step, before: ReadonlyMap<string, Line>): HTMLElement {
+    const open = this.opened === step.callId;
+    const old = before.get(step.callId);
+    const same = old?.step === step && old.open === open;
+    const element = same ? old.element : this.makeLine(step, open);
+    this.lines.set(step.callId, { step, open, element });
+    setText(element.querySelector("time")!, ago(Date.now() / 1000 - step.time));
+    if (old && !same && old.element.contains(document.activeElement)) {
+      const button = element.querySelector<HTMLElement>(".deed")!;
+      requestAnimationFrame(() => button.focus());
+    }
+    return element;
+  }
+
+  private makeLine(step: Step, open: boolean): HTMLElement {
     const [verb, what, where] = describe(step, this.desk.model.title);
     const text = [verb, what, where].filter(Boolean).join(" ");
     const brief = [verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
-    const open = this.opened === step.callId;
     const agent = step.actorKind === "agent";
     const who = agent ? step.actorName || "the agent" : "you";
     const button = h(
@@ -59,13 +81,52 @@ export class Activity {
       h("span", { class: "who", "aria-hidden": "true" }),
       h("span", { class: "away" }, `${who}: `),
       h("span", { class: "what" }, brief + (step.count > 1 ? ` ×${step.count}` : "")),
-      h("time", {}, ago(Date.now() / 1000 - step.time)),
+      h("time"),
     );
     button.addEventListener("click", () => {
       this.opened = open ? "" : step.callId;
       this.draw();
     });
     return h("li", {}, button, open ? this.more(step) : null);
+  }
+
+  // The last thing that this person did, as the command that an agent would use for it.
+  showMine(): void {
+    const step = this.desk.model.activity.find((one) => one.actorKind !== "agent");
+    if (!step) {
+      this.desk.toasts.show("Nothing that you did here was a command yet");
+      return;
+    }
+    this.opened = step.callId;
+    this.draw();
+    this.list.querySelector<HTMLElement>(`[data-call="${step.callId}"]`)?.focus();
+  }
+
+  private waitForKey(button: HTMLButtonElement, step: Step): void {
+    button.textContent = "Press the key …";
+    const taken = (key: string) => [...this.desk.model.commands.values()].find((command) => command.key === key)?.label;
+    const listen = (event: KeyboardEvent) => {
+      if (["Control", "Alt", "Shift", "Meta"].includes(event.key)) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      stop();
+      if (event.key === "Escape") return;
+      const key = nameOf(event);
+      const other = taken(key);
+      if (!key) this.desk.toasts.show("Not that one", "F2 to F12, or Ctrl with Alt or Shift and a letter", "warning");
+      else if (other) this.desk.toasts.show(`${key} is taken`, `it means: ${other}`, "warning");
+      else {
+        this.desk.bind(key, { command: step.command, args: step.args });
+        this.desk.toasts.show(`${key} does this from now on`, "", "info", { label: "Take it back", run: () => this.desk.bind(key, null) });
+      }
+    };
+    const stop = () => {
+      removeEventListener("keydown", listen, { capture: true });
+      button.removeEventListener("blur", stop);
+      button.textContent = "Bind to a key";
+    };
+    addEventListener("keydown", listen, { capture: true });
+    button.addEventListener("blur", stop);
   }
 
   private more(step: Step): HTMLElement {
@@ -75,6 +136,9 @@ export class Activity {
     again.addEventListener("click", () => void this.desk.run(step.command, step.args));
     const copy = h("button", { class: "button small" }, "Copy as JSON");
     copy.addEventListener("click", () => void copyText(json).then((done) => (copy.textContent = done ? "Copied" : "Not allowed")));
-    return h("div", { class: "more" }, step.error ? h("p", { class: "minus" }, step.error) : null, h("pre", { class: "mono" }, json), again, copy);
+    const bind = h("button", { class: "button small", title: "Run it with a key from now on, in this browser" }, "Bind to a key");
+    bind.disabled = again.disabled;
+    bind.addEventListener("click", () => this.waitForKey(bind, step));
+    return h("div", { class: "more" }, step.error ? h("p", { class: "minus" }, step.error) : null, h("pre", { class: "mono", tabindex: "0" }, json), again, copy, bind);
   }
 }

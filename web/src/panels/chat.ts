@@ -176,6 +176,15 @@ export class ChatPane {
     );
   }
 
+  // The highlight that a step made, if it is still there. One that was given no name is known by its first line.
+  private markOf({ args, session }: Step): string | undefined {
+    const first = Array.isArray(args.ranges) ? (args.ranges[0] as { startLine?: number } | undefined) : undefined;
+    const named = typeof args.highlightId === "string" ? args.highlightId : null;
+    return [...this.desk.model.highlights.values()].find((mark) =>
+      named ? mark.id === named : mark.owner === session && mark.path === args.path && mark.ranges[0]?.startLine === first?.startLine,
+    )?.id;
+  }
+
   // The one thing that one may want to do about a step.
   private actionOf(step: Step): Node | null {
     const link = (label: string, run: () => void) => h("button", { class: "link", on: { click: run } }, label);
@@ -183,9 +192,8 @@ export class ChatPane {
     if (step.state === "running") return null;
     if (step.state === "failed") return null;
     if (step.command === "openspace.editor.highlight") {
-      const id = step.args.highlightId;
-      const there = typeof id === "string" && this.desk.model.highlights.has(id);
-      return there ? link("clear", () => void this.desk.run("openspace.editor.clear_highlight", { highlightId: id })) : null;
+      const id = this.markOf(step);
+      return id ? link("clear", () => void this.desk.run("openspace.editor.clear_highlight", { highlightId: id })) : null;
     }
     if (path && (step.command === "openspace.editor.open" || step.command === "openspace.editor.scroll_to")) {
       const line = typeof step.args.line === "number" ? step.args.line : undefined;

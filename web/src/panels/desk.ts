@@ -1,5 +1,6 @@
 // What every panel is given: the model to look at, the way to call commands, and a few things of this browser alone.
 
+import { type Bound, readBound } from "../model/keys.ts";
 import type { Model } from "../model/state.ts";
 import type { Answer, Link } from "../wire/link.ts";
 import type { Commands } from "../wire/types.ts";
@@ -8,6 +9,7 @@ import { differenceOf } from "./refusal.ts";
 import type { Toasts } from "./toasts.ts";
 
 const TYPING_MS = 5000;
+const BOUND = "fourhands.keys";
 
 export class Desk {
   following = true;
@@ -19,6 +21,15 @@ export class Desk {
   onFollow: () => void = () => {};
   onQuiet: () => void = () => {}; // a terminal printed something and has stopped
   announce: (text: string, urgent?: boolean) => void = () => {};
+
+  // Keys that this person gave to commands; they stay with the browser.
+  readonly bound: Map<string, Bound> = readBound(localStorage.getItem(BOUND));
+
+  bind(key: string, bound: Bound | null): void {
+    if (bound) this.bound.set(key, bound);
+    else this.bound.delete(key);
+    localStorage.setItem(BOUND, JSON.stringify(Object.fromEntries(this.bound)));
+  }
 
   constructor(
     readonly model: Model,

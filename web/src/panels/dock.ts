@@ -183,6 +183,8 @@ export class Dock implements SashHost {
       const add = h("button", { class: "add", title: "New terminal", "aria-label": "New terminal" }, icon("plus"));
       add.addEventListener("click", () => void this.newTerminal());
       strip = { element: h("div", { class: "strip" }, list, add), list, tabs: new Map() };
+      const { element } = strip;
+      element.addEventListener("wheel", (event) => (element.scrollLeft += event.deltaY), { passive: true });
       this.strips.set(pane.id, strip);
       this.element.append(strip.element);
     }
@@ -238,6 +240,7 @@ export class Dock implements SashHost {
     dot.title = dirty ? "not saved" : "new here";
     setText(element.querySelector(".name")!, terminal?.title ?? tab.title);
     element.classList.toggle("by-agent", byAgent);
+    if (front && element.getAttribute("aria-selected") !== "true") requestAnimationFrame(() => bringIntoStrip(element));
     element.setAttribute("aria-selected", String(front));
     element.tabIndex = front ? 0 : -1;
     const state = terminal && terminal.status !== "running" ? ` (${terminal.status})` : "";
@@ -410,4 +413,13 @@ export class Dock implements SashHost {
     this.mark.hidden = true;
     return null;
   }
+}
+
+// Only the strip is scrolled: the browser's own way would move the page as well.
+function bringIntoStrip(tab: HTMLElement): void {
+  const strip = tab.closest<HTMLElement>(".strip");
+  if (!strip) return;
+  const room = strip.clientWidth - 36; // beside the button for a new terminal
+  if (tab.offsetLeft < strip.scrollLeft) strip.scrollLeft = tab.offsetLeft;
+  else if (tab.offsetLeft + tab.offsetWidth > strip.scrollLeft + room) strip.scrollLeft = tab.offsetLeft + tab.offsetWidth - room;
 }

@@ -7,6 +7,7 @@ import type { CodeEditor } from "./code.ts";
 import type { Desk } from "./desk.ts";
 import type { View } from "./dock.ts";
 import { debounce, h } from "./dom.ts";
+import { generated, Peek } from "./peek.ts";
 import { token } from "./theme.ts";
 
 const LARGEST = 900_000; // characters that can be sent back in one message
@@ -22,6 +23,7 @@ export class EditorView implements View {
   private readonly holder = h("div", { class: "editor" });
   private readonly note = h("div", { class: "editornote", role: "status", hidden: true });
   private readonly loading = h("div", { class: "loading" }, "Opening …");
+  private readonly peek: Peek;
   private readonly disposers: (() => void)[] = [];
   private base: string | null = null; // the version that the text here started from
   private saved = ""; // the text of that version
@@ -38,7 +40,8 @@ export class EditorView implements View {
   ) {
     this.path = tab.content;
     this.holder.append(this.loading);
-    this.element = h("section", {}, this.note, this.holder);
+    this.peek = new Peek(desk, this.path, (mark) => this.ownerOf(mark));
+    this.element = h("section", {}, this.note, this.holder, this.peek.element);
     const { signals } = desk.model;
     this.disposers.push(
       signals.on("editors", () => this.follow()),
@@ -73,7 +76,7 @@ export class EditorView implements View {
     });
     if (read.content.length > LARGEST) {
       this.code.setReadOnly(true);
-      this.tell("This file is too large to be changed here.", []);
+      this.tell(`Read only: ${Math.round(read.content.length / 1000)} thousand characters are too many to be changed here.`, []);
     }
     this.showMarks();
     this.revealed = -1;
@@ -85,11 +88,30 @@ export class EditorView implements View {
   private async read(): Promise<{ content: string; version: string } | null> {
     const answer = await this.desk.link.call("openspace.file.read", { path: this.path });
     if (answer.success) return answer;
+    const elsewhere = answer.code === "too-large" || answer.error.includes("binary");
     this.loading.remove();
     this.holder.replaceChildren(
-      h("div", { class: "unreadable" }, h("b", {}, answer.error), h("span", {}, answer.hint), h("button", { class: "link", on: { click: () => void this.retry() } }, "Try again")),
+      h(
+        "div",
+        { class: "unreadable" },
+        h("b", {}, answer.error),
+        h("span", {}, elsewhere ? "A program in a terminal can show it piece by piece." : answer.hint),
+        h(
+          "div",
+          {},
+          elsewhere ? h("button", { class: "button", on: { click: () => void this.showInTerminal() } }, "Look at it in a terminal") : null,
+          h("button", { class: "button", on: { click: () => void this.retry() } }, "Try again"),
+        ),
+      ),
     );
     return null;
+  }
+
+  private async showInTerminal(): Promise<void> {
+    const made = await this.desk.run("openspace.terminal.create", {});
+    if (!made.success) return;
+    const quoted = `'${this.path.replaceAll("'", `'\\''`)}'`;
+    await this.desk.run("openspace.terminal.send", { terminalId: made.terminalId, text: `less -- ${quoted}\n` });
   }
 
   private async retry(): Promise<void> {
@@ -115,11 +137,6 @@ export class EditorView implements View {
 
   fileChanged(version: string | null): void {
     if (version !== this.base && this.sending === 0) this.again();
-  }
-
-  // Somebody may have changed the file without telling anybody.
-  lookAgain(): void {
-    if (this.sending === 0) this.again();
   }
 
   // The file is another than the one we started from.
@@ -228,6 +245,7 @@ export class EditorView implements View {
   async save(expected?: string): Promise<boolean> {
     const text = this.code?.text();
     if (text === undefined) return false;
+    if (text === this.saved && !this.state?.dirty && expected === undefined) return true;
     this.keep.cancel();
     const expectedVersion = expected ?? this.base;
     const answer = await this.sent(this.desk.run("openspace.editor.save", { path: this.path, text, expectedVersion }, true));
@@ -252,14 +270,23 @@ export class EditorView implements View {
     const wanted = new Set(marks.map((mark) => mark.id));
     for (const id of code.marks()) if (!wanted.has(id)) code.clear(id);
     for (const mark of marks) code.decorate(mark.id, mark.ranges, this.styleOf(mark));
+    this.peek.render();
+  }
+
+  showPeek(): void {
+    this.peek.open();
+  }
+
+  private ownerOf(mark: Highlight): { name: string; color: string } {
+    const mine = mark.owner.startsWith("person");
+    const name = this.desk.model.agents.get(mark.owner)?.name ?? (mine ? "You" : "Agent");
+    return { name, color: mark.color ?? token(mine ? "you" : "agent") };
   }
 
   private styleOf(mark: Highlight): { color: string; label: string; hover: string } {
-    const agent = this.desk.model.agents.get(mark.owner);
-    const mine = mark.owner.startsWith("person");
-    const who = agent?.name ?? (mine ? "You" : "Agent");
-    const color = mark.color ?? token(mine ? "you" : "agent");
-    return { color, label: mark.label ? `${who}: ${mark.label}` : "", hover: `${who}: ${mark.label ?? mark.id}` };
+    const { name, color } = this.ownerOf(mark);
+    const words = mark.label ?? (generated(mark) ? "" : mark.id);
+    return { color, label: words ? `${name}: ${words}` : "", hover: `${name}: ${words || mark.id}` };
   }
 
   // -- as a view -----------------------------------------------------------------------------------------------------
@@ -269,7 +296,6 @@ export class EditorView implements View {
   shown(visible: boolean): void {
     if (!visible || !this.code) return;
     this.showMarks();
-    this.lookAgain();
   }
 
   focus(): void {

@@ -32,6 +32,7 @@ export class Frame {
   private readonly questions: Questions;
   private readonly chat: ChatPane;
   private readonly changes: Changes;
+  private readonly activity: Activity;
   private readonly changesTab = h("button", { role: "tab", id: "tab-changes" }, "Changes");
   private readonly agentTab = h("button", { role: "tab", id: "tab-agent" }, "Agent");
 
@@ -60,6 +61,7 @@ export class Frame {
     this.questions = new Questions(desk);
     this.chat = new ChatPane(desk, this.questions, open);
     this.changes = new Changes(desk, open);
+    this.activity = new Activity(desk);
     const agentTabs = h("div", { class: "agenttabs", role: "tablist", "aria-label": "Agent and changes" }, this.agentTab, this.changesTab);
     this.agentTab.addEventListener("click", () => this.showTab("agent"));
     this.changesTab.addEventListener("click", () => this.showTab("changes"));
@@ -72,7 +74,7 @@ export class Frame {
     const middle = h(
       "div",
       { class: "middle" },
-      h("div", { class: "side" }, this.files.element, new Activity(desk).element),
+      h("div", { class: "side" }, this.files.element, this.activity.element),
       this.dock.element,
       h("aside", { class: "agentside", "aria-label": "Agent" }, agentTabs, this.chat.element, this.changes.element),
     );
@@ -125,21 +127,14 @@ export class Frame {
       }
     });
     model.signals.on(["files", "actions"], () => this.changes.stale());
-    // Programs in terminals change files without saying so: when one has gone quiet, or the person comes back, look again.
-    const look = debounce(() => this.lookAgain(), 50);
+    // Programs make and delete files without saying so: when one has gone quiet, or the person comes back, look again.
+    const look = debounce(() => void this.files.refresh(), 50);
     this.desk.onQuiet = look;
     addEventListener("focus", look);
     this.changes.onCount = (count) => setText(this.changesTab, count ? `Changes (${count})` : "Changes");
   }
 
   private focusedFor = "";
-
-  private lookAgain(): void {
-    void this.files.refresh();
-    for (const view of Object.values(this.editors())) {
-      if (!view.element.classList.contains("hidden")) view.lookAgain();
-    }
-  }
 
   // The tour is an agent like others: it begins when it is spoken to.
   private async tour(): Promise<void> {
@@ -212,6 +207,8 @@ export class Frame {
       ...themes,
       item("Screen reader mode in terminals", () => this.toggleScreenReader()),
       item("Search in the terminal", () => this.activeTerminal()?.openFind(), "Ctrl Shift F"),
+      item("Show the highlights", () => this.activeEditor()?.showPeek()),
+      item("Show what I did last as an agent's command", () => this.activity.showMine()),
       item("Show or hide the files", () => this.toggleSide("left"), "Ctrl B"),
       item("Show or hide the agent", () => this.toggleSide("right"), "Ctrl Alt B"),
       item("Write to the agent", () => this.chat.focus()),
@@ -236,6 +233,12 @@ export class Frame {
     else localStorage.removeItem("fourhands.screenReader");
     for (const view of Object.values(this.terminals())) view.setScreenReader(on);
     this.desk.toasts.show(`Screen reader mode is ${on ? "on" : "off"}`);
+  }
+
+  private activeEditor(): EditorView | undefined {
+    const tab = this.dock.active();
+    const view = tab && this.dock.view(tab.type, tab.content);
+    return view instanceof EditorView ? view : undefined;
   }
 
   private activeTerminal(): TerminalView | undefined {

@@ -12,12 +12,14 @@ const KEYS: [string, string][] = [
   ["Ctrl Shift C / V", "copy, paste in a terminal"],
   ["Ctrl B / Ctrl Alt B", "show or hide the files, the agent"],
   ["Ctrl M", "in an editor: Tab moves on instead of indenting"],
+  ["Alt + pointer", "on a terminal's line: who typed it, and when"],
   ["Arrow keys", "on a sash: resize (with Shift by more); on tabs: switch; Delete closes"],
 ];
 
 export function showHelp(desk: Desk): void {
   const own = [...desk.model.commands.values()].filter((command) => command.key && command.key !== "Escape" && command.key !== "Ctrl S");
-  const rows = [...KEYS, ...own.map((command): [string, string] => [command.key!, command.label])];
+  const bound = [...desk.bound].map(([key, { command }]): [string, string] => [key, `${desk.model.commands.get(command)?.label ?? command} (your own)`]);
+  const rows = [...KEYS, ...own.map((command): [string, string] => [command.key!, command.label]), ...bound];
   const content = h(
     "div",
     {},

@@ -1,6 +1,6 @@
 // The keys of the page. In a terminal nearly all keys are the program's: only F1 and those that shells do not know count.
 
-import { matches, parseKey } from "../model/keys.ts";
+import { matches, nameOf, parseKey } from "../model/keys.ts";
 import { argumentsOf } from "../model/schema.ts";
 import type { Desk } from "./desk.ts";
 import type { Dock } from "./dock.ts";
@@ -46,7 +46,7 @@ export class Keys {
       const view = this.terminal();
       if (ctrl && shiftKey && key === "c") return this.take(event, () => void view?.copy());
       if (ctrl && shiftKey && key === "f") return this.take(event, () => view?.openFind());
-      if (!(ctrl && (shiftKey || altKey)) && !(ctrl && key === ".")) return;
+      if (!(ctrl && (shiftKey || altKey)) && !(ctrl && key === ".") && !this.desk.bound.has(nameOf(event))) return;
     } else {
       if (ctrl && !altKey && !shiftKey && key === "k") return this.take(event, () => this.palette.open());
       if (ctrl && !altKey && !shiftKey && key === "b") return this.take(event, () => this.actions.toggleSide("left"));
@@ -87,6 +87,8 @@ export class Keys {
   }
 
   private command(event: KeyboardEvent): void {
+    const own = this.desk.bound.get(nameOf(event));
+    if (own) return this.take(event, () => void this.desk.run(own.command, own.args));
     for (const command of this.desk.model.commands.values()) {
       if (!command.key || command.key === "Escape" || command.key === "Ctrl S") continue;
       if (!matches(event, parseKey(command.key))) continue;

@@ -9,6 +9,7 @@ import type { Desk } from "./desk.ts";
 import { h } from "./dom.ts";
 
 const DEAF_MS = 400;
+const ALERT = "%3Ccircle cx='12' cy='4' r='4' fill='%23ef6f6c'/%3E%3C/svg";
 
 interface Shown {
   element: HTMLElement;
@@ -20,6 +21,7 @@ export class Questions {
   private readonly float = h("dialog", { class: "floating", "aria-label": "A question from the agent" });
   private readonly cards = new Map<string, Shown>();
   private readonly title = document.title;
+  private readonly icon = document.querySelector<HTMLLinkElement>("link[rel=icon]")?.href ?? "";
   paneVisible: () => boolean = () => true;
 
   constructor(private readonly desk: Desk) {
@@ -55,6 +57,9 @@ export class Questions {
     const waiting = this.cards.size;
     const name = this.desk.model.workspace.split("/").at(-1) || this.title;
     document.title = waiting ? `● Question — ${name}` : `${name} — Fourhands`;
+    const link = document.querySelector<HTMLLinkElement>("link[rel=icon]");
+    const href = waiting ? this.icon.replace("%3C/svg", ALERT) : this.icon;
+    if (link && link.href !== href) link.href = href;
   }
 
   private add(question: Question): void {
@@ -73,6 +78,13 @@ export class Questions {
 
   private nameOf(question: Question): string {
     return question.actor?.name ?? this.desk.model.agents.get(question.session)?.name ?? "The agent";
+  }
+
+  // In which terminal, as the waiting call says.
+  private placeOf(question: Question): string {
+    const step = this.desk.model.activity.find((one) => one.session === question.session && one.command === question.command && one.state === "running");
+    const terminal = this.desk.model.terminals.get(String(step?.args.terminalId ?? ""))?.title ?? step?.args.terminalId;
+    return typeof terminal === "string" ? ` in ${terminal}` : "";
   }
 
   private answer(question: Question, choice: Question["options"][number], more: { text?: string; reason?: string } = {}): void {
@@ -151,7 +163,7 @@ export class Questions {
     const element = h(
       "section",
       { class: "ask", role: "alertdialog", "aria-label": `${who} wants to run a command`, "data-question": question.id },
-      h("h3", {}, `${who} wants to run this`),
+      h("h3", {}, `${who} wants to run this${this.placeOf(question)}`),
       body,
       h("p", {}, `${dangerous ? "Flagged" : "Not known to be safe"}: ${question.reason}`),
       parts.length > 1 ? h("ul", {}, ...parts.map((part) => h("li", {}, h("code", {}, part.text), ` — ${part.reason || part.level}`))) : null,
@@ -189,7 +201,7 @@ function glance(question: Question): Node[] {
   const words = told.map(([name, value]) => {
     if (name === "bytes" && typeof value === "number") return size(value);
     const label = name.replace(/([A-Z])/g, " $1").toLowerCase();
-    if (typeof value === "number") return `${value} ${label}`;
+    if (typeof value === "number") return `${value} ${value === 1 ? label.replace(/s$/, "") : label}`;
     if (typeof value === "boolean") return value ? label : `not ${label}`;
     const text = Array.isArray(value) ? value.map(String).join(", ") : typeof value === "object" ? JSON.stringify(value) : String(value);
     return `${label}: ${text}`;

@@ -18,11 +18,16 @@ import { Gutter } from "./gutter.ts";
 import { token } from "./theme.ts";
 
 const SCROLLBACK = 20_000;
+const RESTING = 12; // terminals that are not to be seen and still keep their connection; the server takes no endless number
+const KILL_LINE = "\x15"; // before an agent may type: its words never land in the middle of a line
 
-// Back to an empty screen in its first state, with the scrollback left alone.
-const AFRESH =
+// Back to an empty screen in its first state, with the scrollback left alone. Row by row: erasing the whole screen at once
+// would take the author marks along.
+const afresh = (rows: number): string =>
   "\x1b[?1049l\x1b[?47l\x1b[!p\x1b>\x1b[4;20l" +
-  "\x1b[?1;5;9;12;45;69;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?7;25h\x1b[r\x1b[H\x1b[2J";
+  "\x1b[?1;5;9;12;45;69;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?7;25h\x1b[r" +
+  Array.from({ length: rows }, (_, row) => `\x1b[${row + 1};1H\x1b[2K`).join("") +
+  "\x1b[H";
 
 export function terminalTheme(): ITheme {
   const of = token;
@@ -52,6 +57,8 @@ export function terminalTheme(): ITheme {
   };
 }
 
+const resting = new Set<Stream>(); // the one that was looked at last comes last
+
 export class TerminalView implements View {
   readonly element: HTMLElement;
   readonly term: Xterm;
@@ -68,6 +75,7 @@ export class TerminalView implements View {
   private readonly disposers: (() => void)[] = [];
   private leaseSeen = "";
   private parsed = 0;
+  private begun = false;
   private replaying = false; // questions in old output were answered long ago
   private asked = 0; // programs that asked for the cursor's place and have no answer yet
   private mine: { cols: number; rows: number } | null = null;
@@ -123,28 +131,31 @@ export class TerminalView implements View {
         if (connected) this.propose();
       },
     });
-    void this.begin();
   }
 
   // What was there before this page: scrollback with its authors, then the exact screen. A new terminal has no past.
   private async begin(): Promise<void> {
-    if (this.desk.model.terminals.get(this.id)?.position === 0) return this.stream.start(0);
+    this.begun = true;
+    const position = this.desk.model.terminals.get(this.id)?.position ?? 0;
+    if (position === 0) return this.stream.start(0);
+    // Both at once: the stream from where the terminal was when we heard of it, and all that was before.
+    this.stream.startHeld(position);
     const answer = await this.desk.link.call("openspace.terminal.replay", { terminalId: this.id });
     if (this.disposed) return;
-    if (!answer.success) return this.stream.start(null);
+    if (!answer.success) return this.stream.release(null);
     this.replaying = true;
     this.term.resize(Math.max(2, answer.cols), Math.max(1, answer.rows));
     for (const { text, ink } of answer.past) {
       if (ink) this.term.write("", () => this.gutter.begin(ink));
       this.term.write(text);
     }
-    this.term.write(AFRESH + answer.screen, () => {
+    this.term.write(afresh(this.term.rows) + answer.screen, () => {
       this.replaying = false;
       this.asked = 0;
       this.parsed = answer.position;
       this.gutter.remember(answer.position);
     });
-    this.stream.start(answer.position);
+    this.stream.release(answer.position);
   }
 
   private listen(): void {
@@ -176,7 +187,10 @@ export class TerminalView implements View {
 
   shown(visible: boolean): void {
     this.visible = visible;
+    resting.delete(this.stream);
     if (visible) {
+      if (this.begun) this.stream.resume();
+      else void this.begin();
       // The first picture comes sooner by xterm's own renderer: a WebGL context costs more than the whole rest.
       setTimeout(() => void this.accelerate(), 300);
       this.propose();
@@ -185,6 +199,12 @@ export class TerminalView implements View {
       // Browsers keep only a few WebGL contexts: the hidden give theirs back.
       this.webgl?.dispose();
       this.webgl = null;
+      resting.add(this.stream);
+      for (const oldest of resting) {
+        if (resting.size <= RESTING) break;
+        resting.delete(oldest);
+        oldest.pause();
+      }
     }
   }
 
@@ -194,6 +214,7 @@ export class TerminalView implements View {
 
   dispose(): void {
     this.disposed = true;
+    resting.delete(this.stream);
     this.stream.close();
     for (const dispose of this.disposers) dispose();
     this.propose.cancel();
@@ -235,7 +256,7 @@ export class TerminalView implements View {
 
   private restore(screen: { position: number; cols: number; rows: number; data: string }): void {
     this.setSize(screen.cols, screen.rows);
-    this.term.write(AFRESH + screen.data, () => {
+    this.term.write(afresh(this.term.rows) + screen.data, () => {
       this.parsed = screen.position;
       this.stream.ack(screen.position);
       this.gutter.remember(screen.position);
@@ -317,7 +338,7 @@ export class TerminalView implements View {
   private showLease(): void {
     const { model } = this.desk;
     const terminal = model.terminals.get(this.id);
-    if (!terminal) return;
+    if (!terminal || !this.visible) return;
     const { lease } = terminal;
     const seen = `${lease.kind}:${lease.holder}:${lease.kept}`;
     if (seen !== this.leaseSeen) {
@@ -332,8 +353,8 @@ export class TerminalView implements View {
         (step.args.terminalId === this.id || step.args.terminalId === terminal.title),
     );
     const waiting = deed?.state === "running" && deed.command === "openspace.terminal.send" && lease.kind === "person";
-    const button = (label: string, run: () => void, key = "") =>
-      h("button", { class: "button small", on: { click: run } }, label, key ? h("kbd", {}, key) : null);
+    const button = (label: string, run: () => void, key = "", title = "") =>
+      h("button", { class: "button small", ...(title ? { title } : {}), on: { click: run } }, label, key ? h("kbd", {}, key) : null);
     const call = (command: "take_over" | "hand_back" | "interrupt") => () =>
       void this.desk.run(`openspace.terminal.${command}`, { terminalId: this.id });
     let kind = "";
@@ -349,7 +370,7 @@ export class TerminalView implements View {
       parts = [
         h("b", {}, "You are typing"),
         h("span", { class: "what" }, `${deed.actorName || "the agent"} waits until your line is finished`),
-        button("Let it go", call("hand_back")),
+        button("Let it go", () => this.press(KILL_LINE), "", "Clears your line first; Ctrl Y brings it back in a shell"),
       ];
     } else if (lease.kind === "agent") {
       kind = "agent";

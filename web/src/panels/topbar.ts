@@ -53,7 +53,10 @@ export class TopBar {
     this.presence.replaceChildren(...pills);
     const agent = model.agents.get(this.desk.agent());
     const { following } = this.desk;
-    this.follow.replaceChildren(icon("eye"), following ? "Following agent" : "Paused following — resume");
+    const words = following ? "Following agent" : "Paused following — resume";
+    this.follow.replaceChildren(icon("eye"), h("span", {}, words));
+    this.follow.title = words;
+    this.follow.setAttribute("aria-label", words);
     this.follow.classList.toggle("on-agent", following);
     this.follow.setAttribute("aria-pressed", String(following));
     const paused = agent?.paused ?? false;

@@ -6,12 +6,15 @@ export function storedKey(): string {
   return localStorage.getItem(STORED) ?? "";
 }
 
-// Take the code out of the address and exchange it; without one, what is stored is used.
-export async function signIn(): Promise<string> {
-  const code = new URLSearchParams(location.hash.slice(1)).get("code");
-  if (!code) return storedKey();
-  // A used code must neither stay in the history nor be sent again by a reload.
-  history.replaceState(null, "", location.pathname + location.search);
+// Take the one-time code out of the address. A used one must neither stay in the history nor be sent again by a reload.
+export function takeCode(): string {
+  const code = new URLSearchParams(location.hash.slice(1)).get("code") ?? "";
+  if (code) history.replaceState(null, "", location.pathname + location.search);
+  return code;
+}
+
+// Exchange a code for a key; one that is no longer good leaves what is stored.
+export async function exchange(code: string): Promise<string> {
   const response = await fetch("/api/browser", {
     method: "POST",
     headers: { "content-type": "application/json" },

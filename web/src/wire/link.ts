@@ -29,10 +29,12 @@ export type Status =
 
 const FIRST_MS = 500;
 const LONGEST_MS = 5000;
+const LARGEST = 1024 * 1024; // bytes of one message that the server takes
 
 export class Link {
   status: Status = { kind: "connecting" };
   onStatus: (status: Status) => void = () => {};
+  onOpen: () => void = () => {}; // calls can be made; the greeting has not come yet
   onHello: (hello: Hello) => void = () => {};
   onEvent: (event: Event) => void = () => {};
 
@@ -65,9 +67,12 @@ export class Link {
     const socket = this.socket;
     if (!socket || socket.readyState !== WebSocket.OPEN) return offline();
     const id = ++this.last;
+    const message = JSON.stringify({ id, command, args });
+    // The server would hang up.
+    if (message.length > LARGEST / 3 && new Blob([message]).size > LARGEST) return tooLarge();
     return new Promise((resolve) => {
       this.waiting.set(id, resolve);
-      socket.send(JSON.stringify({ id, command, args }));
+      socket.send(message);
     });
   }
 
@@ -75,6 +80,7 @@ export class Link {
     if (this.status.kind !== "lost") this.set({ kind: "connecting" });
     const socket = new WebSocket(socketAddress("/ws?attend=1"), protocols());
     this.socket = socket;
+    socket.onopen = () => this.onOpen();
     socket.onmessage = (message) => this.receive(JSON.parse(String(message.data)));
     socket.onclose = () => {
       if (this.socket === socket) void this.lost();
@@ -121,6 +127,10 @@ async function refused(): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+function tooLarge(): Failed {
+  return { success: false, error: "this is too large to be sent at once", code: "too-large", hint: "at most 1 MB; a program in a terminal can do it" };
 }
 
 function offline(): Failed {

@@ -32,8 +32,10 @@ export class Stream {
   private socket: WebSocket | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private delay = 300;
+  private waiting = true; // not to be connected now
   private closed = false;
   private ended = false;
+  private held: (string | ArrayBuffer)[] | null = null;
   private early: (string | Uint8Array)[] | null = []; // typed before the first connection, which is a moment away
 
   constructor(
@@ -44,6 +46,33 @@ export class Stream {
   // From a position, or with null from the present screen.
   start(position: number | null): void {
     this.position = position;
+    this.resume();
+  }
+
+  // Connect already, but keep what comes until somebody says which part of it they know.
+  startHeld(position: number): void {
+    this.held = [];
+    this.start(position);
+  }
+
+  release(position: number | null): void {
+    const held = this.held ?? [];
+    this.held = null;
+    if (position !== null) this.position = position;
+    for (const data of held) this.receive(data);
+  }
+
+  // Nobody looks: let the connection go, and come back to the same position when somebody does.
+  pause(): void {
+    this.waiting = true;
+    clearTimeout(this.timer);
+    const { socket } = this;
+    this.socket = null;
+    socket?.close();
+  }
+
+  resume(): void {
+    this.waiting = false;
     this.retry();
   }
 
@@ -72,7 +101,7 @@ export class Stream {
   }
 
   retry(): void {
-    if (this.socket === null && !this.closed && !this.ended) {
+    if (this.socket === null && !this.waiting && !this.closed && !this.ended) {
       clearTimeout(this.timer);
       this.connect();
     }
@@ -103,8 +132,8 @@ export class Stream {
       this.events.connected(true);
     };
     socket.onmessage = (message) => {
-      if (typeof message.data === "string") this.control(JSON.parse(message.data));
-      else this.output(message.data as ArrayBuffer);
+      if (this.held) this.held.push(message.data as string | ArrayBuffer);
+      else this.receive(message.data as string | ArrayBuffer);
     };
     socket.onclose = () => {
       if (this.socket !== socket) return;
@@ -116,6 +145,11 @@ export class Stream {
       this.timer = setTimeout(() => this.connect(), this.delay);
       this.delay = Math.min(this.delay * 1.7, 5000);
     };
+  }
+
+  private receive(data: string | ArrayBuffer): void {
+    if (typeof data === "string") this.control(JSON.parse(data));
+    else this.output(data);
   }
 
   private output(frame: ArrayBuffer): void {
