@@ -9,7 +9,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import rows
+from bench import proxy, rows
 from bench.targets import Ours, Terminado, bare_flood, flood_command, ours, terminado, write_flood
 
 RESULTS = Path(__file__).parent / "results.md"
