@@ -82,7 +82,8 @@ def over_sockets(rounds: int, size: int) -> list[rows.Row]:
 
 
 async def everything(rounds: int, size: int) -> list[rows.Row]:
-    return [*await asyncio.to_thread(over_sockets, rounds, size), *await rows.in_process(rounds)]
+    over = await asyncio.to_thread(over_sockets, rounds, size)
+    return [*over, *await rows.in_process(rounds), *await proxy.rows()]
 
 
 def write(found: list[rows.Row], load: str) -> None:
