@@ -530,7 +530,7 @@ async def test_half_an_upgrade_is_refused_without_an_accident(
 
 
 async def test_a_token_has_only_so_many_sockets(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(door, "SOCKETS_PER_TOKEN", 2)
+    monkeypatch.setitem(door.AT_ONCE, "websocket", 2)
     _, token = served.agent()
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(2):
@@ -552,6 +552,51 @@ async def test_a_token_has_only_so_many_sockets(served: Served, monkeypatch: pyt
         async with asyncio.timeout(LIMIT_S):
             while not await let_in():  # the server hears of the end a moment later
                 pass
+
+
+async def test_a_token_has_only_so_many_requests_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(door.AT_ONCE, "http", 2)
+    _, token = served.agent()
+    wait = _post(served, "/api/commands/openspace.pane.list", "Content-Length: 2").replace(
+        served.token.encode(), token.encode()
+    )
+    async with served.client(token) as client, contextlib.AsyncExitStack() as stack:
+        waiting = [await stack.enter_async_context(await Raw.open(served.port)) for _ in range(2)]
+        for raw in waiting:
+            await raw.send(wait)  # the body is still to come
+
+        async def refused() -> bool:
+            return (await client.get("/openspace/manifest")).status_code == 429
+
+        async with asyncio.timeout(LIMIT_S):
+            while not await refused():  # the server hears of them a moment later
+                pass
+        async with served.client() as other:
+            assert (await other.get("/openspace/manifest")).status_code == 200
+        await waiting[0].send(b"{}")
+        assert (await waiting[0].head()).startswith(b"HTTP/1.1 200")
+        async with asyncio.timeout(LIMIT_S):
+            while await refused():
+                pass
+
+
+@pytest.mark.parametrize("path", ["/ws", "/ws/terminals/quiet?from=0"])
+async def test_a_socket_whose_other_end_is_gone_is_closed(
+    served: Served, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    config = served.running.server.config
+    monkeypatch.setattr(config, "ws_ping_interval", 0.1)
+    monkeypatch.setattr(config, "ws_ping_timeout", 0.1)
+    await served.terminal("sleep", "30", title="quiet")
+    headers = {"authorization": f"Bearer {served.token}", "upgrade": "websocket", "connection": "Upgrade"}
+    headers |= {"sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    async with await Raw.open(served.port) as raw:
+        await raw.send(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n{lines}\r\n".encode())
+        assert (await raw.head()).startswith(b"HTTP/1.1 101")
+        await raw.rest()  # it never answers a ping, and the server hangs up
+    for terminal in served.app.terminals.list():
+        await terminal.close()
 
 
 # -- the door alone ----------------------------------------------------------------------------------------------------

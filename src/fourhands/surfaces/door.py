@@ -25,7 +25,9 @@ KEY_PROTOCOL = "fourhands.key."
 PROXY_ROUTES = ("/v1/", "/v1beta/")
 READING = ("GET", "HEAD")
 OPEN_ROUTES = {"/health": READING, "/api/browser": ("POST",)}
-SOCKETS_PER_TOKEN = 64
+AT_ONCE = {"websocket": 64, "http": 256}
+"""How many sockets, and how many requests that are not answered yet, each token may have."""
+
 BODY_LIMIT = 1024 * 1024
 PROXY_BODY_LIMIT = 64 * 1024 * 1024
 
@@ -71,7 +73,7 @@ class Door:
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
         self._public = frozenset(public)
-        self._sockets: Counter[str] = Counter()
+        self._open: Counter[tuple[str, str]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let in or refuse."""
@@ -93,16 +95,18 @@ class Door:
         scope.setdefault("state", {})["principal"] = principal
         if scope["type"] == "http":
             body = _Body(receive, _with_headers(send), _limit(scope))
-            await self._app(scope, body.receive, body.send)
+            receive, send = body.receive, body.send
+        if principal is None:
+            await self._app(scope, receive, send)
             return
-        assert principal is not None
-        self._sockets[principal.token] += 1
+        key = scope["type"], principal.token
+        self._open[key] += 1
         try:
             await self._app(scope, receive, send)
         finally:
-            self._sockets[principal.token] -= 1
-            if not self._sockets[principal.token]:
-                del self._sockets[principal.token]
+            self._open[key] -= 1
+            if not self._open[key]:
+                del self._open[key]
 
     def _admit(self, scope: Scope) -> Principal | None:
         headers = _headers(scope)
@@ -118,21 +122,24 @@ class Door:
         plain = not upgrade and scope.get("method") in READING
         if origin is None and not bearer and not plain:
             raise Refusal(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
-        if principal is None and (upgrade or not self._open(scope)):
+        if principal is None and (upgrade or not self._is_open(scope)):
             if bearer:
                 hint = "an agent's token ends with its session; `fourhands doctor` says where the person's lies"
                 raise Refusal(401, "bad-token", "the token that was given is none of ours", hint)
             hint = "programs: Authorization: Bearer TOKEN; browsers: run `fourhands open` for a fresh link"
             raise Refusal(401, "no-token", "no valid token was given", hint)
-        if upgrade and principal is not None and self._sockets[principal.token] >= SOCKETS_PER_TOKEN:
-            raise Refusal(429, "limit", f"{SOCKETS_PER_TOKEN} sockets are open with this token already")
+        kind, most = scope["type"], AT_ONCE[scope["type"]]
+        if principal is not None and self._open[kind, principal.token] >= most:
+            raise Refusal(
+                429, "limit", f"{most} {'sockets' if upgrade else 'requests'} are open with this token already"
+            )
         if length := headers.get("content-length"):
             limit = _limit(scope)
             if not (length.isascii() and length.isdigit() and len(length) <= 15) or int(length) > limit:
                 raise Refusal(413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken")
         return principal
 
-    def _open(self, scope: Scope) -> bool:
+    def _is_open(self, scope: Scope) -> bool:
         path, method = scope["path"], scope.get("method")
         if path in OPEN_ROUTES:
             return method in OPEN_ROUTES[path]
