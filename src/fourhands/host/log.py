@@ -16,7 +16,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 GRAIN = 64 * 1024
 """Holes begin and end on multiples of this."""
@@ -148,10 +148,14 @@ class LogWriter:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Bytes of a log from `start` on; `start` is later than what was asked for when that is gone."""
+    """Bytes of a log from `start` on; `start` is later than what was asked for when that is gone.
+
+    `more`: there was more behind it when it was read. If not, whatever comes brings a wake-up with it.
+    """
 
     start: int
     data: bytes
+    more: bool = field(default=False, compare=False)
 
     @property
     def end(self) -> int:
@@ -202,7 +206,7 @@ class LogReader:
                 lowest = max(lowest, _data_from(self.fd, position, head))
             if position >= lowest:
                 if data or limit <= 0:
-                    return Chunk(position, data)
+                    return Chunk(position, data, position + len(data) < head)
                 continue  # it grew between the two looks
             position = lowest
 

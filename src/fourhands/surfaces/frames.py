@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.protocol import State
 
-from fourhands.host.log import GRAIN, Chunk
+from fourhands.host.log import Chunk
 
 log = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Frames(WebSocketsSansIOProtocol):
                 self.transport.write(b"".join(self.conn.data_to_send()))
                 continue
             self.transport.writelines((header(frame), frame.data))
-            if len(frame.data) >= GRAIN or shown.ending:
+            if frame.more or shown.ending:
                 self._pull_again()
             break
         if self.read_paused and not shown.crowded:

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from fourhands.core.errors import BadArgument
@@ -66,8 +66,7 @@ Kind = Literal["prompt", "input", "more", "begin", "end", "paste-on", "paste-off
 _KINDS: dict[str, Kind] = {"A": "prompt", "B": "input", "P": "more", "C": "begin", "D": "end"}
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(NamedTuple):
     """One mark, or one switch of bracketed paste, with the bounds of its escape sequence.
 
     `number` counts the shell's commands (an end without one is that of the last), `prompt` its prompts. `origin` says
@@ -359,7 +358,8 @@ class Commands:
                 sure=mark.origin != "prompt-only",
             )
         elif last and last.id == number:
-            self.records[-1] = replace(last, statuses=last.statuses or mark.statuses, cwd=last.cwd or mark.cwd)
+            if not (last.statuses and last.cwd):
+                self.records[-1] = replace(last, statuses=last.statuses or mark.statuses, cwd=last.cwd or mark.cwd)
         elif number > self._number:
             # It began before our time, or its beginning was lost.
             self._give_up()

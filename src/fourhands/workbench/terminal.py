@@ -344,6 +344,8 @@ class Terminal:
         while (chunk := self.log.read(self._screen_position, 4 * GRAIN)).data:
             self._screen.feed(chunk.data)
             self._screen_position = chunk.end
+            if not chunk.more:
+                break
         return self._screen
 
     # -- marks -----------------------------------------------------------------------------------------------------
@@ -363,6 +365,8 @@ class Terminal:
                 if mark.kind == "end" and (mark.number or 0) > self._last_ended:
                     self._last_ended = mark.number or 0
                     self._finished += 1
+            if not chunk.more:
+                break
 
     @property
     def shell_state(self) -> str:
