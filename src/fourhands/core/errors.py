@@ -39,9 +39,11 @@ class NotFound(FourhandsError, LookupError):
     def of(cls, kind: str, name: str, known: Iterable[str]) -> "NotFound":
         """Say that there is no `kind` called `name`, what there is, and the nearest match."""
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=1)
-        there = ", ".join(names[:20]) or "none"
-        more = f" and {len(names) - 20} more" if len(names) > 20 else ""
+        near = difflib.get_close_matches(name, names, n=20)
+        # Of many, the first ones in the alphabet would help nobody.
+        listed = near if near and len(names) > 20 else names[:20]
+        there = ", ".join(listed) or "none"
+        more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""
         guess = f"did you mean {near[0]!r}? " if near else ""
         return cls(f"no {kind} {name!r}", hint=f"{guess}{kind}s here: {there}{more}", kind=kind, name=name)
 
