@@ -20,7 +20,7 @@ def unified(path: str, old: bytes | None, new: bytes | None) -> str:
     if before.binary or after.binary:
         return f"{path} is binary: {sizes}\n"
     names = ("/dev/null" if old is None else f"a/{path}", "/dev/null" if new is None else f"b/{path}")
-    lines = list(difflib.unified_diff(before.text.split("\n"), after.text.split("\n"), *names, lineterm=""))
+    lines = list(difflib.unified_diff(_lines(before.text), _lines(after.text), *names, lineterm=""))
     shown, room = [], CHARACTERS
     for line in lines[:LINES]:
         shown.append(line if len(line) <= room else f"{line[:room]}…")
@@ -30,6 +30,14 @@ def unified(path: str, old: bytes | None, new: bytes | None) -> str:
     if len(shown) < len(lines):
         shown.append(f"… {len(lines) - len(shown)} more lines")
     return "\n".join(shown) + "\n"
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as a diff shows them: one that ends the file without a line feed says so."""
+    lines = text.split("\n")
+    if not lines[-1]:
+        return lines[:-1]
+    return [*lines[:-1], f"{lines[-1]}\n\\ No newline at end of file"]
 
 
 def _size(data: bytes | None) -> str:

@@ -31,6 +31,9 @@ def call(command: str, pairs: tuple[str, ...], raw: str, workspace: str, as_json
         args |= _from_pairs(pairs, _properties(client, command))
     result = client.call(command, args)
     show(result, as_json=as_json)
+    diff = (result.get("data") or {}).get("diff")
+    if isinstance(diff, str) and not as_json:
+        click.echo(diff, err=True)  # in JSON it is one long line
     sys.exit(0 if result.get("success") else FAILED)
 
 
