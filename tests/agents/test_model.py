@@ -166,6 +166,90 @@ async def test_a_refusal_is_told_once_and_not_repeated(watched, status) -> None:
         assert len(model.requests) == 1
 
 
+STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
+WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
+NOISE = (
+    b'data: {"choices": "x"}\n\ndata: {"choices":[1,{"delta":5},{"delta":{"content":7}},{}]}\n\n'
+    b"data: [1]\n\ndata: null\n\ndata: nonsense\n\n: ping\n\n"
+)
+ENDPOINTS: dict[str, tuple[str, bytes, str, str]] = {
+    "noise": ("openai", STREAM + NOISE + b'data: {"choices":[{"delta":{"content":"fine"}}]}\n\n', "fine", ""),
+    "not streamed": ("openai", WHOLE + b'{"choices":[{"message":{"content":"fine"}}]}', "fine", ""),
+    "not streamed there": (
+        "anthropic",
+        WHOLE + b'{"type":"message","content":[{"type":"text","text":"fine"}]}',
+        "fine",
+        "",
+    ),
+    "a web page": (
+        "openai",
+        b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<h1>Hi</h1>",
+        "",
+        "text/html: <h1>Hi</h1>",
+    ),
+    "nothing": ("openai", STREAM, "", "no answer that can be read, but text/event-stream: nothing"),
+    "another interface": ("anthropic", STREAM + b'data: {"choices":[]}\n\n', "", "no answer that can be read"),
+    "an empty answer": ("openai", STREAM + b'data: {"choices":[{"finish_reason":"stop"}]}\n\n', "", ""),
+    "an error": (
+        "openai",
+        STREAM + b'data: {"error":{"message":"no model x"}}\n\n',
+        "",
+        "reports an error: no model x",
+    ),
+    "a late error": (
+        *("openai", STREAM + b'data: {"choices":[{"delta":{"content":"so"}}]}\n\ndata: {"error":"full"}\n\n'),
+        *("so", "reports an error: full"),
+    ),
+    "a refusal": ("openai", b'HTTP/1.1 401 No\r\n\r\n{"error":{"message":"bad key"}}', "", "status 401: bad key"),
+    "a page not found": ("openai", b"HTTP/1.1 404 No\r\n\r\n<h1>404</h1>", "", "status 404: <h1>404</h1>"),
+    "no HTTP": ("openai", b"SSH-2.0-OpenSSH\r\n", "", "cannot be reached: "),
+}
+
+
+@pytest.mark.parametrize("name", ENDPOINTS)
+async def test_whatever_an_endpoint_says_is_read_or_named_and_the_next_message_is_clean(watched, name) -> None:
+    kind, answer, said, problem = ENDPOINTS[name]
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0]))
+        writer.write(answer)
+        await writer.drain()
+        writer.close()
+
+    async with Model([Answer("good")]) as model:
+        chat = await start(watched, model, kind)
+        right = chat.endpoint
+        async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            chat.endpoint = Endpoint(url=url, model="fake", kind=kind, retries=1)  # type: ignore[arg-type]
+            await chat.prompt("one")
+            await watched.until("agent.changed", status="idle")
+        failures = [str(data["error"]) for data in watched.of("agent.failed")]
+        assert watched.said() == said
+        assert [problem in failure for failure in failures] == ([True] if problem else []), failures
+        if not said and not problem:
+            assert "empty answer" in str(watched.of("agent.noted")[0]["text"])
+        chat.endpoint = right
+        await chat.prompt("two")
+        await chat.idle()
+        assert watched.said() == said + "good"
+        roles = [turn["role"] for turn in chat.history]
+        assert roles == ["user", "assistant"] * (len(roles) // 2), "a history without gaps"
+
+
+async def test_ten_thousand_blocks_in_one_answer_are_a_few_commands_and_one_refusal(watched) -> None:
+    blocks = block("terminal.list") * 10_000
+    async with Model([Answer([blocks[at : at + 4000] for at in range(0, len(blocks), 4000)]), Answer("ok")]) as model:
+        chat = await start(watched, model)
+        await chat.prompt("go")
+        await chat.idle()
+        assert watched.said() == "ok"
+        journal = await watched.app.journal.query(session=chat.session.id, limit=20_000)
+        results = [entry.result.success for entry in sorted(journal, key=lambda e: e.number) if entry.result]
+        assert results == [True] * 10 + [False]
+
+
 async def test_stop_ends_the_turn_and_the_agent_answers_again(watched) -> None:
     async with Model(
         [Answer("slow " + block("terminal.wait", terminalId="t", deadlineSeconds=60)), Answer("here")]

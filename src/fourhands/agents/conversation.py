@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 
+from fourhands.agents.answer import Answer
 from fourhands.agents.runner import Runner
 from fourhands.agents.stream import Interceptor, Piece
 from fourhands.core.errors import FourhandsError, LimitReached
@@ -20,6 +21,9 @@ from fourhands.workbench.workbench import Workbench
 log = logging.getLogger(__name__)
 
 WAITING_MESSAGES = 20
+
+MOST_SAID = 16 * 1024 * 1024
+"""Characters of one answer."""
 
 ROUNDS = 12
 """How often an agent goes on by itself to see what came of its commands, for one message of the person."""
@@ -129,24 +133,37 @@ class Speech:
     def __init__(self, conversation: Conversation) -> None:
         self._conversation = conversation
         self._interceptor = Interceptor()
+        self._answer = Answer(conversation.runner)
+        self._parts: list[str] = []
+        self._size = 0
         self.id = new_id("message")
-        self.raw = ""
         self.commands = 0
+        self.ended = False
+
+    @property
+    def raw(self) -> str:
+        """All of it, blocks too."""
+        return "".join(self._parts)
 
     def hear(self, text: str) -> None:
         """Take more of the answer."""
-        self.raw += text
+        self._size += len(text)
+        if self._size > MOST_SAID:
+            raise LimitReached(f"an answer of the model is longer than {MOST_SAID} characters", hint="it was cut off")
+        self._parts.append(text)
         self._take(self._interceptor.feed(text))
 
     def end(self) -> None:
         """The answer is complete."""
         self._take(self._interceptor.close())
+        self._answer.close()
+        self.ended = True
         self._conversation.say("", self.id, done=True)
 
     def _take(self, piece: Piece) -> None:
         self._conversation.say(piece.visible, self.id)
         if piece.commands:
             self.commands += len(piece.commands)
-            self._conversation.runner.run(piece.commands, self.id)
+            self._answer.take(self.id, piece.commands)
         if piece.dropped:
-            self._conversation.runner.dropped(piece.dropped)
+            self._answer.drop(piece.dropped)

@@ -7,17 +7,16 @@ its answers with their blocks: a model that does not see its own commands repeat
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx
-import msgspec
 
 from fourhands.agents.conversation import ROUNDS, Conversation, Speech
-from fourhands.agents.dialects.sse import Events, data_of
-from fourhands.agents.results import TurnMessage, turn_message
-from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.agents.results import turn_message
+from fourhands.agents.utterance import pieces, refusal
+from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
@@ -80,7 +79,8 @@ class ChatModel(Conversation):
     async def turn(self, text: str) -> None:
         """One message of the person, as many rounds as its commands need."""
         timeout = httpx.Timeout(self.endpoint.timeout_s, connect=10)
-        async with httpx.AsyncClient(timeout=timeout, trust_env=False) as self._client:
+        verify = self.endpoint.url.startswith("https:")  # loading certificates takes longer than all the rest
+        async with httpx.AsyncClient(timeout=timeout, trust_env=False, verify=verify) as self._client:
             await self._rounds(text)
 
     async def _rounds(self, text: str) -> None:
@@ -88,8 +88,16 @@ class ChatModel(Conversation):
         said = f"{message.text}\n\n{text}" if message else text
         for number in range(self.endpoint.rounds):
             self.history.append({"role": "user", "content": said})
-            speech = await self._round(message)
-            self.history.append({"role": "assistant", "content": speech.raw or "(no text)"})
+            try:
+                speech = await self._round()
+            except BaseException:
+                if self.history[-1]["role"] == "user":  # nothing came back: it counts as not said
+                    self.history.pop()
+                    if message is not None:
+                        message.restore()
+                raise
+            if not speech.raw:
+                self._emit("agent.noted", text="the model gave an empty answer")
             await self.runner.finished()
             await self.unpaused()
             message = turn_message(self.session, self.bench.registry)
@@ -102,7 +110,7 @@ class ChatModel(Conversation):
                 said += "\n\nThis is your last round for this message: tell the person what you found."
         self._emit("agent.noted", text=f"stopped after {self.endpoint.rounds} rounds; say 'go on' to continue")
 
-    async def _round(self, message: TurnMessage | None) -> Speech:
+    async def _round(self) -> Speech:
         """One answer of the model; tried again while nothing of it has arrived."""
         for attempt in range(self.endpoint.retries + 1):
             speech = Speech(self)
@@ -110,22 +118,25 @@ class ChatModel(Conversation):
                 await self._stream(speech)
                 return speech
             except (httpx.HTTPError, Busy) as error:
+                why = str(error) or type(error).__name__
                 if speech.raw:
                     speech.end()
-                    raise Unavailable(
-                        f"the model's answer broke off: {error}", hint="say 'go on' to continue"
-                    ) from error
+                    raise Unavailable(f"the model's answer broke off: {why}", hint="say 'go on' to continue") from error
                 if attempt == self.endpoint.retries:
-                    self.history.pop()
-                    if message is not None:
-                        message.restore()
                     raise Unavailable(
-                        f"the model at {self.endpoint.url} cannot be reached: {error or type(error).__name__}",
+                        f"the model at {self.endpoint.url} cannot be reached: {why}",
                         hint="check that it runs, its address, its key and its limits",
                     ) from error
                 wait = getattr(error, "after_s", None) or min(30.0, 0.5 * 2**attempt)
-                self._emit("agent.noted", text=f"the model does not answer ({error}); trying again in {wait:g} s")
+                self._emit("agent.noted", text=f"the model does not answer ({why}); trying again in {wait:g} s")
                 await self._sleep(wait)
+            except FourhandsError:
+                if speech.raw:
+                    speech.end()
+                raise
+            finally:
+                if speech.raw or speech.ended:
+                    self.history.append({"role": "assistant", "content": speech.raw or "(no text)"})
         raise AssertionError("unreachable")
 
     async def _stream(self, speech: Speech) -> None:
@@ -134,7 +145,7 @@ class ChatModel(Conversation):
         async with self._client.stream("POST", url, headers=headers, json=body) as response:
             if response.status_code >= 400:
                 await self._refused(response)
-            async for kind, text in _texts(response, self.endpoint.kind):
+            async for kind, text in pieces(response, self.endpoint.kind):
                 if kind == "text":
                     speech.hear(text)  # looks at the clock too: an open block is given up with the next text
                 else:
@@ -142,11 +153,10 @@ class ChatModel(Conversation):
         speech.end()
 
     async def _refused(self, response: httpx.Response) -> None:
-        detail = (await response.aread())[:500].decode("utf-8", "replace")
-        status = response.status_code
+        status, detail = response.status_code, await refusal(response)
         if status == 429 or status >= 500:
             after = response.headers.get("retry-after", "")
-            raise Busy(f"status {status}", float(after) if after.replace(".", "", 1).isdigit() else None)
+            raise Busy(f"status {status}: {detail}", float(after) if after.replace(".", "", 1).isdigit() else None)
         hint = "check the key" if status in (401, 403) else "check the address and the model's name"
         raise Unavailable(f"the model refused with status {status}: {detail}", hint=hint)
 
@@ -174,46 +184,3 @@ def fit(history: list[dict[str, str]], budget_tokens: int) -> list[dict[str, str
     while first < len(history) - 1 and history[first]["role"] != "user":
         first += 1
     return history[first:]
-
-
-async def _texts(response: httpx.Response, kind: str) -> AsyncIterator[tuple[Literal["text", "thought"], str]]:
-    """What a streamed answer says, and what it thinks."""
-    events = Events()
-    async for chunk in response.aiter_bytes():
-        for lines in events.feed(chunk):
-            data = data_of(lines)
-            if data is None or data.strip() == b"[DONE]":
-                continue
-            try:
-                message = msgspec.json.decode(data)
-            except msgspec.DecodeError:
-                log.warning("an event of the model cannot be read")
-                continue
-            for found in _anthropic(message) if kind == "anthropic" else _openai(message):
-                yield found
-
-
-def _openai(message: Any) -> list[tuple[Literal["text", "thought"], str]]:
-    found: list[tuple[Literal["text", "thought"], str]] = []
-    if isinstance(message, dict) and message.get("error"):
-        raise Unavailable(f"the model reports an error: {message['error']}")
-    for choice in message.get("choices") or [] if isinstance(message, dict) else []:
-        delta = choice.get("delta") or {}
-        thoughts = (delta.get(name) for name in ("reasoning_content", "reasoning"))
-        found += [("thought", thought) for thought in thoughts if isinstance(thought, str)]
-        if isinstance(delta.get("content"), str):
-            found.append(("text", delta["content"]))
-    return found
-
-
-def _anthropic(message: Any) -> list[tuple[Literal["text", "thought"], str]]:
-    if not isinstance(message, dict):
-        return []
-    if message.get("type") == "error":
-        raise Unavailable(f"the model reports an error: {message.get('error')}")
-    delta = message.get("delta") or {}
-    if delta.get("type") == "text_delta":
-        return [("text", str(delta.get("text", "")))]
-    if delta.get("type") == "thinking_delta":
-        return [("thought", str(delta.get("thinking", "")))]
-    return []

@@ -1,0 +1,132 @@
+"""What a chat model's endpoint answers, read as pieces of text and thought, however well it keeps to its interface.
+
+Streamed or in one piece, of OpenAI's form or Anthropic's. What is not understood is passed over; an answer of which
+nothing is understood is an error that shows its beginning, since then the address is wrong more often than the model.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, Literal, TypeAlias
+
+import httpx
+import msgspec
+
+from fourhands.agents.dialects.sse import Events, data_of
+from fourhands.agents.shorten import one_line
+from fourhands.core.errors import Unavailable
+
+MOST_BODY = 32 * 1024 * 1024
+MOST_REFUSAL = 64 * 1024
+EXCERPT = 200
+
+Kind: TypeAlias = Literal["text", "thought"]
+Piece: TypeAlias = tuple[Kind, str]
+
+log = logging.getLogger(__name__)
+
+
+async def pieces(response: httpx.Response, kind: str) -> AsyncIterator[Piece]:
+    """Read an answer of an interface, "openai" or "anthropic"."""
+    read = _anthropic if kind == "anthropic" else _openai
+    content_type = response.headers.get("content-type", "").split(";")[0].strip().lower()
+    understood = False
+    if content_type == "application/json":  # some servers do not stream, whatever they are asked for
+        body = await _body(response)
+        found = read(_decoded(body))
+        understood, start = found is not None, body
+        for piece in found or ():
+            yield piece
+    else:
+        events, start = Events(), b""
+        async for chunk in response.aiter_bytes():
+            start = start or chunk
+            for lines in events.feed(chunk):
+                data = data_of(lines)
+                if data is None or data.strip() == b"[DONE]":
+                    continue
+                if (found := read(_decoded(data))) is None:
+                    log.warning("an event of the model cannot be read: %r", data[:EXCERPT])
+                    continue
+                understood = True
+                for piece in found:
+                    yield piece
+    if not understood:
+        shown = one_line(start.decode("utf-8", "replace"), EXCERPT) or "nothing"
+        raise Unavailable(
+            f"the model's endpoint gave no answer that can be read, but {content_type or 'no type'}: {shown}",
+            hint="check the address: most end with /v1; anthropic:URL#MODEL is for Anthropic's interface",
+        )
+
+
+async def refusal(response: httpx.Response) -> str:
+    """The words of a refusal: its message where it has one, else its beginning."""
+    detail = b""
+    async for chunk in response.aiter_bytes():
+        detail += chunk
+        if len(detail) > MOST_REFUSAL:
+            break
+    problem = _decoded(detail)
+    return _words(problem.get("error", problem) if isinstance(problem, dict) else detail.decode("utf-8", "replace"))
+
+
+async def _body(response: httpx.Response) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in response.aiter_bytes():
+        size += len(chunk)
+        if size > MOST_BODY:
+            raise Unavailable(f"the model's answer is larger than {MOST_BODY} bytes")
+        parts.append(chunk)
+    return b"".join(parts)
+
+
+def _decoded(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _openai(message: Any) -> list[Piece] | None:
+    """The pieces of one message, streamed or whole; None if it is none of this interface."""
+    if not isinstance(message, dict):
+        return None
+    if message.get("error"):
+        raise Unavailable(f"the model reports an error: {_words(message['error'])}")
+    choices = message.get("choices")
+    if not isinstance(choices, list):
+        return None
+    return [piece for choice in choices for piece in _choice(choice)]
+
+
+def _choice(choice: Any) -> Iterator[Piece]:
+    said = (choice.get("delta") or choice.get("message")) if isinstance(choice, dict) else None
+    if isinstance(said, dict):
+        for name in ("reasoning_content", "reasoning", "content"):
+            if isinstance(text := said.get(name), str) and text:
+                yield ("text" if name == "content" else "thought"), text
+
+
+def _anthropic(message: Any) -> list[Piece] | None:
+    """The pieces of one event or message; None if it is none of this interface."""
+    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
+        return None
+    if message["type"] == "error":
+        raise Unavailable(f"the model reports an error: {_words(message.get('error'))}")
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else [message.get("delta")]
+    found: list[Piece] = []
+    for block in blocks:
+        if not isinstance(block, dict):
+            continue
+        kind = block.get("type")
+        if kind in ("text", "text_delta") and isinstance(text := block.get("text"), str):
+            found.append(("text", text))
+        elif kind in ("thinking", "thinking_delta") and isinstance(text := block.get("thinking"), str):
+            found.append(("thought", text))
+    return found
+
+
+def _words(problem: Any) -> str:
+    message = problem.get("message") if isinstance(problem, dict) else None
+    return one_line(message if isinstance(message, str) and message else str(problem), 500)
