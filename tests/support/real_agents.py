@@ -124,8 +124,9 @@ def within_reach(program: str, base: Path) -> str:
         missing("another user cannot run node here")
     found = Path(program).parent.parent  # node_modules
     others = shutil.ignore_patterns("opencode*", "@google")
-    shutil.copytree(found, base / "agents", symlinks=True, ignore=others)
-    return str(base / "agents" / ".bin" / Path(program).name)
+    copy = base / "agents" / "node_modules"  # Node looks for a program's packages in directories of this name only
+    shutil.copytree(found, copy, symlinks=True, ignore=others)
+    return str(copy / ".bin" / Path(program).name)
 
 
 def _nobody_can(*command: str) -> bool:
