@@ -8,6 +8,10 @@ here-documents), `grammar` (structure), `words` (what the shell would make of th
 Nothing is executed, read from disk or sent.
 """
 
+import contextlib
+import gc
+from collections.abc import Iterator
+
 from fourhands.core.errors import BadArgument
 from fourhands.safety.shell.judge import Judge
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, worst
@@ -17,6 +21,7 @@ from fourhands.safety.shell.verdict import Part, Rules, Verdict
 __all__ = ["Part", "Rules", "Verdict", "classify", "parse", "visible"]
 
 _DEFAULT = Rules()
+_LONG = 10_000
 
 
 def classify(line: str, rules: Rules | None = None) -> Verdict:
@@ -25,12 +30,26 @@ def classify(line: str, rules: Rules | None = None) -> Verdict:
         raise BadArgument(f"a command line must be text, not {type(line).__name__}")
     rules = rules or _DEFAULT
     text = line.replace("\r\n", "\n")
-    finding, parts = Judge(rules).line(text)
+    with _uncollected() if len(text) > _LONG else contextlib.nullcontext():
+        finding, parts = Judge(rules).line(text)
     finding = worst(*raw(text), finding)
     if finding.rank < DANGEROUS and rules.patterns and any(pattern.search(text) for pattern in rules.patterns):
         finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")
     reason = finding.reason if finding is not FINE or parts else "nothing to run"
     return Verdict(LEVELS[finding.rank], reason, finding.rule, parts)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keep the garbage collector from looking again and again at a hundred thousand tokens that are all in use."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def parse(line: str) -> list[str]:

@@ -1,7 +1,7 @@
 """What a judge of one program gets to know besides its arguments."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from fourhands.safety.shell.levels import Finding
@@ -31,7 +31,7 @@ class Court(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Stdin:
     """What a command reads: `nothing` special, a static `text` (with `source`), or `data` nobody knows here."""
 
@@ -40,12 +40,15 @@ class Stdin:
     source: str = ""
 
 
+_NOTHING = Stdin()
+
+
 @dataclass(slots=True)
 class Case:
     """The surroundings of one command."""
 
     court: Court
-    stdin: Stdin = field(default_factory=Stdin)
+    stdin: Stdin = _NOTHING
     bait: str = ""  # a secret name among the arguments of the commands whose output this one reads
     from_network: bool = False  # one of those commands fetched its output from the network
 

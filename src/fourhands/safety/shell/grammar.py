@@ -71,6 +71,10 @@ class Structure:
 def structure(script: Script) -> Structure:
     """Find every simple command of `script`."""
     tokens = script.tokens
+    if len(tokens) == 1 and tokens[0].kind == PLAIN:
+        _, value, start, end = tokens[0]
+        assert isinstance(value, str)
+        return Structure([Simple([*value.split()], [], _TOP, start, end)])
     flat = _flat(tokens)
     if flat is not None:
         return Structure(flat)
@@ -82,6 +86,11 @@ def structure(script: Script) -> Structure:
     root = _PARSER.parse(skeleton.encode("ascii")).root_node
     result = Structure([], broken=root.has_error)
     _walk(root, tokens, index, result)
+    if result.broken:
+        # The grammar passes over commands in what it does not understand; those of plain words are known to be some.
+        found = {command.start for command in result.commands}
+        plain = [number for number, token in enumerate(tokens) if token.kind == PLAIN and token.start not in found]
+        result.commands += [_simple(tokens, number, _TOP) for number in plain]
     return result
 
 

@@ -176,10 +176,11 @@ class Judge(ProgramJudge):
         if argv and (is_static(argv[0]) or len(argv) > 1):
             findings.append(self.argv(argv, case))
         findings.append(self._position(command, argv))
-        if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
-            # bash does nothing then, and zsh starts a pager with it.
-            findings.append(unknown("C3.3", "no command: what reads the file, the shell decides"))
-        findings.extend(self._redirect(redirect, argv, command, case) for redirect in command.redirects)
+        if command.redirects:
+            findings.extend(self._redirect(redirect, argv, command, case) for redirect in command.redirects)
+            if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
+                # bash does nothing then, and zsh starts a pager with it.
+                findings.append(unknown("C3.3", "no command: what reads the file, the shell decides"))
         if rest and self.rules.patterns:
             findings.append(self.user_rules(argv))
         return worst(*findings), argv

@@ -7,6 +7,7 @@ downloads) is kept here too.
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 
 from fourhands.safety.secretnames import SecretNames
 from fourhands.safety.shell import text as raw_text
@@ -45,6 +46,8 @@ _SYSTEM_BIN = re.compile(
 _PROGRAM = re.compile(r"[\w./+-]+(?: +-[\w=-]+)*")
 _COMPRESSORS = words_of("gzip pigz bzip2 pbzip2 lbzip2 xz pixz zstd pzstd lz4 lzop lzip compress")
 _MOST_WRAPPERS = 32
+# Which operands a program writes, by what the table says of them.
+_WRITTEN = {"write": slice(None), "last": slice(-1, None), "second": slice(1, 2)}
 
 HANDLERS: dict[str, Handler] = {**PACKAGES, **NETWORK, **FILES, **CODE, "git": git}
 TABLE: Mapping[str, Tool] = {**READERS, **SYSTEM, **PROJECT}
@@ -150,9 +153,7 @@ class ProgramJudge(ABC):
             self._positional(rest)
         elif name == "hash" and "-p" in rest:
             return dangerous("C3.4", "changes what a name runs")
-        handler = HANDLERS.get(name)
-        if handler is None and VERSIONED.fullmatch(name):
-            handler = interpreter
+        handler = _handler(name)
         if handler is not None:
             finding = worst(finding, handler(argv, case))
         elif (tool := TABLE.get(name)) is not None:
@@ -185,7 +186,10 @@ class ProgramJudge(ABC):
     def plain(self, tool: Tool, rest: list[str], case: Case) -> Finding:
         """Judge arguments by a table entry alone."""
         args = read(rest, tool)
-        findings = [Finding(tool.rank, tool.rule, tool.reason)]
+        kind = tool.operands
+        if kind == "name" and not args.options:
+            return tool.finding
+        findings = [tool.finding]
         for option, value in args.options:
             if option in tool.danger:
                 rule, reason = ruled(tool.danger[option], tool.rule)
@@ -198,7 +202,6 @@ class ProgramJudge(ABC):
                 findings.append(written(value, self.cwd))
             elif option in tool.runs:
                 findings.append(_runs(option, value))
-        kind = tool.operands
         if kind == "name":
             return worst(*findings)
         skip = 0 if tool.unskip and args.has(*tool.unskip) else tool.skip
@@ -206,23 +209,18 @@ class ProgramJudge(ABC):
         if kind == "made":
             bad = [word for word in operands if is_protected(word, self.cwd)]
             return worst(*findings, *(dangerous("C5.2", f"changes {shown(word)}: a protected place") for word in bad))
-        targets = (
-            operands
-            if kind == "write"
-            else operands[-1:]
-            if kind == "last"
-            else operands[1:2]
-            if kind == "second"
-            else []
-        )
-        findings.extend(written(word, self.cwd) for word in targets if word != "-")
-        texts = {value for option, value in args.options if option in tool.texts and value} | set(args.operands[:skip])
-        read_words = [*operands, *(value for option, value in args.options if value and option not in tool.texts)]
-        read_words += [
-            word
-            for word in rest
-            if word[:1] == "-" and word[1:2] != "-" and not any(word.endswith(text) for text in texts)
-        ]
+        targets = operands[_WRITTEN[kind]] if kind in _WRITTEN else []
+        findings += [written(word, self.cwd) for word in targets if word != "-"]
+        read_words = operands
+        if args.options:
+            texts = {value for option, value in args.options if option in tool.texts and value}
+            texts.update(args.operands[:skip])
+            read_words = [*operands, *(value for option, value in args.options if value and option not in tool.texts)]
+            read_words += [
+                word
+                for word in rest
+                if word[:1] == "-" and word[1:2] != "-" and not any(word.endswith(text) for text in texts)
+            ]
         if found := self.secret(read_words):
             findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
         if tool.deep and args.has(*tool.deep):
@@ -291,6 +289,11 @@ class ProgramJudge(ABC):
         if changes_execution(name):
             return dangerous("C3.4", f"sets {name}: changes what programs run")
         return FINE
+
+
+@lru_cache(maxsize=1024)
+def _handler(name: str) -> Handler | None:
+    return HANDLERS.get(name) or (interpreter if VERSIONED.fullmatch(name) else None)
 
 
 def _runs(option: str, value: str) -> Finding:

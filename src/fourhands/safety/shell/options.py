@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fourhands.safety.shell.levels import SAFE
+from fourhands.safety.shell.levels import SAFE, Finding
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -40,11 +40,13 @@ class Tool:
     deep: frozenset[str] = NOTHING
     single: bool = False
     subs: Mapping[str, "Tool"] = field(default_factory=dict)
+    finding: Finding = field(init=False, repr=False)
     with_value: frozenset[str] = field(init=False, repr=False)
     known: tuple[str, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         valued = self.takes | self.writes | self.runs | self.texts
+        object.__setattr__(self, "finding", Finding(self.rank, self.rule, self.reason))
         object.__setattr__(self, "with_value", valued)
         listed = valued | self.danger.keys() | self.ask.keys() | self.unskip | self.deep
         object.__setattr__(self, "known", tuple(sorted(option for option in listed if option.startswith("--"))))

@@ -27,25 +27,28 @@ from fourhands.safety.shell.tokens import (
 )
 
 _TOKEN = re.compile(
-    r"(?P<blank>[ \t]+)"
-    r"|(?P<plain>[\w./:=,@%+~^-]+)(?=[ \t\n;&|)]|\Z)"
+    r"[ \t]*+(?:"
+    r"(?P<plain>[\w./:=,@%+~^-]++|[\[\]])(?=[ \t\n;&|)]|\Z)"
     r"|(?P<comment>\#[^\n]*)"
     r"|(?P<process>[<>]\()"
     r"|(?P<redirect>(?:\d+|\{\w+\})?(?:<<<|<<-|<<|<&|<>|>>|>&|>\||<|>)|&>>|&>)"
-    r"|(?P<operator>;;&|;;|;&|\|\||\|&|&&|[;&|()\n])",
+    r"|(?P<operator>;;&|;;|;&|\|\||\|&|&&|[;&|()\n])"
+    r"|(?P<end>\Z)"
+    r"|(?P<word>))",
     re.ASCII,
 )
 _OPENERS = frozenset({"if", "then", "elif", "else", "while", "until", "do", "{", "!", "time", "coproc"})
 _CLOSERS = frozenset({"fi", "done", "esac", "}"})
 _RESERVED = _OPENERS | _CLOSERS | {"for", "select", "case", "function"}
+_DEEPER = re.compile(r"[( \t]+")
 _GROUP = re.compile(r"[ \t]+[{(]")
 # A whole command of plain words up to its end: one match instead of one per word. The look ahead comes first, or
 # `if if if …` would be read to its end from every word.
 _SIGNS = r"[\w./:=,@%+~^-]"
 _STARTERS = "|".join(sorted(word for word in _RESERVED if word.isalpha()))
-_COMMAND = re.compile(
-    rf"(?!(?:{_STARTERS}|-p)(?!{_SIGNS}))[\w./:,@%+~^-]++(?:[ \t]++{_SIGNS}++)*+(?=[ \t]*+(?:[;\n|]|&&|\Z))", re.ASCII
-)
+_WHOLE = rf"[ \t]*+((?!(?:{_STARTERS}|-p)(?!{_SIGNS}))(?:[\w./:,@%+~^-]++|\[(?=[ \t]))(?:[ \t]++(?:{_SIGNS}++|\]))*+)"
+_COMMAND = re.compile(_WHOLE + r"(?=[ \t]*+(?:[;\n|)]|&&|\Z))", re.ASCII)
+_ALONE = re.compile(_WHOLE + r"[ \t]*+\)", re.ASCII)
 
 
 def scan(text: str, depth: int = 0) -> Scan:
@@ -78,22 +81,22 @@ class _Scanner(WordScanner):
         nest: list[str] = []  # "(" for a subshell; "subject", "pattern", "body" for a case
         fresh, loop = True, 0  # fresh: a command may start here; loop: words seen since `for`
         while self.pos < len(text):
-            start = self.pos
             if fresh and not loop and (not nest or nest[-1] in ("(", "body")):
-                whole = _COMMAND.match(text, start)
+                whole = _COMMAND.match(text, self.pos)
                 if whole:
-                    self.pos = whole.end()
-                    out.append(Token(PLAIN, whole[0], start, self.pos))
+                    start, self.pos = whole.span(1)
+                    out.append(Token(PLAIN, whole[1], start, self.pos))
                     fresh = False
                     continue
-            found = match(text, start)
-            kind = found.lastgroup if found else "word"
-            if found and kind in ("blank", "comment"):
-                self.pos = found.end()
+            found = match(text, self.pos)
+            assert found is not None  # an empty word fits anywhere
+            kind = found.lastgroup
+            assert kind is not None
+            start, self.pos = found.span(kind)
+            if kind == "comment" or kind == "end":
                 continue
-            if found and kind == "plain":
-                word = found.group()
-                self.pos = found.end()
+            if kind == "plain":
+                word = found[kind]
                 if loop:
                     reserved = (loop == 2 and word == "in") or (loop >= 2 and word == "do")
                     loop = 0 if reserved else loop + 1
@@ -113,10 +116,12 @@ class _Scanner(WordScanner):
                         elif word == "esac" and nest and nest[-1] == "body":
                             nest.pop()
                 out.append(Token(RESERVED if reserved else WORD, word, start, self.pos))
-                fresh = (reserved and word in _OPENERS) or self.still_fresh(out)
+                fresh = (reserved and word in _OPENERS) or (
+                    len(out) > 1 and out[-2].kind == RESERVED and self._still_fresh(out)
+                )
                 continue
-            if found and kind == "operator":
-                sign = found.group()
+            if kind == "operator":
+                sign = found[kind]
                 if sign == ")":
                     if nest and nest[-1] == "pattern":
                         nest[-1] = "body"
@@ -125,23 +130,29 @@ class _Scanner(WordScanner):
                     elif closer:
                         return
                 elif sign == "(":
-                    if (fresh or _is(out, "for")) and text.startswith("((", start) and self.arithmetic(out, start):
+                    if len(nest) > DEPTH_LIMIT and nest[-1] == "(":
+                        # Too deep to be followed: the rest of the run only has to be closed again.
+                        self.scan.broken = True
+                        run = _DEEPER.match(text, self.pos)
+                        self.pos = run.end() if run else self.pos
+                        nest.extend("(" * text.count("(", start + 1, self.pos))
+                    elif (fresh or _is(out, "for")) and text.startswith("((", start) and self.arithmetic(out, start):
                         fresh, loop = False, 0
                         continue
                     if not (nest and nest[-1] == "pattern"):
                         nest.append("(")
                 elif sign[0] == ";" and len(sign) > 1 and nest and nest[-1] == "body":
                     nest[-1] = "pattern"
-                self.pos = found.end()
                 out.append(Token(OPERATOR, sign, start, self.pos))
                 fresh, loop = True, 0
                 if sign == "\n" and self.pending:
                     self.bodies()
                 continue
-            if found and kind == "redirect":
-                self.redirect(found.group(), out, start)
+            if kind == "redirect":
+                self.redirect(found[kind], out, start)
                 # A redirection in front leaves the command's name still to come.
                 continue
+            self.pos = start
             if fresh and text.startswith("[[", start) and text[start + 2 : start + 3] in (" ", "\t", "\n"):
                 self.test(out)
                 fresh = False
@@ -163,9 +174,9 @@ class _Scanner(WordScanner):
             self.pending.clear()
             self.scan.broken = True
 
-    def still_fresh(self, out: list[Token]) -> bool:
+    def _still_fresh(self, out: list[Token]) -> bool:
         """Tell whether a command may start behind the word just read: `time -p`, `function f`, `coproc NAME {`."""
-        before = out[-2].value if len(out) > 1 and out[-2].kind == RESERVED else None
+        before = out[-2].value
         if before == "coproc":
             return _GROUP.match(self.text, self.pos) is not None
         return before == "function" or (before == "time" and out[-1].value == "-p")
@@ -206,10 +217,14 @@ class _Scanner(WordScanner):
         self.depth += 1
         script = Script(self.text)
         self.scan.inner.append(script)
+        if alone := _ALONE.match(self.text, self.pos):
+            script.tokens.append(Token(PLAIN, alone[1], *alone.span(1)))
+            self.pos = alone.end()
+            self.depth -= 1
+            return script
         pending, self.pending = self.pending, []
         self.tokens(script, ")")
         self.pending = pending
-        self.pos += 1
         self.depth -= 1
         return script
 

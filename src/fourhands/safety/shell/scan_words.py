@@ -321,6 +321,8 @@ class WordScanner(ABC):
             sign = found.group()
             if sign == "(":
                 level += 1
+                if level > 2 * DEPTH_LIMIT:
+                    return None
             elif sign == ")":
                 level -= 1
                 if level == 1:

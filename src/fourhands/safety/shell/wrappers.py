@@ -1,6 +1,7 @@
 """Programs that run the command in their arguments (C4): find that command, and what the wrapper adds."""
 
 import re
+from functools import lru_cache
 
 from fourhands.safety.shell.case import Case
 from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, worst
@@ -15,6 +16,7 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 Unwrapped = tuple[list[str], Finding]
 
 
+@lru_cache(maxsize=1024)
 def wrapper_name(name: str) -> str | None:
     """Return the table's name for a wrapper, or nothing."""
     if name in WRAPPERS or name == "script":
