@@ -377,12 +377,15 @@ async def test_what_is_dangerous_is_asked_about_each_time(stage):
 
 
 async def test_without_an_option_to_refuse_a_refusal_is_cancelled(stage):
-    await stage.prompt(permission(options=OPTIONS[:1]), permission(options=[]), permission(rawInput=None))
-    for _ in range(3):
+    odd = [5, {"name": "no id"}, {"optionId": "x", "kind": "from_the_future"}, OPTIONS[2]]
+    await stage.prompt(
+        permission(options=OPTIONS[:1]), permission(options=[]), permission(rawInput=None), permission(options=odd)
+    )
+    for _ in range(4):
         stage.person.answer(await stage.person.question(), "deny")
     await stage.agent.idle()
     outcomes = [m["result"]["outcome"]["outcome"] for m in stage.sent() if "outcome" in (m.get("result") or {})]
-    assert outcomes == ["cancelled", "cancelled", "selected"]
+    assert outcomes == ["cancelled", "cancelled", "selected", "selected"]
 
 
 async def test_with_nobody_there_a_permission_is_cancelled(stage):
@@ -530,6 +533,17 @@ async def test_a_reset_begins_a_new_session_with_the_same_process(stage):
     methods = [message["method"] for message in stage.sent() if "method" in message]
     assert methods == ["initialize", "session/new", "session/prompt", "session/new", "session/prompt"]
     assert stage.sent()[-1]["params"]["prompt"][0]["text"] == "THE INSTRUCTIONS"
+
+
+async def test_a_reset_closes_the_session_and_ends_what_runs_in_it():
+    async with open_stage(capabilities={"sessionCapabilities": {"close": {}}}) as stage:
+        await stage.turn(["call", "terminal/create", {"command": "sleep 1000"}])
+        await stage.bench.reset_session(stage.agent.session.id)
+        (answer,) = await stage.turn(["call", "terminal/output", {"terminalId": "$terminal"}])
+        assert answer["error"]["code"] == -32002
+        assert stage.bench.terminals.list() == []
+        methods = [message["method"] for message in stage.sent() if "method" in message]
+        assert methods[2:] == ["session/prompt", "session/close", "session/new", "session/prompt"]
 
 
 async def test_the_end_of_the_session_ends_the_process(stage):

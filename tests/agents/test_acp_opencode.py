@@ -74,6 +74,9 @@ async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_
         assert len(asked) == 2  # the line, and the edit
         entries = await journey.app.journal.query(command="session/request_permission")
         assert [entry.verdict.choice for entry in entries] == ["once", "once"]
+        assert ("openspace.file.write", "acp") in [
+            (one.call.command, one.call.origin) for one in await journey.app.journal.query()
+        ]
         # By our own MCP server, in the same session.
         assert "made.txt" in script.results["ours"]
         calls = [one.call for one in await journey.app.journal.query() if one.call.origin == "mcp"]

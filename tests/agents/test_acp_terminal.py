@@ -262,6 +262,17 @@ async def test_a_limit_inside_a_character_drops_all_of_it(desk):
         assert (found["output"], found["truncated"]) == (output, limit < 9)
 
 
+async def test_half_a_character_at_the_end_of_live_output_is_not_shown_yet(desk):
+    id = await desk.create(r"printf 'a\303'; read x; printf '\251b'")
+    async with asyncio.timeout(15):
+        await desk.bench.terminal(id).wait(input_wanted=True, position=0)
+    assert (await desk.call("output", terminalId=id))["output"] == "a"
+    await desk.app.call("openspace.terminal.send", {"terminalId": id, "text": "\n"})
+    _, found = await desk.ended(id)
+    assert found["output"].startswith("a")
+    assert "\ufffd" not in (await desk.printed(r"printf 'a\303'; printf '\251b'"))
+
+
 async def test_a_limit_that_is_not_reached_truncates_nothing(desk):
     for limit in (3, 4, 2**64 - 1):
         _, found = await desk.ended(await desk.create("echo hi", outputByteLimit=limit))

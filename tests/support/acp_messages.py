@@ -23,6 +23,7 @@ REQUESTS: dict[str, Any] = {
     "session/load": schema.LoadSessionRequest,
     "session/resume": schema.ResumeSessionRequest,
     "session/list": schema.ListSessionsRequest,
+    "session/close": schema.CloseSessionRequest,
     "session/prompt": schema.PromptRequest,
     "session/cancel": schema.CancelNotification,
     "session/set_mode": schema.SetSessionModeRequest,

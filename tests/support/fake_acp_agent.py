@@ -159,6 +159,8 @@ def serve(message: dict[str, Any]) -> None:
                 say('old %%OS{"cmd": "openspace.file.list"}%%answer')
                 answer.pop("sessionId")
             send({"id": id, "result": answer})
+    elif method == "session/close":
+        send({"id": id, "result": {}})
     elif method == "authenticate":
         state["signed_in"] = True
         send({"id": id, "result": {}})

@@ -103,7 +103,9 @@ class AcpAgent(Conversation):
             if self._peer is None or self._peer.closed:
                 self._peer = await self._start()
             elif self._reset:
-                await self._open(self._peer)
+                await self.terminals.sweep(self.acp.id)
+                await self._in_time(self.acp.close(self._peer))
+                await self._in_time(self._open(self._peer))
             self._reset = False
             return self._peer
 
@@ -246,6 +248,7 @@ class AcpAgent(Conversation):
         except BaseException:
             self.acp.id = before
             raise
+        await self.terminals.sweep(before)
         self._instructed = False  # it may have been begun by another program
 
     async def sign_in(self, method_id: str) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from fourhands.agents.acp_allowed import Allowed
@@ -43,7 +44,7 @@ class Request(Struct, frozen=True, rename="camel"):
 
     session_id: str
     tool_call: dict[str, Any]
-    options: list[Option]
+    options: list[Any]  # what is no option is passed over, as the protocol wants
 
 
 class Permissions:
@@ -65,7 +66,7 @@ class Permissions:
         request = decode_params(params, Request)
         step = {**self._known(str(request.tool_call.get("toolCallId"))), **request.tool_call}
         line = line_of(step)
-        by_kind = {option.kind: option for option in reversed(request.options)}
+        by_kind = {option.kind: option for option in reversed(_options(request.options))}
         question = self._question(step, line, by_kind)
         self._open.add(question.id)
         asked = time.time()
@@ -134,6 +135,14 @@ class Permissions:
             detail={"toolCall": shortened(dict(step))},
             actor=self._session.actor,
         )
+
+
+def _options(listed: list[Any]) -> list[Option]:
+    found = []
+    for one in listed:
+        with contextlib.suppress(msgspec.ValidationError):
+            found.append(msgspec.convert(one, Option))
+    return found
 
 
 def _result(answered: Answered) -> Result:

@@ -99,6 +99,14 @@ class AcpSession:
         self.id, self.title = id, ""
         self._take_answer(answer)
 
+    async def close(self, peer: Peer) -> None:
+        """Let the agent forget the session, where it can; another one is about to begin."""
+        if self.can("sessionCapabilities", "close"):
+            try:
+                await peer.request("session/close", {"sessionId": self.id})
+            except PeerFailed as error:
+                log.info("%s could not close its session: %s", self._name, error)
+
     async def reopen(self, peer: Peer, *, quietly: bool = False) -> None:
         """Go on with the session `id`; quietly, where it can: without its history coming in again."""
         params = {**self._surroundings(), "sessionId": self.id}
