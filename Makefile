@@ -56,7 +56,7 @@ test: $(VENV)/ready tools check web ## check, then every test
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 	@$(BIN)/pytest -m soak --timeout 7200 $(ARGS)
 
-bench: $(VENV)/ready ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
+bench: $(VENV)/ready web ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
 	@$(BIN)/python -m bench $(ARGS)
 
 pictures: $(VENV)/ready web ## take the manual's pictures of the page anew, into docs/pictures

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from bench import proxy, rows
+from bench.page import page_rows
 from bench.targets import Ours, Terminado, bare_flood, flood_command, ours, terminado, write_flood
 
 RESULTS = Path(__file__).parent / "results.md"
@@ -83,7 +84,8 @@ def over_sockets(rounds: int, size: int) -> list[rows.Row]:
 
 async def everything(rounds: int, size: int) -> list[rows.Row]:
     over = await asyncio.to_thread(over_sockets, rounds, size)
-    return [*over, *await rows.in_process(rounds), *await proxy.rows()]
+    page = await asyncio.to_thread(page_rows, rounds)
+    return [*over, *page, *await rows.in_process(rounds), *await proxy.rows()]
 
 
 def write(found: list[rows.Row], load: str) -> None:
