@@ -72,6 +72,10 @@ ALL = (
 )
 
 
+CALLS = 4
+"""How many each agent made."""
+
+
 @pytest.fixture
 async def crashed() -> AsyncIterator[Crashed]:
     async with new_home() as home:
@@ -89,10 +93,11 @@ async def crashed() -> AsyncIterator[Crashed]:
 async def test_what_belongs_to_sessions_that_do_not_come_back_goes_after_a_while(crashed: Crashed) -> None:
     async with crashed.app(return_s=0.3) as app:
         assert _there(app) == ALL
-        app.bench.begin_session("back", "test", id=crashed.sessions["back"])
+        back = app.bench.begin_session("back", "test", id=crashed.sessions["back"])
         await until(lambda: "gone" not in _there(app)[0])
         terminals, editors, marks = ALL
         assert _there(app) == (terminals - {"gone"}, editors - {"gone.txt"}, marks - {"gone"})
+        assert (await app.call("openspace.pane.list", actor=back.actor)).number == CALLS + 1
 
 
 async def test_a_proper_end_does_not_wait_for_them(crashed: Crashed) -> None:

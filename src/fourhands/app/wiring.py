@@ -9,7 +9,7 @@ import contextlib
 import importlib.metadata
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -122,9 +122,10 @@ class App:
             await stack.enter_async_context(self.tasks)
             watch = Watch(self.bench, lambda path, version: file.tell_editor(self.bench, path, version))
             self.tasks.start(watch.run(), "the watch over open files")
-            self._stack = stack.pop_all()
-            if self.bench.left_behind():
+            if left := self.bench.left_behind():
+                await self._restore(left)
                 self.tasks.start(self._sweep(), "the sweep after a crash")
+            self._stack = stack.pop_all()
         return self
 
     async def __aexit__(
@@ -158,8 +159,12 @@ class App:
         """Agents' sessions end with the server, with all that is theirs; a person's terminals stay in the host."""
         for session in self.bench.sessions:
             await self.bench.end_session(session.id)
-
         await self._clean_up_left_behind()
+
+    async def _restore(self, sessions: Iterable[str]) -> None:
+        """Let sessions that come back go on counting where their journal ends."""
+        for session in sessions:
+            self.gate.restore(session, await self.journal.last_number(session))
 
     async def _sweep(self) -> None:
         """After a crash: what belongs to sessions that do not come back in time goes, as if they had ended."""
@@ -169,7 +174,9 @@ class App:
     async def _clean_up_left_behind(self) -> None:
         for session in self.bench.left_behind():
             log.info("session %s did not come back: what it made is taken away", session)
+            self.gate.end(session)
             await self.bench.clean_up(session)
+
     def _load_plugins(self) -> None:
         """Contributions by entry point, as far as a setting names them; providers come by the same way."""
         for point in importlib.metadata.entry_points(group="fourhands"):
