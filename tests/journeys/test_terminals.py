@@ -46,12 +46,14 @@ def test_the_program_has_the_size_that_the_browser_shows(page: Page) -> None:
 
 def test_a_reload_shows_the_same_terminal_without_doubling(page: Page) -> None:
     terminal = new_terminal(page)
-    page.keyboard.type("echo once-$((1+1))\n")
+    page.keyboard.type("seq -f row-%g 1 200; echo once-$((1+1))\n")
     wait_for_screen(page, "once-2")
     page.reload()
     until(page, "() => window.__fh?.model.rev >= 0")
     wait_for_screen(page, "once-2", terminal)
-    assert screen(page, terminal).count("once-2") == 1
+    shown = screen(page, terminal).splitlines()
+    assert [line for line in shown if line.startswith("row-")] == [f"row-{n}" for n in range(1, 201)]
+    assert shown.count("once-2") == 1
 
 
 def test_a_lost_connection_goes_on_from_the_exact_position(page: Page) -> None:
@@ -120,6 +122,11 @@ def test_author_marks_tell_the_person_from_the_agent(page: Page, served: Served)
     assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo theirs\n"}).success
     wait_for_screen(page, "theirs")
     expect(page.locator(".gutter i.agent").first).to_be_visible()
+    at_prompt(page, served, terminal)
+    marks = "() => [...document.querySelectorAll('.gutter i')].map(i => i.className + ' ' + i.style.top).join()"
+    before = page.evaluate(marks)
+    page.reload()
+    until(page, f"before => !!window.__fh?.terminals && ({marks})() === before", before)
 
 
 def test_a_programs_question_is_answered_without_taking_the_keyboard(page: Page, served: Served) -> None:
@@ -167,6 +174,13 @@ def test_an_agent_waits_for_a_half_typed_line_until_it_may_go(page: Page, served
     assert waiting.result(20).success
     wait_for_screen(page, "theirs")
     assert "mineecho" not in screen(page, terminal)
+    at_prompt(page, served, terminal)
+    page.keyboard.type("echo given-up")
+    waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "echo second-$((1+1))\n"})
+    page.get_by_role("button", name="Let it go").click()
+    assert waiting.result(10).success
+    wait_for_screen(page, "second-2")
+    assert "given-up" not in screen(page, terminal)
 
 
 def test_a_paste_of_many_lines_arrives_whole(page: Page) -> None:
@@ -187,3 +201,62 @@ def test_a_paste_of_many_lines_arrives_whole(page: Page) -> None:
     page.keyboard.press("Control+d")
     page.keyboard.type("wc -l pasted.txt\n")
     wait_for_screen(page, "500 pasted.txt")
+
+
+PASTE = """([id, text]) => {
+    const data = new DataTransfer();
+    data.setData('text/plain', text);
+    const box = window.__fh.terminals[id].term.textarea;
+    box.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
+}"""
+
+
+def test_a_paste_at_a_prompt_waits_for_enter_and_a_selection_is_copied(visit: Visit, served: Served) -> None:
+    page = visit(permissions=["clipboard-read", "clipboard-write"])
+    terminal = new_terminal(page)
+    at_prompt(page, served, terminal)
+    page.evaluate(PASTE, [terminal, "echo pasted-$((1+1))\necho again-$((1+2))\n"])
+    wait_for_screen(page, "again-$")
+    assert "pasted-2" not in screen(page, terminal)
+    page.keyboard.press("Enter")
+    wait_for_screen(page, "again-3")
+    assert "pasted-2" in screen(page, terminal)
+    page.evaluate("id => window.__fh.terminals[id].term.selectAll()", terminal)
+    page.keyboard.press("Control+Shift+C")
+    page.evaluate(
+        """async () => { while (!(await navigator.clipboard.readText()).includes('again-3'))
+            await new Promise(r => setTimeout(r, 20)); }"""
+    )
+
+
+def test_an_address_in_a_terminal_opens_in_a_page_of_its_own(page: Page, served: Served) -> None:
+    new_terminal(page)
+    url = f"{served.running.address.url}/health"
+    page.keyboard.type(f"clear; echo {url}\n")
+    row = page.locator(".xterm-rows > div", has_text=url).last
+    box = row.bounding_box()
+    assert box is not None
+    with page.context.expect_page() as opened:
+        for _ in range(50):  # xterm looks for links when the pointer comes to a row
+            page.mouse.move(box["x"] + 40, box["y"] + box["height"] / 2)
+            page.mouse.move(box["x"] + 60, box["y"] + box["height"] / 2)
+            if page.locator(".xterm-cursor-pointer").count():
+                break
+            page.evaluate("() => new Promise(resolve => setTimeout(resolve, 50))")
+        page.mouse.click(box["x"] + 60, box["y"] + box["height"] / 2)
+    assert opened.value.url in (url, "about:blank")
+    assert opened.value.evaluate("() => window.opener") is None
+
+
+def test_terminals_that_nobody_looks_at_let_their_connection_go(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type("echo first-$((1+1))\n")
+    wait_for_screen(page, "first-2", terminal)
+    for n in range(16):
+        assert served.call("openspace.terminal.create", {"title": f"t{n}"}).success
+    until(page, "() => Object.keys(window.__fh.terminals).length === 17")
+    until(page, "() => Object.values(window.__fh.terminals).filter(view => view.stream.open).length <= 13")
+    served.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo unseen-$((2+2))\n"})
+    page.evaluate("id => window.__fh.desk.run('openspace.terminal.show', {terminalId: id})", terminal)
+    wait_for_screen(page, "unseen-4", terminal)
+    assert screen(page, terminal).splitlines().count("first-2") == 1

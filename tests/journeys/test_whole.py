@@ -45,6 +45,80 @@ def test_what_an_agent_wrote_is_shown_and_reverted(page: Page, served: Served) -
     assert (served.workspace / "new.txt").exists()
 
 
+def test_hunks_are_kept_and_reverted_one_by_one(page: Page, served: Served) -> None:
+    agent = served.agent()
+    file = served.workspace / "src/app.py"
+    before = file.read_text()
+    changed = before.replace("return 3\n", "return 33\n").replace("return 30\n", "return 300\n")
+    assert agent.call("openspace.file.write", {"path": "src/app.py", "content": changed}).success
+    page.get_by_role("tab", name="Changes (1)").click()
+    card = page.get_by_role("article", name="src/app.py")
+    expect(card.locator(".hunk")).to_have_count(2)
+    card.get_by_role("button", name="Compare").click()
+    expect(page.locator("dialog .monaco-diff-editor .line-insert").first).to_be_visible()
+    page.keyboard.press("Escape")
+    card.get_by_role("button", name="Revert the change at line 118").click()
+    expect(card.locator(".hunk")).to_have_count(0)  # the one that is left is the file's
+    assert file.read_text() == before.replace("return 3\n", "return 33\n")
+    assert agent.call("openspace.file.read", {"path": "src/app.py"}).success
+    assert agent.call("openspace.file.write", {"path": "src/app.py", "content": changed}).success
+    card.get_by_role("button", name="Keep the change at line 10").click()
+    expect(card.locator(".hunk")).to_have_count(0)
+    expect(card.locator(".diff .add")).to_have_text("+     return 300")
+    assert file.read_text() == changed
+
+
+def test_a_refusal_shows_the_difference_that_it_brings(page: Page) -> None:
+    page.evaluate(
+        """() => {
+            const { link, desk } = window.__fh;
+            const call = link.call.bind(link);
+            link.call = async (command, args) => command !== 'openspace.workbench.undo' ? call(command, args) :
+                {success: false, code: 'conflict', error: 'changed', hint: '', data: {diff: '@@ -1 +1 @@\\n-a\\n+b'}};
+            void desk.run('openspace.workbench.undo', {});
+        }"""
+    )
+    page.get_by_role("button", name="Show the difference").click()
+    expect(page.locator("dialog .diff .add")).to_have_text("+ b")
+
+
+def test_a_deed_gets_a_key_of_its_own(page: Page, served: Served) -> None:
+    page.get_by_role("treeitem", name="README.md").click()
+    until(page, "() => window.__fh.editors['README.md']?.code")
+    page.keyboard.press("F1")
+    page.keyboard.type("what i did last")
+    expect(page.locator(".palette li").first).to_contain_text("Show what I did last")
+    page.keyboard.press("Enter")
+    expect(page.locator(".activity .more pre")).to_contain_text('"openspace.editor.open"')
+    page.get_by_role("button", name="Bind to a key").click()
+    page.keyboard.press("Control+Alt+KeyY")
+    expect(page.locator(".toast")).to_contain_text("Ctrl Alt Y does this from now on")
+    served.call("openspace.editor.close", {"path": "README.md"})
+    until(page, "() => window.__fh.model.editors.size === 0")
+    page.reload()
+    until(page, "() => window.__fh?.model.commands.size > 0")
+    page.keyboard.press("Control+Alt+KeyY")
+    until(page, "() => window.__fh.model.editors.has('README.md')")
+
+
+def test_screen_readers_and_high_contrast_are_served(visit: Visit, served: Served) -> None:
+    page = visit(forced_colors="active", reduced_motion="reduce")
+    terminal = new_terminal(page)
+    page.keyboard.press("F1")
+    page.keyboard.type("screen reader mode")
+    expect(page.locator(".palette li").first).to_contain_text("Screen reader mode")
+    page.keyboard.press("Enter")
+    expect(page.locator(".xterm-accessibility")).to_have_count(1)
+    page.evaluate("() => window.__fh.desk.theme.set('contrast')")
+    served.call("openspace.editor.open", {"path": "README.md"})
+    expect(page.locator(".monaco-editor.hc-black").first).to_be_visible()
+    page.locator(".xterm-helper-textarea").focus()
+    page.keyboard.type("echo heard\n")
+    wait_for_screen(page, "heard", terminal)
+    expect(page.locator(".gutter i.person").first).to_have_css("background-color", "rgb(111, 195, 255)")
+    assert page.evaluate("id => window.__fh.terminals[id].term.options.cursorBlink", terminal) is False
+
+
 def test_everything_is_reached_without_a_mouse(page: Page, served: Served) -> None:
     page.keyboard.press("Control+k")
     page.keyboard.type("new terminal")

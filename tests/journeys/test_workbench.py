@@ -44,6 +44,11 @@ def test_highlights_have_their_colours_and_escape_clears_mine_first(page: Page, 
     )
     until(page, "() => window.__fh.editors['src/app.py'].code.marks().length === 2")
     expect(page.locator(".fh-label").first).to_contain_text("Ada: look")
+    page.get_by_role("button", name="Highlights (2)").click()
+    expect(page.get_by_role("list", name="Highlights").get_by_role("button", name="You: mine")).to_be_visible()
+    page.keyboard.press("Escape")  # closes the list and clears nothing
+    expect(page.get_by_role("list", name="Highlights")).to_be_hidden()
+    page.evaluate("() => window.__fh.editors['src/app.py'].code.focus()")
     page.keyboard.press("Escape")
     until(page, "() => window.__fh.model.highlights.size === 1 && !window.__fh.model.highlights.has('mine')")
     page.keyboard.press("Escape")
@@ -193,12 +198,41 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_stop_stays(visit: Visit, s
     expect(page.get_by_label("Message the agent")).to_be_visible()
 
 
-def test_what_a_program_does_to_an_open_file_appears(page: Page, served: Served) -> None:
+def test_what_a_program_does_to_an_open_file_appears_and_never_over_what_is_typed(page: Page, served: Served) -> None:
+    file = served.workspace / "src/store.py"
     open_file(page, "src/store.py")
-    terminal = served.call("openspace.terminal.create").data["terminalId"]
-    line = "sleep 0.2; echo '# from outside' > src/store.py\n"
-    served.call("openspace.terminal.send", {"terminalId": terminal, "text": line})
-    until(page, "() => window.__fh.editors['src/store.py'].code.text().startsWith('# from outside')")
+    page.keyboard.press("Control+End")
+    file.write_text("class Store:\n    size = 1\n")
+    until(page, "() => window.__fh.editors['src/store.py'].code.text().includes('size = 1')")
+    expect(page.locator(".status")).to_contain_text("Ln 3, Col 1")
+    page.keyboard.type("# mine")
+    file.write_text("# theirs\n")
+    note = page.locator(".editornote")
+    expect(note).to_contain_text("changed on disk while you were typing")
+    assert page.evaluate("() => window.__fh.editors['src/store.py'].code.text()").endswith("# mine")
+    note.get_by_role("button", name="Compare").click()
+    expect(page.locator(".monaco-diff-editor")).to_be_visible()
+    note.get_by_role("button", name="Take theirs").click()
+    until(page, "() => window.__fh.editors['src/store.py'].code.text() === '# theirs\\n'")
+    expect(note).to_be_hidden()
+
+
+def test_huge_files_say_what_can_be_done_with_them_and_leave_the_page_usable(page: Page, served: Served) -> None:
+    (served.workspace / "large.txt").write_text("a line of some words\n" * 60_000)
+    with (served.workspace / "huge.log").open("wb") as file:
+        file.truncate(50_000_000)
+        file.write(b"text")
+    open_file(page, "large.txt")
+    expect(page.locator(".editornote")).to_contain_text("Read only")
+    page.keyboard.type("not taken")
+    page.keyboard.press("Control+s")
+    page.evaluate("() => { window.__fh.desk.typedAt = 0; }")  # else the new tab stays behind what is typed in
+    served.call("openspace.editor.open", {"path": "huge.log"})
+    expect(page.locator(".unreadable")).to_contain_text("50000000 bytes")
+    page.locator(".unreadable").get_by_role("button", name="Look at it in a terminal").click()
+    until(page, "() => Object.keys(window.__fh.terminals).length === 1")
+    assert page.evaluate("() => window.__fh.link.status.kind") == "open"
+    assert (served.workspace / "large.txt").stat().st_size == 21 * 60_000
 
 
 def test_scrolling_away_pauses_following_until_it_is_resumed(page: Page, served: Served) -> None:
