@@ -61,6 +61,7 @@ def listed(bench: Workbench, reader: Actor) -> list[Resource]:
     ]
     for editor in bench.state.editors():
         try:
+            bench.files(reader).read(editor.path, limit=1)
             size = bench.files(reader).stat(editor.path).size
         except FourhandsError:
             continue  # gone, or not for agents
