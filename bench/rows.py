@@ -3,10 +3,12 @@
 import asyncio
 import os
 import statistics
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
 import pexpect.replwrap
 from tests.support.bench import open_app, open_terminals, quick
@@ -35,7 +37,8 @@ def _rss(pid: int) -> int:
 async def agent_echo(terminals: Terminals, rounds: int) -> list[Row]:
     terminal = await terminals.create(shell="bash")
     await terminal.run("true")
-    peer = pexpect.replwrap.bash()
+    with tempfile.TemporaryDirectory() as home, mock.patch.dict(os.environ, HOME=home):
+        peer = pexpect.replwrap.bash()  # without the profile of whoever runs this, as ours
     mine: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
