@@ -121,7 +121,7 @@ async def test_a_quiet_session_goes(served: Served, monkeypatch: pytest.MonkeyPa
         opened = await client.post("/mcp", json=HELLO)
         session = {"mcp-session-id": opened.headers["mcp-session-id"]}
         async with asyncio.timeout(15):
-            while (await client.post("/mcp", json=PING, headers=session)).status_code != 404:
+            while (await client.post("/mcp", json=PING, headers=session)).status_code != 404:  # noqa: ASYNC110
                 await asyncio.sleep(0.6)  # quiet for longer than is allowed
 
 
