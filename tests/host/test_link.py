@@ -183,6 +183,18 @@ async def test_a_closed_link_says_so_and_leaves_the_host_alone(house: House) -> 
     assert not house.events.lost.is_set()
 
 
+async def test_what_is_told_is_done_before_what_is_asked_later(house: House) -> None:
+    term = await house.create("cat")
+    term.link.tell("meta", terminal=term.id, meta={"owner": "me"})
+    term.link.tell("no such request")  # whatever it answers
+    listed = (await term.link.request("list")).body["terminals"]
+    assert [t["meta"]["owner"] for t in listed] == ["me"]
+    gone = await house.join()
+    gone.close()
+    with pytest.raises(HostLost):
+        gone.tell("list")
+
+
 async def test_slots_outside_the_board_are_refused(house: House) -> None:
     link = await house.link()
     for slot in (-1, BOARD_SLOTS):

@@ -208,6 +208,22 @@ def test_a_file_system_without_holes_moves_the_window(tmp_path: Path, monkeypatc
     reader.close()
 
 
+def test_a_read_says_whether_there_is_more(tmp_path: Path) -> None:
+    writer = LogWriter(str(tmp_path / "x"), LEAST, can_punch=False)
+    reader = LogReader(str(tmp_path / "x"), LEAST)
+    fill(writer, 3 * GRAIN)
+    assert reader.read(2 * GRAIN, GRAIN - 1).more
+    assert not reader.read(2 * GRAIN, GRAIN).more
+    writer.trim(LEAST)
+    writer.append(memoryview(b"in the new file"))
+    rest = reader.read(3 * GRAIN - 10)  # the old one ends here
+    assert rest.data == pattern(3 * GRAIN - 10, 3 * GRAIN)
+    assert rest.more
+    assert reader.read(rest.end).data == b"in the new file"
+    writer.close()
+    reader.close()
+
+
 def test_a_move_that_fails_gives_nothing_up(tmp_path: Path) -> None:
     writer = LogWriter(str(tmp_path / "x"), LEAST, can_punch=False)
     fill(writer, 512 * 1024)

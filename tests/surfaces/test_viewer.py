@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support.memory import resident
-from tests.support.served import LIMIT_S, Served, Viewer
+from tests.support.served import LIMIT_S, Served, Viewer, until
 from websockets.exceptions import ConnectionClosed
 
 from fourhands.host.log import GRAIN
@@ -275,6 +275,38 @@ async def test_a_viewer_that_stops_reading_costs_little_and_harms_nobody(served:
 @pytest.mark.timeout(180)
 async def test_a_viewer_that_stops_reading_for_a_minute_costs_little_and_harms_nobody(served: Served) -> None:
     await beside_a_stuck_viewer(served, 30_000_000, 60)
+
+
+async def test_who_does_not_read_answers_is_not_heard_for_ever(served: Served) -> None:
+    flood = "input()\nimport sys; sys.stdout.write(('y' * 99 + '\\n') * 250_000); print('end'); input()"
+    async with python(served, flood) as terminal, served.viewer(terminal, "?from=0", max_queue=1) as stuck:
+        await stuck.step()
+        (there,) = module._answering[terminal]
+        await terminal.type("\r")
+        await settled_head(terminal, 25_000_000)
+        for _ in range(300):  # what has come already is heard
+            await stuck.socket.send("{")
+        await until(lambda: there.crowded)
+        for _ in range(2000):
+            await stuck.socket.send("{")
+        async with served.viewer(terminal, "?from=x") as other:
+            await other.word("refused")  # so the server had its turns
+        assert len(there._words) <= 300
+        refused = 0
+        while refused < 2300:
+            frame = await stuck.step()
+            refused += isinstance(frame, dict) and frame["type"] == "refused"
+            if len(stuck.data) > 1_000_000:
+                stuck.start, stuck.data = stuck.position, bytearray()
+
+
+async def settled_head(terminal: Terminal, position: int) -> None:
+    news = asyncio.Event()
+    with terminal.listening(news.set):
+        async with asyncio.timeout(LIMIT_S):
+            while terminal.log.head < position:
+                news.clear()
+                await news.wait()
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
