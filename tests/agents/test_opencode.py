@@ -23,7 +23,7 @@ from fourhands.agents.opencode_events import Telling
 from fourhands.agents.opencode_server import Gateway, config, started
 from fourhands.app import App
 from fourhands.core.call import Actor
-from fourhands.core.errors import BadArgument, CommandNotFound, Denied, Unavailable
+from fourhands.core.errors import BadArgument, CommandNotFound, Denied, TimedOut, Unavailable
 from fourhands.core.event import Event
 from fourhands.core.question import Answer
 from fourhands.workbench.session import Session
@@ -361,6 +361,17 @@ async def test_it_needs_to_know_where_the_server_is_and_its_password():
             OpenCode(app.bench, session, app.tasks)
         agent = OpenCode(app.bench, session, app.tasks, url="http://opencode.test", transport=server)
         with pytest.raises(Denied, match="password"):
+            await agent.open()
+
+
+async def test_a_server_that_is_not_there_is_not_waited_for(monkeypatch):
+    monkeypatch.setattr("fourhands.agents.opencode.JOIN_S", 0.05)
+    server = Server()
+    server.status = 503
+    async with open_app() as app:
+        session = app.bench.begin_session("robo", "opencode")
+        agent = OpenCode(app.bench, session, app.tasks, url="http://opencode.test", transport=server)
+        with pytest.raises(TimedOut, match="does not answer: status 503"):
             await agent.open()
 
 

@@ -33,6 +33,9 @@ from fourhands.workbench.workbench import Workbench
 
 REQUEST_S = 15.0
 READY_S = 60.0
+JOIN_S = 10.0
+"""One that we did not start is there or is not."""
+
 SILENCE_S = 30.0
 """Its event stream has a heartbeat every 10 s; so long without one means that the connection is dead."""
 
@@ -231,7 +234,7 @@ class OpenCode(Conversation):
         """Its first request has been seen to hang for minutes: short ones, again and again."""
         why = ""
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(READY_S):
+            async with asyncio.timeout(READY_S if self._command else JOIN_S):
                 while True:
                     try:
                         answer = await self._client.get("/global/health", timeout=3.0)
@@ -243,7 +246,10 @@ class OpenCode(Conversation):
                     except httpx.HTTPError as error:
                         why = str(error) or type(error).__name__
                     await asyncio.sleep(0.2)
-        raise TimedOut(f"OpenCode does not answer: {why}", hint="is it running there?")
+        raise TimedOut(
+            f"OpenCode does not answer: {why}",
+            hint="start it there with `opencode serve --port PORT`, or say opencode alone",
+        )
 
     async def _call(self, method: str, path: str, body: Any = None, *, again: bool = True) -> Any:
         """Make a request; `again`: repeat it if the connection breaks, which must do no harm then."""
