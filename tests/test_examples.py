@@ -14,16 +14,16 @@ EXPECTED = {
     "answer_a_prompt.py": ["it wants: line", "Nice to meet you, Ada"],
     "follow_a_server.py": ["listening: True", "fetched: True", "logged: True"],
     "judge_and_clean.py": ["dangerous curl", "progress 100%", "I open it.  Done.", "openspace.editor.open"],
+    "drive_by_http.py": ["found: True"],
     "add_a_command.py": ["'text': 'Hello, Ada!'", "did you mean 'name'?"],
 }
 
 
 def test_every_example_is_listed() -> None:
-    there = {path.name for path in EXAMPLES.glob("*.py")}
-    assert set(EXPECTED) <= there
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(120)
 @pytest.mark.parametrize("name", sorted(EXPECTED))
 def test_an_example_runs(name: str, tmp_path: Path) -> None:
     runtime = Path("/tmp") / f"fh-example-{os.getpid()}-{name[:3]}"
@@ -37,7 +37,12 @@ def test_an_example_runs(name: str, tmp_path: Path) -> None:
     }
     try:
         done = subprocess.run(
-            [sys.executable, EXAMPLES / name], capture_output=True, text=True, env=environment, cwd=tmp_path, timeout=50
+            [sys.executable, EXAMPLES / name],
+            capture_output=True,
+            text=True,
+            env=environment,
+            cwd=tmp_path,
+            timeout=110,
         )
     finally:
         subprocess.run(["rm", "-rf", runtime], check=True)
