@@ -194,8 +194,12 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_stop_stays(visit: Visit, s
     page.get_by_role("treeitem", name="README.md").click()
     expect(page.locator(".monaco-editor").first).to_be_visible()
     expect(page.get_by_role("tree")).to_be_hidden()
+    served.agent("Bob", consent=False).start("openspace.editor.open", {"path": "src/app.py"})
+    expect(page.locator("dialog.floating")).to_contain_text("May Bob work here?")
     page.get_by_role("tab", name="Agent", exact=True).last.click()
     expect(page.get_by_label("Message the agent")).to_be_visible()
+    expect(page.locator("dialog.floating")).to_be_hidden()
+    page.locator(".questions").get_by_role("button", name="Not now").click()
 
 
 def test_what_a_program_does_to_an_open_file_appears_and_never_over_what_is_typed(page: Page, served: Served) -> None:

@@ -81,6 +81,7 @@ export class Frame {
     this.sides = new Sides(middle);
     this.narrow = new Narrow(middle, this.dock);
     this.questions.paneVisible = () => this.agentVisible();
+    this.narrow.onShow = () => this.questions.render();
     this.showTab("agent");
     const palette = new Palette(desk, () => this.localItems(), open, (name) => this.context(name));
     new Keys(desk, this.dock, palette, {

@@ -54,13 +54,16 @@ export class Narrow {
       },
       { capture: true },
     );
-    this.query.addEventListener("change", () => this.apply());
+    this.query.addEventListener("change", () => this.show(this.place));
     this.apply();
   }
+
+  onShow: () => void = () => {};
 
   show(place: Place): void {
     this.place = place;
     this.apply();
+    this.onShow();
   }
 
   get shown(): Place | null {

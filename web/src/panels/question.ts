@@ -25,7 +25,6 @@ export class Questions {
   paneVisible: () => boolean = () => true;
 
   constructor(private readonly desk: Desk) {
-    document.body.append(this.float);
     desk.model.signals.on(["questions", "agents"], () => this.render());
     setInterval(() => {
       for (const card of this.cards.values()) card.tick();
@@ -47,6 +46,7 @@ export class Questions {
     for (const question of questions.values()) if (!this.cards.has(question.id)) this.add(question);
     const place = this.paneVisible() ? this.element : this.float;
     for (const card of this.cards.values()) if (card.element.parentElement !== place) place.append(card.element);
+    if (!this.float.isConnected) document.body.append(this.float);
     if (place === this.float && this.cards.size && !this.float.open) this.float.show();
     else if (place !== this.float || !this.cards.size) this.float.close();
     this.mark();
