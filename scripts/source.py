@@ -21,12 +21,16 @@ class Maker:
     data: int | None = None
     prefix: str = ""
     names: tuple[str, ...] = ()
+    keywords: bool = False  # whether its keywords are in the data, too
 
 
 _STATE = Maker(names=(STATE_CHANGE,))
 _TERMINAL = Maker(prefix="terminal.", names=("terminal",))
 _EVERYWHERE = {"emit": Maker(data=1)}
+_AGENT = Maker(data=1, names=("session",), keywords=True)
 _MAKERS: dict[str, dict[str, Maker]] = {
+    **{f"agents/{name}.py": {"_emit": _AGENT} for name in ("acp", "acp_session", "conversation", "model", "opencode")},
+    "agents/acp_updates.py": {"emit": _AGENT, "_emit": _AGENT},
     "core/question.py": {"_end": Maker(kind=1, data=2, prefix="question.", names=("id", "session"))},
     "workbench/state.py": dict.fromkeys(("_commit", "_close", "_edit_tabs", "_set_editor"), _STATE),
     "workbench/store.py": {"_put": _STATE},
@@ -107,10 +111,16 @@ def _made(
             given = {keyword.arg: keyword.value for keyword in node.keywords}
             for kind in _texts(given.get("kind"), local):
                 yield kind, _keys(given.get("data"), function, tree)
-        elif isinstance(node.func, ast.Attribute) and (maker := makers.get(node.func.attr)):
-            given_data = _argument(node, maker.data)
+        elif maker := makers.get(_called(node)):
+            names = {*maker.names, *_keys(_argument(node, maker.data), function, tree)}
+            if maker.keywords:
+                names |= {keyword.arg for keyword in node.keywords if keyword.arg}
             for kind in _texts(_argument(node, maker.kind), local):
-                yield maker.prefix + kind, {*maker.names, *_keys(given_data, function, tree)}
+                yield maker.prefix + kind, names
+
+
+def _called(call: ast.Call) -> str:
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
 def _argument(call: ast.Call, place: int | None) -> ast.expr | None:
@@ -146,7 +156,7 @@ def _keys(node: ast.expr | None, function: Function, tree: ast.AST) -> set[str]:
         values = (value for value in _assigned(node.id, function) if not isinstance(value, ast.Name))
         return set().union(*(_keys(value, function, tree) for value in values))
     if isinstance(node, ast.Call):
-        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        name = _called(node)
         called = [found for found in _functions(tree) if found.name == name and found is not function]
         keys: set[str] = set()
         for found in called:

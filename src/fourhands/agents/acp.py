@@ -258,7 +258,8 @@ class AcpAgent(Conversation):
                 self._peer = await self._start(sign_in=method_id)
             else:
                 await self._in_time(self.acp.authenticate(self._peer, method_id))
-        self._status("idle")
+        if self.session.status == "failed":
+            self._status("idle")
 
     async def _in_time(self, work: Awaitable[_T]) -> _T:
         """What an agent that never answers must not hold up for ever."""

@@ -46,7 +46,7 @@ class Updates:
             "config_option_update": lambda update: acp.take_options(update.get("configOptions")),
             "session_info_update": lambda update: acp.take_title(update.get("title")),
             "usage_update": lambda update: emit(
-                "agent.used", {name: update[name] for name in ("used", "size", "cost") if name in update}
+                "agent.used", {"used": update.get("used"), "size": update.get("size"), "cost": update.get("cost")}
             ),
         }
 
