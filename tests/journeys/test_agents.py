@@ -31,6 +31,7 @@ def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: 
     (served.workspace / "build" / "out.txt").write_text("x" * 1000)
     waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})
     card = page.get_by_role("alertdialog")
+    expect(card).to_contain_text("wants to run this in shell 1")
     expect(card).to_contain_text("rm -rf build/")
     expect(card.locator(".glance")).to_contain_text("1 file · ")
     expect(card.get_by_role("button", name="Deny")).to_be_focused()

@@ -114,6 +114,7 @@ class Confirmation:
             text=f"{call.actor.name} wants to run {'something dangerous' if dangerous else 'this'}: {judgement.reason}",
             options=(*choices, "deny"),
             command=call.command,
+            terminal=str(call.args.get("terminalId") or ""),
             shown=judgement.shown,
             level=judgement.level,
             reason=judgement.reason,

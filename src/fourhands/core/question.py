@@ -43,6 +43,7 @@ class Question(Struct, frozen=True, kw_only=True, rename="camel"):
     text: str  # the sentence
     options: tuple[Choice, ...]
     command: str = ""  # the command's id
+    terminal: str = ""  # id or title of the terminal that it is meant for
     shown: str = ""  # exactly what was judged, invisible characters made visible
     level: str = ""
     reason: str = ""

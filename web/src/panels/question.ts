@@ -80,11 +80,8 @@ export class Questions {
     return question.actor?.name ?? this.desk.model.agents.get(question.session)?.name ?? "The agent";
   }
 
-  // In which terminal, as the waiting call says.
-  private placeOf(question: Question): string {
-    const step = this.desk.model.activity.find((one) => one.session === question.session && one.command === question.command && one.state === "running");
-    const terminal = this.desk.model.terminals.get(String(step?.args.terminalId ?? ""))?.title ?? step?.args.terminalId;
-    return typeof terminal === "string" ? ` in ${terminal}` : "";
+  private placeOf({ terminal }: Question): string {
+    return terminal ? ` in ${this.desk.model.terminals.get(terminal)?.title ?? terminal}` : "";
   }
 
   private answer(question: Question, choice: Question["options"][number], more: { text?: string; reason?: string } = {}): void {

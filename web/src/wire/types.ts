@@ -556,6 +556,7 @@ export interface Question {
   text: string;
   options: ("always" | "deny" | "edit" | "once" | "session")[];
   command: string;
+  terminal: string;
   shown: string;
   level: string;
   reason: string;
