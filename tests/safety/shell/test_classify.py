@@ -169,3 +169,32 @@ def test_twenty_thousand_of_one_sign_have_a_verdict(sign):
 )
 def test_long_lists_hide_nothing_at_their_end(part):
     assert classify(part * (20_000 // len(part)) + " rm x").level == "dangerous"
+
+
+# Each takes the square of its length in time, or the stack, where a reader of shell text is not careful.
+HOSTILE = [
+    *("a|", "a&&", "a=(", "if ", "while ", "for x in ", "case x in ", "f() { ", "a=$a$a;", "x+=a;", "find . -exec "),
+    *("git -c a=b ", "(( ", "$(( ", "[[ ", "`", "<<E\n", "{a,", "?(", "\\\n", "a 2>&1;", "for i in a b;do c;done;"),
+]
+
+
+@pytest.mark.parametrize("part", HOSTILE)
+def test_hostile_text_has_a_verdict_and_hides_nothing(part):
+    text = part * (30_000 // len(part))
+    assert classify(text).level in ("safe", "unknown", "dangerous")
+    assert classify("rm -rf x; " + text).level == "dangerous"
+
+
+@pytest.mark.parametrize("code", [*range(9), *range(11, 13), *range(14, 32), 127])
+def test_every_control_character_is_dangerous(code):
+    assert classify(f"echo a{chr(code)}b").level == "dangerous"
+    assert classify(f"# {chr(code)}").level == "dangerous"
+
+
+@pytest.mark.parametrize(
+    "text", ["echo '", 'echo "', "echo `", "echo $(", "echo ${a", "echo $((", "cat <<E", "[[ a", "a=("]
+)
+def test_what_does_not_end_is_never_safe(text):
+    assert classify(text).level != "safe"
+    assert classify(f"{text}x\nrm -rf y").level != "safe"
+    assert classify(f"rm -rf y; {text}").level == "dangerous"

@@ -29,6 +29,17 @@ _SAME = {"|&": "|", ";&": ";;", ";;&": ";;", "select": "for"}
 _AFTER_COMPOUND = frozenset({"}", "done", "fi", "esac", ")"})
 _OPENING = frozenset({"(", "{", "if", "while", "until", "for", "select", "case"})
 _JOINTS = frozenset({"|", "|&", "||", "&&", "&", ";"})
+_UNFINISHED = frozenset({"|", "|&", "||", "&&"})
+_LOOP_STARTS = frozenset({"while", "until", "for", "select"})
+_CLOSED_BY = {
+    "}": frozenset("{"),
+    ")": frozenset("("),
+    "fi": frozenset({"if"}),
+    "done": _LOOP_STARTS,
+    "esac": frozenset({"case"}),
+}
+_INSIDE = {"then": _CLOSED_BY["fi"], "elif": _CLOSED_BY["fi"], "else": _CLOSED_BY["fi"], "do": _LOOP_STARTS}
+_SMALL = 200  # tokens that the grammar may look at however wrong they are
 _LOOPS = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
 
 
@@ -80,6 +91,8 @@ def structure(script: Script) -> Structure:
         return Structure(flat)
     if trouble := _hopeless(tokens):
         return Structure(_runs(tokens), broken=True, too_deep=trouble == "deep")
+    if len(tokens) > _SMALL and _unbalanced(tokens):
+        return Structure(_runs(tokens), broken=True)
     skeleton, index = _skeleton(tokens)
     if not index:
         return Structure([])
@@ -166,17 +179,49 @@ def _hopeless(tokens: list[Token]) -> str:
     return ""
 
 
+def _unbalanced(tokens: list[Token]) -> bool:
+    """Tell whether compounds are not closed as they were opened, or a list breaks off.
+
+    The grammar would look for the least repair of such a script, which takes it the square of its length in time and
+    memory. A script that is right may seem wrong here, never the other way round for one that is merely cut off.
+    """
+    opened: list[str] = []
+    before = ""
+    for kind, value, _, _ in tokens:
+        sign = value if kind in (OPERATOR, RESERVED) and isinstance(value, str) else ""
+        if before in _UNFINISHED and (sign in _CLOSED_BY or sign in _JOINTS):
+            return True
+        if sign in _OPENING and not (opened and opened[-1] == "case" and sign == "("):
+            opened.append(sign)
+        elif sign in _CLOSED_BY:
+            if opened and opened[-1] == "case" and sign == ")":
+                continue
+            if not opened or opened.pop() not in _CLOSED_BY[sign]:
+                return True
+        elif sign in _INSIDE and not (opened and opened[-1] in _INSIDE[sign]):
+            return True
+        before = sign if sign != "\n" else before
+    return bool(opened) or before in _UNFINISHED
+
+
 def _runs(tokens: list[Token]) -> list[Simple]:
-    """Return every run of words as a command, whatever stands between them."""
+    """Return every run of words as a command, whatever stands between them; pipelines are still followed."""
     commands: list[Simple] = []
-    at, count = 0, len(tokens)
+    at, count, first = 0, len(tokens), -1
     while at < count:
         if tokens[at].kind in (OPERATOR, RESERVED):
+            if tokens[at].value in ("|", "|&"):
+                first = len(commands) - 1 if first < 0 else first
+            elif tokens[at].value != "\n":
+                first = -1
             at += 1
             continue
-        commands.append(_simple(tokens, at, _TOP))
+        place = _TOP if first < 0 else Place(piped=True, fed_from=first)
+        commands.append(_simple(tokens, at, place))
         while at < count and tokens[at].kind not in (OPERATOR, RESERVED):
             at += 1
+        if at < count and tokens[at].value not in ("|", "|&"):
+            first = -1
     return commands
 
 

@@ -4,11 +4,12 @@ The judge follows variables, the directory, functions and downloads through one 
 what the shell will run, not by how it is written.
 """
 
+import itertools
 import re
 
 from fourhands.safety.shell import text as raw_text
 from fourhands.safety.shell.case import Case, Stdin
-from fourhands.safety.shell.grammar import Simple, structure
+from fourhands.safety.shell.grammar import Place, Simple, structure
 from fourhands.safety.shell.judge_network import NETWORK
 from fourhands.safety.shell.judge_programs import SECRET_VARIABLE, SUSPECTS, UNFED, ProgramJudge
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dangerous, unknown, worst
@@ -20,6 +21,7 @@ from fourhands.safety.shell.verdict import Part, Rules
 from fourhands.safety.shell.words import (
     DYNAMIC,
     GLOBS,
+    LONGEST_VALUE,
     assigned,
     assignment,
     is_static,
@@ -29,6 +31,8 @@ from fourhands.safety.shell.words import (
     shown,
 )
 
+# What may stand in front of a command's name.
+_LEADS = re.compile(r"then|do|else|if|while|until|!|time|\w+=.*", re.DOTALL)
 _NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n", ""], ["exec"])
 
 
@@ -42,7 +46,7 @@ class Judge(ProgramJudge):
         self.substituted = False
         self.baits: dict[int, str] = {}
         self.loads: set[int] = set()
-        self.cache: dict[tuple[str | Word, ...], Finding] = {}
+        self.cache: dict[tuple[object, ...], Finding] = {}
 
     # Texts ---------------------------------------------------------------------------------------------------
 
@@ -97,11 +101,7 @@ class Judge(ProgramJudge):
         case = Case(self)
         seen: set[str] = set()
         for chunk in re.split(r"[;&|()`\n<>]+|\$[({]|[{}](?=\s|\Z)", re.sub(r"[\"'\\]", "", text)):
-            words = chunk.split()
-            while words and (
-                words[0] in ("then", "do", "else", "if", "while", "until", "!", "time") or re.match(r"\w+=", words[0])
-            ):
-                words = words[1:]
+            words = [*itertools.dropwhile(_LEADS.fullmatch, chunk.split())]
             name = words[0].rsplit("/", 1)[-1] if words else ""
             if chunk in seen or not (name in SUSPECTS or name.startswith(tuple(SYSTEM_PREFIXES))):
                 continue
@@ -129,7 +129,7 @@ class Judge(ProgramJudge):
             and not place.inputs
             and not (place.endless or command.arithmetic)
         ):
-            quick = self._quick(words, place.fed_from < 0)
+            quick = self._quick(words, self._fed(place, number, argvs))
             if quick is not None:
                 return quick, words  # type: ignore[return-value]  # quick findings are for plain words only
         finding, argv = self._judged(command, number, argvs)
@@ -137,7 +137,15 @@ class Judge(ProgramJudge):
             finding = worst(finding, self._with_older(command, number, argvs))
         return finding, argv
 
-    def _quick(self, words: list[str | Word], alone: bool) -> Finding | None:
+    def _fed(self, place: Place, number: int, argvs: list[list[str]]) -> str:
+        """Tell what a command reads: `nothing`, `data` that makes no difference what it is, or `more` than that."""
+        start = place.fed_from
+        if start < 0:
+            return "nothing"
+        known = start == number - 1 and output(argvs[start]) is not None
+        return "more" if known or start in self.loads or self.baits.get(start) else "data"
+
+    def _quick(self, words: list[str | Word], fed: str) -> Finding | None:
         """Judge plain words that need nothing but a look into a table; most commands of most lines do."""
         for word in words:
             if type(word) is not str:
@@ -145,12 +153,14 @@ class Judge(ProgramJudge):
         name = words[0]
         if "=" in name or self.rules.patterns:  # type: ignore[operator]  # all are str
             return None
-        key = tuple(words)
-        finding = self.cache.get(key)
-        if finding is None and (alone or name in UNFED) and name not in ("cd", "chdir", "pushd"):
-            finding = self.cache[key] = self.argv(words, Case(self))  # type: ignore[arg-type]  # all are str
-        elif finding is not None and not alone and name not in UNFED:
+        if name in ("cd", "chdir", "pushd", "popd") or (fed == "more" and name not in UNFED):
             return None
+        # What earlier commands of the line changed counts too.
+        key = (fed, self.cwd, len(self.downloads), len(self.functions), *words)
+        finding = self.cache.get(key)
+        if finding is None:
+            case = Case(self, Stdin("data", source="|")) if fed == "data" else Case(self)
+            finding = self.cache[key] = self.argv(words, case)  # type: ignore[arg-type]  # all are str
         return finding
 
     def _judged(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
@@ -197,6 +207,10 @@ class Judge(ProgramJudge):
         for name in used & self.older.keys():
             newest = self.variables.get(name)
             for value in self.older[name]:
+                self.budget -= 16 + len(value or "")
+                if self.budget < 0:
+                    result = worst(result, unknown("C3.2", f"too many values of ${name} to follow"))
+                    break
                 self.variables[name] = value
                 result = worst(result, self._judged(command, number, argvs)[0])
             self.variables[name] = newest
@@ -265,7 +279,7 @@ class Judge(ProgramJudge):
         value = assigned(word, self.variables)
         before = self.variables.get(name)
         if sign == "+=" and isinstance(before, str) and isinstance(value, str):
-            value = (before + value)[:10_000]
+            value = before + value if len(before) + len(value) <= LONGEST_VALUE else DYNAMIC
         elif sign == "+=" and isinstance(before, list) and isinstance(value, list):
             value = [*before, *value][:1_000]
         elif sign == "+=" and name not in self.variables:

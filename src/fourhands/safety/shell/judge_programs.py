@@ -31,6 +31,7 @@ from fourhands.safety.shell.tables_names import (
 from fourhands.safety.shell.tables_readers import READERS
 from fourhands.safety.shell.tables_system import SYSTEM, SYSTEM_PREFIXES
 from fourhands.safety.shell.tables_tools import DATABASE_TOOLS, PROJECT
+from fourhands.safety.shell.tokens import DEPTH_LIMIT
 from fourhands.safety.shell.verdict import Rules
 from fourhands.safety.shell.words import COMMAND, DYNAMIC, Value, is_static, literal, shown
 from fourhands.safety.shell.wrappers import unwrap, wrapper_name
@@ -66,6 +67,7 @@ class ProgramJudge(ABC):
         self.rules = rules
         self.names: SecretNames | None = rules.secret_names
         self.cwd = ""
+        self.inside = 0
         self.downloads: set[str] = set()
         self.variables: dict[str, Value | None] = {}
         self.older: dict[str, list[Value | None]] = {}
@@ -82,6 +84,15 @@ class ProgramJudge(ABC):
 
     def argv(self, argv: list[str], case: Case) -> Finding:
         """Judge resolved arguments: wrappers first, then the program inside them."""
+        if self.inside >= DEPTH_LIMIT:
+            return worst(unknown("C4", "too many programs inside each other"), self.lexical(" ".join(argv[-200:])))
+        self.inside += 1
+        try:
+            return self._argv(argv, case)
+        finally:
+            self.inside -= 1
+
+    def _argv(self, argv: list[str], case: Case) -> Finding:
         findings = [FINE]
         if argv:
             findings.append(self.everywhere(argv))

@@ -187,6 +187,9 @@ class WordScanner(ABC):
             self.scan.broken = True
 
     def _array(self) -> list[str | Word]:
+        if self.depth >= DEPTH_LIMIT:
+            raise TooDeep
+        self.depth += 1
         elements: list[str | Word] = []
         self.pos += 1
         while self.pos < len(self.text):
@@ -195,12 +198,14 @@ class WordScanner(ABC):
                 self.pos += 1
             elif sign == ")":
                 self.pos += 1
+                self.depth -= 1
                 return elements
             elif sign == "#":
                 end = self.text.find("\n", self.pos)
                 self.pos = len(self.text) if end < 0 else end
             else:
                 elements.append(self.word())
+        self.depth -= 1
         self.scan.broken = True
         return elements
 

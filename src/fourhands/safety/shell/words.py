@@ -38,7 +38,7 @@ _LITERAL = str.maketrans({STAR: "*", MARK: "?", BRACKET: "[", _OPEN: "{", _CLOSE
 _BACK = str.maketrans({_OPEN: "{", _CLOSE: "}", _COMMA: ","})
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
 _MOST_WORDS = 512
-_LONGEST_VALUE = 10_000
+LONGEST_VALUE = 1_000
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=", re.ASCII)
 # What these hold is known well enough to judge paths.
 _KNOWN = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}
@@ -83,7 +83,7 @@ def assigned(word: str | Word, variables: Variables) -> Value:
     if word.elements is not None:
         return resolve_all(word.elements, variables)
     text = _joined(word.pieces, variables, value=True).partition("=")[2]
-    return text.translate(_BACK)[:_LONGEST_VALUE]
+    return text.translate(_BACK) if len(text) <= LONGEST_VALUE else DYNAMIC
 
 
 def resolve_all(words: Iterable[str | Word], variables: Variables) -> list[str]:
