@@ -10,6 +10,7 @@ the time they are typed are refused.
 """
 
 import asyncio
+import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -159,10 +160,12 @@ class Lease:
         """Remember where the echo of keys begins that a program has not asked for, as far as anybody can tell."""
         terminal = self.terminal
         try:
-            echoed = not terminal.exited and (terminal.modes() == (True, True) or self._is_elsewhere())
+            # Asked at each key, mostly at a prompt: the cheapest question first.
+            ahead = not self._at_prompt() and not terminal.exited
+            ahead = ahead and (terminal.modes() == (True, True) or self._is_elsewhere())
         except OSError:
-            echoed = False
-        if not echoed or self._at_prompt():
+            ahead = False
+        if not ahead:
             self._ahead = None
         elif self._ahead is None or not self._recently():
             self._ahead = terminal.log.head
@@ -441,7 +444,11 @@ def leads_to_a_shell(program: str) -> bool:
 def _name(group: int) -> str:
     """The name of a process group's leader, as far as the system tells."""
     try:
-        with open(f"/proc/{group}/comm") as file:
-            return file.read().strip()
+        # Asked at each key: a file object would look at the file four times more before it reads.
+        descriptor = os.open(f"/proc/{group}/comm", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            return os.read(descriptor, 64).decode("utf-8", "replace").strip()
+        finally:
+            os.close(descriptor)
     except OSError:
         return ""
