@@ -23,6 +23,8 @@ from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, Tim
 from fourhands.core.event import Event
 from fourhands.core.question import Question
 
+pytestmark = pytest.mark.timeout(60)  # each starts a host and an agent
+
 LIMIT_S = 40
 FAKE = str(Path(__file__).parent.parent / "support" / "fake_acp_agent.py")
 
@@ -503,7 +505,7 @@ async def test_the_end_in_mid_message_is_told_and_the_agent_comes_back(stage, ca
 async def test_an_agent_that_never_answers_holds_nobody_up():
     capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}}}
     mute = ["session/set_mode", "session/set_config_option", "session/list", "session/load"]
-    recipe = Recipe(name="fake", start_seconds=15)
+    recipe = Recipe(name="fake", start_seconds=LIMIT_S)
     async with open_stage(recipe, capabilities=capabilities, modes=["ask", "code"], mute=mute) as stage:
         await stage.agent.ready()
         stage.agent.recipe = Recipe(name="fake", start_seconds=0.1)
@@ -566,7 +568,9 @@ async def test_the_end_of_the_session_ends_the_process(stage):
     ],
 )
 async def test_an_agent_that_cannot_start_says_why(options, error, text):
-    async with open_stage(Recipe(name="fake", start_seconds=0.5 if "silent" in options else 15), **options) as stage:
+    async with open_stage(
+        Recipe(name="fake", start_seconds=0.5 if "silent" in options else LIMIT_S), **options
+    ) as stage:
         with pytest.raises(error, match=text):
             await stage.agent.ready()
         stage.agent.begin()
@@ -690,7 +694,6 @@ async def test_nothing_of_the_server_is_in_the_agent_s_environment(stage):
 # -- golden files ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.timeout(60)
 async def test_what_we_send_is_as_in_the_golden_file():
     """One conversation with everything in it; each message is also held to the official schema."""
     server = {"type": "http", "name": "fourhands", "url": "http://127.0.0.1:4404/mcp", "headers": []}

@@ -14,6 +14,8 @@ from tests.support.served import Served, serve_app
 from fourhands.agents.acp_own import OwnServer
 from fourhands.workbench.session import Session
 
+pytestmark = pytest.mark.timeout(60)
+
 
 def described(served: Served, session: Session, *, http: bool) -> dict[str, Any]:
     env = {**served.env, "HOME": "/nowhere"}
@@ -39,8 +41,8 @@ async def test_a_client_with_it_works_in_the_agent_s_own_session(by_http: bool) 
         server = described(served, session, http=by_http)
         headers = {pair["name"]: pair["value"] for pair in server.get("headers", ())}
         async with (
-            asyncio.timeout(15),
-            httpx2.AsyncClient(headers=headers, timeout=15, trust_env=False) as http,
+            asyncio.timeout(40),
+            httpx2.AsyncClient(headers=headers, timeout=40, trust_env=False) as http,
             Client(transport(server, http)) as client,
         ):
             names = [tool.name for tool in (await client.list_tools()).tools]
@@ -70,7 +72,7 @@ async def test_without_its_workbench_the_command_starts_no_other() -> None:
     process = await asyncio.create_subprocess_exec(
         server["command"], *server["args"][:-1], "/", env=env, stdin=-3, stdout=-1, stderr=-1
     )
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         out, err = await process.communicate()
     assert (process.returncode, out) == (3, b"")
     assert b"has ended" in err

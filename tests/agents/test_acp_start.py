@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from tests.support.program import Home, Server, new_home
 
+pytestmark = pytest.mark.timeout(90)  # two programs start one after the other
+
 FAKE = Path(__file__).parent.parent / "support" / "fake_acp_agent.py"
 
 
@@ -26,11 +28,12 @@ def install(home: Home, program: str, **options: Any) -> dict[str, str]:
 
 async def agent(home: Home) -> dict[str, Any]:
     """The agent, once it is known how its start went."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             (found,) = (await home.call("agent.list"))["agents"]
             if found["status"] != "starting":
                 return dict(found)
+            await asyncio.sleep(0.05)
 
 
 async def test_without_the_program_it_is_said_how_to_get_it() -> None:

@@ -27,6 +27,8 @@ from fourhands.core.ids import new_id
 from fourhands.core.question import Answer
 from fourhands.workbench.pane import tabs
 
+pytestmark = pytest.mark.timeout(60)
+
 RESULTS: dict[str, Any] = {
     "create": schema.CreateTerminalResponse,
     "output": schema.TerminalOutputResponse,
@@ -46,7 +48,7 @@ class Desk:
         self.root = app.bench.root
         self.places = {"s1": Place(session, self.root)}
         self.now = 0.0
-        self.limit_s = 15
+        self.limit_s = 40
         self.allowed = Allowed(app.bench, now=lambda: self.now)
         self.terminals = AcpTerminals(app.bench, self.resolve, self.allowed)
 
@@ -264,7 +266,7 @@ async def test_a_limit_inside_a_character_drops_all_of_it(desk):
 
 async def test_half_a_character_at_the_end_of_live_output_is_not_shown_yet(desk):
     id = await desk.create(r"printf 'a\303'; read x; printf '\251b'")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         await desk.bench.terminal(id).wait(input_wanted=True, position=0)
     assert (await desk.call("output", terminalId=id))["output"] == "a"
     await desk.app.call("openspace.terminal.send", {"terminalId": id, "text": "\n"})
@@ -333,7 +335,7 @@ async def test_release_ends_the_program_answers_the_waiter_and_keeps_the_output_
     id = await desk.create("echo begun; sleep 1000")
     waiting = await desk.waiting(id)
     terminal = desk.bench.terminal(id)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         await terminal.wait(pattern="begun", position=0)
     assert await desk.call("release", terminalId=id) == {}
     assert (await waiting)[0]["signal"]
@@ -362,7 +364,7 @@ async def test_the_end_of_a_session_ends_what_runs(desk):
 
 async def test_a_terminal_that_the_person_closes_can_still_be_read(desk):
     id = await desk.create("echo so far; sleep 1000")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         await desk.bench.terminal(id).wait(pattern="so far", position=0)
     waiting = await desk.waiting(id)
     await desk.app.call("openspace.terminal.close", {"terminalId": id})

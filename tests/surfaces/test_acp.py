@@ -23,6 +23,9 @@ from fourhands.core.errors import Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.acp import AcpDoor, acp_command, joinable
 
+pytestmark = pytest.mark.timeout(60)
+
+LIMIT_S = 40
 INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": {"name": "vim", "version": "9"}}
 
 
@@ -51,7 +54,7 @@ class Editor:
         self.answers.put_nowait({"outcome": {"outcome": "selected", "optionId": option}})
 
     async def call(self, method, **params):
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(LIMIT_S):
             return await self.peer.request(method, params)
 
     async def terminal(self, method, **params):
@@ -93,7 +96,7 @@ async def open_editor(*, can_be_asked=True):
             writer.close()
             with contextlib.suppress(OSError):
                 await writer.wait_closed()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(LIMIT_S):
                 await asyncio.wait([serving])
 
 
@@ -112,7 +115,6 @@ async def test_initialize_says_what_is_here(editor):
     assert await editor.error("initialize") == (-32602, None)
 
 
-@pytest.mark.timeout(60)
 async def test_what_we_answer_is_as_in_the_golden_file():
     """One connection with everything in it, line by line; each line is also held to the official schema."""
     async with open_app() as app, Tasks() as tasks:
@@ -123,7 +125,7 @@ async def test_what_we_answer_is_as_in_the_golden_file():
         asked: dict[object, str] = {}
 
         async def hear():
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(LIMIT_S):
                 said.append(json.loads(await reader.readline()))
             check(said[-1], asked)
             return said[-1]
@@ -157,7 +159,7 @@ async def test_what_we_answer_is_as_in_the_golden_file():
         writer.write(b"this is no message\n")
         await hear()
         writer.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_S):
             await asyncio.wait([serving])
         same_as_golden("server", said, {root: "ROOT"})
 
@@ -220,7 +222,7 @@ async def test_when_the_editor_goes_so_do_its_sessions():
         ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         bench.on_session_end.append(lambda session: ended.set_result(None))
         editor.peer.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(LIMIT_S):
             await ended
         assert bench.terminals.list() == []
 
@@ -258,10 +260,10 @@ async def test_a_page_that_answers_first_takes_the_question_away(editor):
     person = Person(editor.app)
     creating = asyncio.gather(editor.terminal("create", command="rm -rf victim"))
     question = await person.question()
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(LIMIT_S):
         await editor.asked.get()
     person.answer(question, "once")
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(LIMIT_S):
         await creating
         await editor.withdrawn.wait()
 
@@ -314,7 +316,7 @@ async def test_a_program_on_pipes():
             {"id": 2, "method": "session/new", "params": {"cwd": places.workspace, "mcpServers": []}},
         ]
         program.stdin.write(b"".join(json.dumps({"jsonrpc": "2.0", **one}).encode() + b"\n" for one in asked) + b"?\n")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(LIMIT_S):
             answers = [json.loads(await program.stdout.readline()) for _ in range(3)]
             program.stdin.close()
             rest = await program.stdout.read()
@@ -349,7 +351,7 @@ async def test_a_running_workbench_is_joined():
                 program = await asyncio.create_subprocess_exec(
                     *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
                 )
-                async with asyncio.timeout(15):
+                async with asyncio.timeout(LIMIT_S):
                     return (await program.communicate(data))[0]
 
             line = (
