@@ -1,4 +1,4 @@
-"""Notices what becomes of a terminal by itself: its shell goes on to another command, or a secret is wanted.
+"""Notices what becomes of a terminal by itself: its shell goes on, a secret is wanted, another process resized it.
 
 Nobody need poll: output wakes this up, and a moment later it looks once and tells of what is different. While it waits
 it is not woken, and during a flood it does not look: what floods is running, and its marks can be read when it is over.
@@ -16,6 +16,9 @@ FLOOD = 256 * 1024
 
 FLOOD_S = 0.25
 
+ONCE_MORE_S = 0.5
+"""How long after the last look it looks once more: a program asks for a password before it switches the echo off."""
+
 
 class Pulse:
     """Follows one terminal until its program ends or it is closed; `facts` are compared, `tell` is called."""
@@ -26,6 +29,8 @@ class Pulse:
         self._tell = tell
         self._seen = facts()
         self._head = terminal.log.head
+        self._looks = 0
+        self._more = False
         self._stop = terminal.listen(self._woken)
 
     def _woken(self) -> None:
@@ -42,6 +47,27 @@ class Pulse:
             terminal.later(FLOOD_S, self._look)
             return
         self._stop = terminal.listen(self._woken)  # before the look, or what comes during it would be missed
+        self._looks += 1
+        self._compare()
+        if not self._more:
+            self._more = True
+            self._look_once_more()
+
+    def _look_once_more(self) -> None:
+        looks = self._looks
+
+        def last() -> None:
+            if self._looks != looks:  # there was more to see since: that has a last look of its own
+                self._look_once_more()
+                return
+            self._more = False
+            if not self._terminal.exited and self._terminal.log.head == self._head:
+                self._compare()
+
+        self._terminal.later(ONCE_MORE_S, last)
+
+    def _compare(self) -> None:
+        self._terminal.look_at_size()
         facts = self._facts()
         if facts != self._seen:
             self._seen = facts

@@ -273,6 +273,17 @@ class Terminal:
         if hide_redraw and at_prompt:
             self.later(REDRAW_S, lambda: self._hide(before))
 
+    def look_at_size(self) -> None:
+        """Notice a size that another process gave it, such as a command line that is attached."""
+        if self._next_size is not None or self.exit is not None or self._master < 0:
+            return
+        with contextlib.suppress(OSError):
+            if (size := pty.get_size(self._master)) != self._size and size[0]:
+                self._size = size
+                if self._screen is not None:
+                    self._screen.resize(*size)
+                self.on_resize()
+
     def _hide(self, start: int) -> None:
         """Remember a redrawn prompt; output of a command that began meanwhile is never hidden."""
         if self.shell_state == "prompt" and self.log.head > start:
