@@ -1,6 +1,7 @@
 """What MCP clients watch, hear of, page through and complete, with the official client in both generations."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,18 @@ from mcp import Client, MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 from msgspec import Struct
 from tests.support.bench import open_app
-from tests.support.mcp_client import Form, Mode, both, chosen, connected, data, probes, until
+from tests.support.mcp_client import (
+    Form,
+    Mode,
+    both,
+    chosen,
+    connected,
+    data,
+    over_http,
+    person_token,
+    probes,
+    until,
+)
 
 from fourhands.agents.hub import Throttle
 from fourhands.app import App
@@ -21,6 +33,7 @@ from fourhands.core.registry import Contribution
 from fourhands.surfaces.mcp import pages, service, watching
 from fourhands.surfaces.mcp.news import BACKLOG, News
 from fourhands.surfaces.mcp.schemas import input_schema, output_schema
+from fourhands.surfaces.server import serving
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.workbench import Workbench
 
@@ -110,6 +123,31 @@ async def test_a_newer_client_hears_of_what_its_stream_watches(app: App) -> None
             assert (await anext(aiter(news))).uri == uri  # type: ignore[union-attr]  # nothing else is asked for
         await until(lambda: not watchers(terminal), app)
     assert watched(app) == before
+
+
+@both
+async def test_over_http_clients_hear_of_what_they_watch(app: App, mode: Mode) -> None:
+    terminal = await app.terminals.create(argv=["cat"])
+    uri = f"fourhands://terminal/{terminal.id}"
+    heard = Heard()
+    async with contextlib.AsyncExitStack() as stack:
+        running = await stack.enter_async_context(serving(app.bench, app.tasks, port=0))
+        client = await stack.enter_async_context(over_http(running, person_token(running), mode, message_handler=heard))
+
+        async def type_on() -> None:
+            while True:  # what comes before the client's stream is open is not kept
+                await terminal.type("hello\n")
+                await asyncio.sleep(0.1)
+
+        async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+            typing = group.create_task(type_on())
+            if mode == "legacy":
+                await client.subscribe_resource(uri)
+                await heard.until("notifications/resources/updated", uri=uri)
+            else:
+                async with client.listen(resource_subscriptions=[uri]) as news:
+                    assert (await anext(aiter(news))).uri == uri  # type: ignore[union-attr]  # nothing else
+            typing.cancel()
 
 
 async def test_a_client_that_goes_watches_nothing_any_more(app: App) -> None:

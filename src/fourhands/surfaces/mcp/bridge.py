@@ -18,6 +18,8 @@ from fourhands.surfaces.mcp.sdk import require_sdk
 PATIENCE_S = 10.0
 """How long a workbench that is just starting may take."""
 
+OPEN_S = 60.0
+"""How long a workbench that is busy may take to let this in."""
 
 TOKEN_VARIABLE = "FOURHANDS_TOKEN"
 """Who this is: the token of an agent's session, given to it with this command; without it, a new agent."""
@@ -60,7 +62,13 @@ async def bridge(url: str, token: str, stdin: int = 0, stdout: int = 1) -> None:
 
     try:
         async with connect(
-            url, additional_headers={"Authorization": f"Bearer {token}"}, max_size=None, compression=None, proxy=None
+            url,
+            additional_headers={"Authorization": f"Bearer {token}"},
+            max_size=None,
+            compression=None,
+            proxy=None,
+            open_timeout=OPEN_S,
+            ping_interval=None,  # who has gone closes its end; who is busy must not be cut off
         ) as socket:
 
             async def outward() -> None:

@@ -54,7 +54,7 @@ async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
 async def serve_socket(
     bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket, speaking: Container[str] = ()
 ) -> None:
-    """Serve one socket: each message of it is one of MCP's."""
+    """Serve a socket that has been accepted: each message of it is one of MCP's."""
     principal: Principal = socket.state.principal
 
     async def receive() -> str:
@@ -69,7 +69,6 @@ async def serve_socket(
         except (WebSocketDisconnect, RuntimeError) as error:  # Starlette's word for a closed socket
             raise Gone from error
 
-    await socket.accept()
     await _serve(Service(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking), receive, send)
 
 

@@ -88,11 +88,11 @@ class McpRoutes:
             return self._stream
 
     async def _socket(self, socket: WebSocket) -> None:
-        """A client on the other end of a pipe: see `command`."""
+        """A client on the other end of a pipe: see `command`. Let in before the SDK is loaded, which takes its time."""
+        await socket.accept()
         try:
             require_sdk()
         except Unavailable as error:
-            await socket.accept()
             await socket.close(1011, error.message)
             return
         module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.pipe")
