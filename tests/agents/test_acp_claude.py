@@ -21,7 +21,7 @@ from fourhands.agents.catalogue import recipes
 MINUTE_MS = 60_000
 TOOLS: dict[str, tuple[str, dict[str, object]]] = {
     "exit code": ("mcp__acp__Bash", {"command": "echo hi; exit 3", "timeout": MINUTE_MS}),
-    "own timeout": ("mcp__acp__Bash", {"command": "echo begun; sleep 1000", "timeout": 1000}),
+    "own timeout": ("mcp__acp__Bash", {"command": "echo begun; sleep 1000", "timeout": 3000}),
     "background": (
         "mcp__acp__Bash",
         {"command": "echo up; sleep 1000", "timeout": MINUTE_MS, "run_in_background": True},
@@ -156,6 +156,7 @@ async def _own_timeout(journey: Journey, script: Script) -> None:
     await journey.turn("own timeout")
     assert "begun" in script.results[-1]
     ran = terminal(journey, "echo begun")
+    await ran.wait(exit=True, deadline_s=30)
     assert ran.exit is not None
     assert ran.exit.signal
     assert ran.lines()[0] == "begun"  # still on screen
