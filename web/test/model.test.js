@@ -8,7 +8,7 @@ import { diffParts, unifiedLines } from "../.test/model/diff.js";
 import { rank, score } from "../.test/model/fuzzy.js";
 import { moveSash, place, sideAt, withSizes } from "../.test/model/geometry.js";
 import { Marks, stretches } from "../.test/model/ink.js";
-import { matches, parseKey } from "../.test/model/keys.js";
+import { matches, nameOf, parseKey, readBound } from "../.test/model/keys.js";
 import { parseInline, parseMarkdown } from "../.test/model/markdown.js";
 import { isReply } from "../.test/model/reply.js";
 import { argumentsOf, parseValue } from "../.test/model/schema.js";
@@ -171,6 +171,18 @@ test("a diff shows what changed and a little around it", () => {
   assert.deepEqual(parts[3].lines, [{ kind: "del", text: "line 40" }]);
   assert.deepEqual(diffParts("", "a\n", [hunk(0, 0, 0, 1)]), [{ hunk: 0, lines: [{ kind: "add", text: "a" }] }]);
   assert.deepEqual(unifiedLines("@@ -1 +1 @@\n-a\n+b\n c").map((line) => line.kind), ["skip", "del", "add", "same"]);
+});
+
+test("a key of one's own has a name, and none that is in the way of typing", () => {
+  const press = (key, code, more) => ({ key, code, ctrlKey: false, altKey: false, shiftKey: false, metaKey: false, ...more });
+  assert.equal(nameOf(press("¥", "KeyY", { ctrlKey: true, altKey: true })), "Ctrl Alt Y");
+  assert.equal(nameOf(press("!", "Digit1", { metaKey: true, shiftKey: true })), "Ctrl Shift 1");
+  assert.equal(nameOf(press("F5", "F5")), "F5");
+  for (const other of [press("a", "KeyA"), press("c", "KeyC", { ctrlKey: true }), press("F1", "F1"), press("é", "KeyE", { altKey: true })]) {
+    assert.equal(nameOf(other), "");
+  }
+  assert.deepEqual([...readBound('{"F5": {"command": "a.b", "args": {}}, "F6": {"command": 1}, "F7": null}').keys()], ["F5"]);
+  for (const broken of [null, "", "{", "[]", "7"]) assert.equal(readBound(broken).size, 0);
 });
 
 test("a row in which both typed has both authors", () => {
