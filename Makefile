@@ -70,5 +70,7 @@ wheel: $(VENV)/ready ## the wheel, with the page in it, into dist/
 	@ls dist/*.whl
 
 clean: ## remove everything that is built
-	rm -rf $(VENV) dist build web/node_modules src/fourhands/static .mypy_cache .ruff_cache .pytest_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@rm -rf $(VENV) dist build web/node_modules web/.test tests/*-npm/node_modules src/fourhands/static
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+	@echo "Removed what was built."
