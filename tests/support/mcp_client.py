@@ -151,5 +151,7 @@ async def over_pipes(places: Places, mode: Mode, **options: Any) -> AsyncIterato
     root = Path(places.workspace).parent
     env = {**environment(places), "XDG_RUNTIME_DIR": f"{root}/xr", "XDG_STATE_HOME": f"{root}/xs"}
     command = StdioServerParameters(command=sys.executable, args=["-c", PROGRAM, places.workspace], env=env)
-    async with Client(command, mode=mode, cache=None, **options) as client:
-        yield client
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 100.0)  # a busy machine starts programs slowly
+        async with Client(command, mode=mode, cache=None, **options) as client:
+            yield client

@@ -658,6 +658,8 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @both
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_the_program_starts_a_workbench_where_none_runs(elsewhere: Places, mode: Mode) -> None:
     person = Form(chosen("session"))
     async with over_pipes(elsewhere, mode, elicitation_callback=person) as client:
@@ -668,6 +670,8 @@ async def test_the_program_starts_a_workbench_where_none_runs(elsewhere: Places,
             assert [agent["name"] for agent in agents] == ["mcp", "probe"]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_workbench_without_a_page_ends_when_it_is_told_to(elsewhere: Places) -> None:
     program = await asyncio.create_subprocess_exec(
         sys.executable, "-c", PROGRAM, elsewhere.workspace, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -685,6 +689,8 @@ async def test_a_workbench_without_a_page_ends_when_it_is_told_to(elsewhere: Pla
 
 
 @both
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_the_program_joins_a_running_workbench(elsewhere: Places, mode: Mode) -> None:
     elsewhere.prepare()
     with claimed(elsewhere.runtime, elsewhere.workspace):
