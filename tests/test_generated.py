@@ -6,6 +6,8 @@ from scripts.reference import DOCS
 
 from fourhands.app import CONTRIBUTIONS
 
+pytestmark = pytest.mark.timeout(120)  # it reads the whole source, which a busy machine makes long
+
 
 @pytest.fixture(scope="module")
 def pages() -> dict[str, str]:

@@ -15,7 +15,7 @@ from fourhands.core.registry import Contribution
 from fourhands.surfaces.mcp.tools import Tools
 from fourhands.workbench.workbench import Workbench
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 
 ID = "openspace.probe.double"
 added = Contribution("openspace.probe")
