@@ -1,0 +1,92 @@
+"""Confirmation through real doors: the agent calls by HTTP, the person answers by WebSocket."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from tests.support.served import Caller, Served, serve_app
+
+from fourhands.settings import SafetySettings, Settings
+
+BASH = "/api/commands/openspace.tool.bash"
+
+
+@contextlib.asynccontextmanager
+async def serve(unknown_answer_s: float = 60.0) -> AsyncIterator[Served]:
+    async with serve_app(Settings(safety=SafetySettings(unknown_answer_s=unknown_answer_s))) as served:
+        build = Path(served.app.bench.root, "build")
+        (build / "tmp").mkdir(parents=True)
+        (build / "keep").write_text("kept")
+        yield served
+
+
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    async with serve() as served:
+        yield served
+
+
+async def asked(person: Caller) -> dict[str, Any]:
+    question: dict[str, Any] = (await person.event("question.asked"))["data"]
+    return question
+
+
+async def answer(person: Caller, question: dict[str, Any], choice: str, **more: str) -> None:
+    said = await person.call("openspace.workbench.answer", {"questionId": question["id"], "choice": choice, **more})
+    assert said["success"], said
+
+
+async def test_edit_then_approve_runs_exactly_the_edited_line(served: Served) -> None:
+    _, token = served.agent()
+    async with served.caller(query="?attend=1") as person, served.client(token) as agent, asyncio.TaskGroup() as group:
+        running = group.create_task(agent.post(BASH, json={"command": "rm -rf build"}))
+        question = await asked(person)
+        assert (question["level"], question["shown"]) == ("dangerous", "rm -rf build")
+        await answer(person, question, "edit", text="rm -r build/tmp")
+        done = (await running).json()
+        assert done["ok"], done
+        assert done["editedArgs"] == {"command": "rm -r build/tmp"}
+        # The same line again is a question again, and so is the one that was approved.
+        for line in ("rm -rf build", "rm -r build/tmp"):
+            running = group.create_task(agent.post(BASH, json={"command": line}))
+            question = await asked(person)
+            assert question["shown"] == line
+            await answer(person, question, "deny", reason="I still need it")
+            refused = (await running).json()
+            assert (refused["success"], refused["code"]) == (False, "denied")
+            assert "I still need it" in refused["error"]
+    assert [path.name for path in Path(served.app.bench.root, "build").iterdir()] == ["keep"]
+
+
+async def test_an_unknown_line_without_an_answer_fails_clearly() -> None:
+    async with (
+        serve(0.3) as served,
+        served.caller(query="?attend=1") as person,
+        served.client(served.agent()[1]) as agent,
+    ):
+        refused: httpx.Response = await agent.post(BASH, json={"command": "./deploy.sh"})
+        said = refused.json()
+        assert (said["success"], said["code"]) == (False, "no-answer")
+        assert "no answer within 0.3 s" in said["error"]
+        assert (await asked(person))["limitSeconds"] == 0.3
+
+
+async def test_a_rule_covers_the_same_words_in_the_same_directory_only(served: Served) -> None:
+    _, token = served.agent()
+    program = Path(served.app.bench.root, "tell")
+    program.write_text("#!/bin/sh\npwd\n")
+    program.chmod(0o755)
+    launch = {"command": str(program), "args": ["x"]}
+    path = "/api/commands/openspace.tool.execute_command"
+    async with served.caller(query="?attend=1") as person, served.client(token) as agent, asyncio.TaskGroup() as group:
+        running = group.create_task(agent.post(path, json=launch))
+        await answer(person, await asked(person), "session")
+        assert (await running).json()["ok"]
+        assert (await agent.post(path, json=launch)).json()["ok"]  # unasked
+        running = group.create_task(agent.post(path, json={**launch, "workingDirectory": "build"}))
+        await answer(person, await asked(person), "deny")
+        assert (await running).json()["code"] == "denied"
