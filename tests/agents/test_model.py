@@ -38,7 +38,7 @@ class Watched:
         return [event.data for event in self.events if event.kind == kind]
 
     async def until(self, kind: str, **wanted: object) -> dict[str, object]:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):  # the limit of the test itself is nearer, unless it is a slow one
             while True:
                 for data in self.of(kind):
                     if wanted.items() <= data.items():
@@ -104,6 +104,8 @@ async def test_a_model_that_knows_only_blocks_finishes_a_task_that_needs_what_it
     ]
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(90)
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_the_story_of_an_agent_that_learns_of_its_mistake(watched, kind) -> None:
     story.prepare(Path(watched.app.bench.root))
@@ -238,6 +240,8 @@ async def test_whatever_an_endpoint_says_is_read_or_named_and_the_next_message_i
         assert roles == ["user", "assistant"] * (len(roles) // 2), "a history without gaps"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(90)
 async def test_ten_thousand_blocks_in_one_answer_are_a_few_commands_and_one_refusal(watched) -> None:
     blocks = block("terminal.list") * 10_000
     async with Model([Answer([blocks[at : at + 4000] for at in range(0, len(blocks), 4000)]), Answer("ok")]) as model:

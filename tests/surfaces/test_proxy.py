@@ -88,6 +88,8 @@ TALKS: dict[str, Talk] = {
 }
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(90)
 async def test_every_dialect_runs_the_blocks_and_shows_none():
     script = [Answer(cut(f"Looking {LIST}now."), id=str(number)) for number in range(len(TALKS))]
     async with stage(script) as s:
@@ -159,6 +161,8 @@ async def test_blocks_elsewhere_than_in_the_agents_own_words_never_run():
         assert await s.journal() == []
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(90)
 async def test_ten_thousand_blocks_in_one_answer_are_ten_commands_and_one_refusal(caplog):
     async with stage([Answer(cut(LIST * 10_000, 4000))]) as s:
         with caplog.at_level(logging.WARNING):
@@ -168,6 +172,8 @@ async def test_ten_thousand_blocks_in_one_answer_are_ten_commands_and_one_refusa
         assert "9989 further blocks" in caplog.text
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(90)
 async def test_a_block_of_a_megabyte_is_one_command():
     text = "x" * 1_000_000
     async with stage([Answer(cut("a" + block("terminal.send", terminalId="none", text=text) + "b", 50_000))]) as s:
