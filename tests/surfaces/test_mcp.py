@@ -48,8 +48,9 @@ from tests.support.mcp_client import (
 from tests.support.person import Person
 
 from fourhands.app import App
+from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
-from fourhands.core.question import Question
+from fourhands.core.question import Answer, Question
 from fourhands.host.places import Places
 from fourhands.settings import SafetySettings, Settings
 from fourhands.surfaces.address import claimed, held
@@ -246,6 +247,22 @@ async def test_a_dismissed_form_leaves_the_question_to_the_page(app: App) -> Non
             await until(lambda: app.questions.audience(question.session) == 1, app)
             browser.answer(question, "once")
         assert data(call.result())["ok"]
+
+
+async def test_a_dismissed_form_is_an_end_though_another_call_shows_one(app: App) -> None:
+    held = Form()
+
+    async def person(context: Any, params: Any) -> ElicitResult:
+        return ElicitResult(action="cancel") if "second" in params.message else await held(context, params)
+
+    async with connected(app, elicitation_callback=person) as client, asyncio.TaskGroup() as group:
+        first = group.create_task(client.call_tool("bash", {"command": "rm -f first"}))
+        await held.shown.wait()
+        done = await client.call_tool("bash", {"command": "rm -f second"})
+        assert "code: no-answer" in text(done)
+        [question] = app.questions.open()
+        app.questions.answer(question.id, Answer(choice="once"), Actor.person())
+        assert data(await first)["ok"]
 
 
 @both

@@ -163,11 +163,14 @@ async def test_a_broken_stream_is_taken_up_again_where_it_broke(served: Served) 
         holds["x"].set()
         await until(lambda: ended.get("x") == "done")
         again = {**session, "last-event-id": last, "accept": "text/event-stream"}
+        missed = None
         async with client.stream("GET", "/mcp", headers=again) as answer:
             async for line in answer.aiter_lines():
                 if line.startswith("data: {"):
-                    assert json.loads(line[6:])["id"] == 7
+                    missed = json.loads(line[6:])
                     break
+        assert missed is not None
+        assert (missed["id"], missed["result"]["structuredContent"]["success"]) == (7, True)
 
 
 async def test_messages_are_kept_within_bounds_and_by_stream(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,7 +279,7 @@ async def test_a_client_that_asks_hears_what_happens(app: App) -> None:
         assert [(level, told["kind"]) for level, told in heard] == [("error", "call.finished")]
 
 
-async def test_what_is_not_saved_yet_is_never_told(app: App) -> None:
+async def test_neither_the_layout_nor_what_is_not_saved_is_told(app: App) -> None:
     told: list[Any] = []
 
     async def log(params: Any) -> None:
@@ -293,6 +293,7 @@ async def test_what_is_not_saved_yet_is_never_told(app: App) -> None:
         await client.call_tool("openspace_editor_list")
     assert told
     assert "only-in-the-draft" not in str(told)
+    assert not {event["kind"] for event in told} & {"editor.opened", "editor.changed", "workbench.published"}
 
 
 async def test_a_client_that_does_not_read_has_a_bounded_backlog(app: App) -> None:
