@@ -8,7 +8,7 @@ from tests.support.bench import open_terminals
 
 from fourhands.core.errors import Conflict
 from fourhands.workbench import lease as lease_module
-from fourhands.workbench.lease import Lease
+from fourhands.workbench.lease import INTERRUPT_S, Lease
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 
@@ -70,6 +70,15 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
         async with asyncio.timeout(15):
             await waiting
     assert one.lease.info().kind == "agent"
+
+
+async def test_an_agent_waits_until_an_interrupt_has_settled(terminals: Terminals) -> None:
+    one = await board(terminals)
+    one.lease.person_typed("person", b"git comm\x03")
+    assert not one.lease.info().half_typed
+    began = asyncio.get_running_loop().time()
+    await one.lease.agent_types("agent1", "ls\n")  # sooner, and the shell would have thrown a part of it away
+    assert asyncio.get_running_loop().time() - began >= INTERRUPT_S * 0.9
 
 
 async def test_patience_ends_with_a_clear_error(terminals: Terminals) -> None:

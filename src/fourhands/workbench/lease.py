@@ -31,6 +31,9 @@ PATIENCE_S = 30.0
 LINGER_S = 3.0
 """How long after the last key the keyboard is still theirs who did not ask to keep it."""
 
+INTERRUPT_S = 0.5
+"""How long after a person's Ctrl-C an agent waits: until then the shell throws away what it is typed."""
+
 AHEAD_S = 30.0
 """How long keys for a program may turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
 
@@ -97,6 +100,7 @@ class Lease:
         self._half_typed = False
         self._moved = self._literal = False
         self._ahead: int | None = None  # where the echo begins of keys that may be for a prompt that is still to come
+        self._settled_at = 0.0
         self._gone_with = 0  # the process group of a raw program that had the last keys: they go with it
         # Nobody knows when the echo came back while no server was there.
         self._dark_head = 0 if self._well.hidden_from is None else terminal.log.head
@@ -207,6 +211,9 @@ class Lease:
                     self._line = EMPTY
                 if byte != 0x15:
                     self._before, self._submitted_at = (), -1
+                if byte == 0x03:
+                    self._settled_at = self._loop.time() + INTERRUPT_S
+                    self._loop.call_later(INTERRUPT_S + 0.01, self._wake)
             elif byte == 0x16:  # Ctrl-V: the next key is text
                 self._literal = True
             elif byte != 0x04:  # Ctrl-D ends a shell or takes a character away, and leaves the line as it is
@@ -259,7 +266,7 @@ class Lease:
                     f"the person has the keyboard of terminal {self.terminal.title!r}",
                     hint="wait until they hand it back, or use another terminal",
                 )
-            if not self._is_half_typed():
+            if not self._is_half_typed() and self._loop.time() >= self._settled_at:
                 break
             left = deadline - self._loop.time()
             if left <= 0:
