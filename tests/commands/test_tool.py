@@ -10,7 +10,7 @@ from tests.support.bench import open_app
 from tests.support.person import Person, let_in
 
 from fourhands.app import App
-from fourhands.commands import tool
+from fourhands.commands import tool_terminal
 from fourhands.core.call import Result
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench import oneshot
@@ -269,7 +269,7 @@ async def test_an_agent_stops_its_own_programs_only(app: App) -> None:
 
 
 async def test_ended_programs_do_not_fill_the_limit(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool, "COMPLETED_KEPT", 2)
+    monkeypatch.setattr(tool_terminal, "COMPLETED_KEPT", 2)
     agent = Agent(app)
     for _ in range(5):
         assert (await agent("terminal_start", command="true")).data["complete"]

@@ -13,7 +13,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from fourhands.commands import agent, change, controls, editor, exec, file, help, pane, terminal, tool, workbench
+from fourhands.commands import (
+    agent,
+    change,
+    controls,
+    editor,
+    exec,
+    file,
+    help,
+    pane,
+    terminal,
+    tool,
+    tool_terminal,
+    workbench,
+)
 from fourhands.commands.judge import LineJudge
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
@@ -46,6 +59,7 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     pane.commands,
     terminal.commands,
     tool.commands,
+    tool_terminal.commands,
     workbench.commands,
 )
 

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing, owner_of
+from fourhands.commands.program import free_title, tidy
 from fourhands.commands.terminal import TerminalId, show
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Denied
 from fourhands.core.registry import Contribution
 from fourhands.workbench.oneshot import find_program
-from fourhands.workbench.pane import tabs
 from fourhands.workbench.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
@@ -25,7 +25,6 @@ commands = Contribution("openspace.terminal")
 ENDED_KEPT = 20
 """Terminals of an agent whose programs have ended and that stay on screen; older ones are closed."""
 
-_TITLE = 40
 _PLAIN_WORD = re.compile(r"[\w@%+,./-]+", re.ASCII)
 # What bash runs without a file: builtins and reserved words.
 _SHELL_WORDS = re.compile(
@@ -80,10 +79,10 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
             find_program(word, variables.get("PATH", os.defpath), place)  # a clear error, not a shell that exits 127
         there = os.path.exists("/bin/bash") if provider.shells is None else _has_bash(provider.shells)
         argv = ["bash" if there else "sh", "-c", args.command]
-    await _tidy(bench, call)
+    await tidy(bench, call, ENDED_KEPT)
     line = " ".join([args.command, *(args.args or ())])
     terminal = await bench.terminals.create(
-        title=_title(bench, line),
+        title=free_title(bench, line),
         argv=argv,
         env=args.env,
         cwd=place,
@@ -134,19 +133,3 @@ def _has_bash(shells: object) -> bool:
 def _check_words(words: list[str]) -> None:
     if not words[0].strip() or any("\0" in word for word in words):
         raise BadArgument("a command and its arguments must be text without NUL bytes, and the command not empty")
-
-
-def _title(bench: Workbench, line: str) -> str:
-    taken = {terminal.title for terminal in bench.terminals.list()}
-    name = "".join(character if character.isprintable() else "?" for character in " ".join(line.split()))
-    name = name if len(name) <= _TITLE else f"{name[: _TITLE - 1]}…"
-    return next(t for n in range(1, len(taken) + 2) if (t := name if n == 1 else f"{name} {n}") not in taken)
-
-
-async def _tidy(bench: Workbench, call: Call) -> None:
-    """Close an agent's oldest terminals whose programs have ended, so that they do not fill the limit."""
-    pinned = {tab.content for _, tab in tabs(bench.state.layout.root) if tab.pinned}
-    mine = [t for t in bench.terminals.list() if t.owner and t.owner == call.session]
-    ended = [t for t in mine if t.exited and t.id not in pinned]
-    for terminal in ended[: max(0, len(ended) - ENDED_KEPT)]:
-        await terminal.close()

@@ -1,0 +1,308 @@
+"""The agent's tools for programs that go on, in a terminal that both of you see: start, continue, stop, list.
+
+A session here is a terminal; the names are those that models know.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args, owner_of
+from fourhands.commands.program import check_line, cropped, free_title, is_agent, is_mine, settings_of, short, tidy
+from fourhands.commands.terminal import show
+from fourhands.commands.tool import Line
+from fourhands.core.call import Call
+from fourhands.core.effects import Effects
+from fourhands.core.errors import Denied
+from fourhands.core.registry import Contribution
+from fourhands.settings import AgentDefaults
+from fourhands.workbench.lease import is_shell_name
+from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.view import READ_LIMIT
+from fourhands.workbench.wait import Seen
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.tool")
+
+COMPLETED_KEPT = 10
+"""Terminals of an agent whose programs have ended and that stay for looking, beside those that run."""
+
+SessionId = Annotated[str, Meta(description="Id or unique title of a terminal.")]
+Reason = Literal["exited", "finished", "input", "settled", "maxInterval"]
+
+
+class TerminalStart(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.tool.terminal_start`."""
+
+    command: Annotated[Line, Meta(description="The shell command to run; a shell's name starts that shell.")]
+    stdin: Annotated[str | None, Meta(description="Typed into it at once; a newline presses Enter.")] = None
+
+
+class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a terminal printed since the last look.
+
+    `reason` says why the wait ended: the program exited, the shell's command finished, input is wanted (`input` says
+    which kind), the output settled, or the longest interval passed.
+    """
+
+    session_id: str
+    title: str
+    command: str
+    position: int
+    complete: bool
+    reason: Reason
+    output: str
+    input: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    truncated: bool = False
+    characters: int = 0
+    lines: int = 0
+    gap: tuple[int, int] | None = None
+    screen: list[str] | None = None
+    pane_id: str | None = None
+    note: str = ""
+
+
+@commands.add(
+    "terminal_start",
+    label="Start a program in a terminal",
+    safety="line",
+    conceals=("stdin",),
+    example={"command": "npm run dev"},
+)
+async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effects: Effects) -> Collected:
+    """Start a program that goes on (a server, a watcher, a shell, a debugger) in a terminal that both of you see.
+
+    Answers as soon as it has ended, asks for input or printed nothing for a while, and says which. Go on with
+    terminal_continue.
+    """
+    check_line(args.command)
+    mine, agent = settings_of(bench, call), is_agent(call)
+    await tidy(bench, call, COMPLETED_KEPT)
+    word = args.command.strip()
+    shells = (await bench.terminals.provider(mine.provider)).shells
+    bash_there = shells is None or any(path.endswith("/bash") for path in shells)
+    terminal = await bench.terminals.create(
+        title=free_title(bench, word),
+        shell=word if is_shell_name(word) else None,
+        argv=None if is_shell_name(word) else ["bash" if bash_there else "sh", "-c", args.command],
+        provider=mine.provider,
+        owner=owner_of(call) if agent else "",
+        agent=agent,
+        meta={"command": short(word, 500)},
+    )
+    effects.isolation = terminal.isolation
+    pane = show(bench, terminal, owner_of(call))
+    if agent:
+        reason = "close the terminal instead"
+        bench.undo.push(call.id, f"started {short(word)}", actor=call.actor.id, reason=reason)
+    if args.stdin:
+        await _type(bench, terminal, args.stdin, call, "")
+    seen = await _wait(terminal, mine, finished=False)
+    return msgspec.structs.replace(_collect(bench, call, terminal, seen, 0, mine, entered=False), pane_id=pane)
+
+
+class TerminalContinue(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.tool.terminal_continue`."""
+
+    session_id: SessionId
+    stdin: Annotated[str | None, Meta(description="Typed as is; a newline presses Enter.")] = None
+
+
+@commands.add(
+    "terminal_continue",
+    label="Go on with a terminal",
+    safety="stdin",
+    conceals=("stdin",),
+    example={"sessionId": "npm run dev", "stdin": "y\n"},
+)
+async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call, effects: Effects) -> Collected:
+    """Type into a terminal, or only look, and return what it printed since you looked last.
+
+    Answers as soon as the program finished, asks for input or settled, and says which. A secret is for the person to
+    type: you are told so.
+    """
+    terminal, mine = bench.terminal(args.session_id), settings_of(bench, call)
+    effects.isolation = terminal.isolation
+    log, session = terminal.log, bench.session(call)
+    default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
+    start = session.positions.get(terminal.id, default) if session else default
+    finished = terminal.finished_commands
+    entered = args.stdin is not None and ("\n" in args.stdin or "\r" in args.stdin)
+    if args.stdin:
+        await _type(bench, terminal, args.stdin, call, call.id)
+        if is_agent(call):
+            reason = "what a program did with its input cannot be taken back"
+            bench.undo.push(call.id, f"typed in {terminal.title}", actor=call.actor.id, reason=reason)
+    # What has finished by now would not be news to a wait that begins now.
+    seen = await _wait(terminal, mine, finished=entered and finished == terminal.finished_commands)
+    return _collect(bench, call, terminal, seen, start, mine, entered=entered)
+
+
+class TerminalStop(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.tool.terminal_stop`."""
+
+    session_id: SessionId
+
+
+class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The terminal that is gone."""
+
+    session_id: str
+    text: str
+
+
+@commands.add("terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"})
+async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Stopped:
+    """End everything that runs in a terminal and close it. An agent may stop its own only."""
+    terminal = bench.terminal(args.session_id)
+    if is_agent(call) and not is_mine(terminal, call):
+        raise Denied(
+            f"terminal {terminal.title!r} is not yours to stop",
+            hint="you can stop terminals that you started; ask the person about the others",
+        )
+    await terminal.close()
+    session = bench.session(call)
+    if session is not None:
+        session.positions.pop(terminal.id, None)
+    return Stopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
+
+
+class Active(Struct, frozen=True, kw_only=True, rename="camel"):
+    """One terminal of the list; `position` is where your next terminal_continue reads on."""
+
+    session_id: str
+    title: str
+    command: str
+    position: int
+    running: bool
+    uptime_s: float = msgspec.field(name="uptimeSeconds")
+    exit_code: int | None = None
+    yours: bool = False
+
+
+class ActiveList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All terminals, and the same as a table."""
+
+    sessions: list[Active]
+    text: str
+
+
+@commands.add("terminal_list", label="List running programs", read_only=True, example={})
+async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
+    """List the terminals: id, command, your position, whether they run, and for how long."""
+    session = bench.session(call)
+    positions = session.positions if session is not None else {}
+    listed = [
+        Active(
+            session_id=terminal.id,
+            title=terminal.title,
+            command=bench.shown(_command(terminal), agent=is_agent(call)),
+            position=positions.get(terminal.id, 0),
+            running=not terminal.exited,
+            uptime_s=round(terminal.uptime_s, 1),
+            exit_code=terminal.exit.code if terminal.exit else None,
+            yours=is_mine(terminal, call),
+        )
+        for terminal in bench.terminals.list()
+    ]
+    return ActiveList(sessions=listed, text=_table(listed))
+
+
+def _command(terminal: Terminal) -> str:
+    return str(terminal.meta.get("command") or " ".join(terminal.argv))
+
+
+async def _type(bench: Workbench, terminal: Terminal, text: str, call: Call, judged: str) -> None:
+    """Type for a caller: an agent waits for its turn, a person takes it."""
+    lease = bench.lease(terminal)
+    if is_agent(call):
+        await lease.agent_types(call.actor.id, text, judged)
+    else:
+        lease.person_typed(call.actor.id, text.encode())
+    await terminal.type(text)
+
+
+async def _wait(terminal: Terminal, mine: AgentDefaults, *, finished: bool) -> Seen:
+    intervals = mine.persistent
+    return await terminal.wait(
+        exit=True,
+        finished=finished,
+        input_wanted=True,
+        quiet_s=intervals.settle_interval,
+        min_s=intervals.min_interval,
+        deadline_s=intervals.max_interval,
+    )
+
+
+def _reason(seen: Seen, *, entered: bool) -> Reason:
+    if seen.reason == "input" and seen.input == "prompt" and entered:
+        return "finished"  # it is back at its prompt
+    reasons: dict[str, Reason] = {"exit": "exited", "finished": "finished", "input": "input", "quiet": "settled"}
+    return reasons.get(seen.reason, "maxInterval")
+
+
+def _collect(
+    bench: Workbench, call: Call, terminal: Terminal, seen: Seen, start: int, mine: AgentDefaults, *, entered: bool
+) -> Collected:
+    """What is new since `start`, as this caller may see it; the next look goes on behind it."""
+    agent, lease = is_agent(call), bench.lease(terminal)
+    lease.look()
+    secret = lease.secret
+    head = terminal.log.head
+    piece = bench.read_since(terminal, max(start, head - READ_LIMIT), agent=agent)
+    gap = (start, piece.start) if piece.start > start else piece.gap
+    session = bench.session(call)
+    if session is not None:
+        session.positions[terminal.id] = piece.end
+    limit, text = mine.bash.crop_output, piece.text
+    rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
+    lines = text.count("\n") + (bool(text) and not text.endswith("\n"))
+    last, end = terminal.last_command, terminal.exit
+    reason = _reason(seen, entered=entered)
+    code = end.code if end else last.exit_code if reason == "finished" and last else None
+    screen = None
+    if seen.input == "keys" and not (secret and agent):
+        shown = terminal.screen()
+        if shown.alternate:
+            screen = [bench.shown(row, agent=agent) for row in shown.rows]
+    return Collected(
+        session_id=terminal.id,
+        title=terminal.title,
+        command=bench.shown(_command(terminal), agent=agent),
+        position=piece.end,
+        complete=terminal.exited,
+        reason="input" if secret else reason,
+        output=cropped(text, limit, f"of {len(text)} characters, {lines} lines in all", rest),
+        input="secret" if secret else seen.input if reason == "input" else None,
+        exit_code=code,
+        signal=end.signal if end else None,
+        truncated=len(text) > limit,
+        characters=len(text),
+        lines=lines,
+        gap=gap,
+        screen=screen,
+        note="it asks for a secret: the person must type it, you cannot see or type it" if secret and agent else "",
+    )
+
+
+def _table(listed: list[Active]) -> str:
+    if not listed:
+        return "No active terminal sessions."
+    rows = [
+        (
+            one.session_id,
+            short(one.command, 30),
+            str(one.position),
+            "Yes" if one.running else "No",
+            f"{one.uptime_s:.0f}s",
+        )
+        for one in listed
+    ]
+    head = ("ID", "Command", "Position", "Running", "Uptime")
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
+    rule = "-|-".join("-" * width for width in widths)
+    return "\n".join(["Active Terminal Sessions:", lines[0], rule, *lines[1:]])
