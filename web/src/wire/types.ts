@@ -795,48 +795,9 @@ export interface TerminalWhoTyped {
   since?: number;
 }
 
-/** One terminal of the list; `position` is where your next terminal_continue reads on. */
-export interface ToolActive {
-  sessionId: string;
-  title: string;
-  command: string;
-  position: number;
-  running: boolean;
-  uptimeSeconds: number;
-  exitCode: number | null;
-  yours: boolean;
-}
-
-/** All terminals, and the same as a table. */
-export interface ToolActiveList {
-  sessions: ToolActive[];
-  text: string;
-}
-
 /** Arguments of `openspace.tool.bash`. */
 export interface ToolBash {
   command: string;
-}
-
-/** What a terminal printed since the last look. */
-export interface ToolCollected {
-  sessionId: string;
-  title: string;
-  command: string;
-  position: number;
-  complete: boolean;
-  reason: "exited" | "finished" | "input" | "maxInterval" | "settled";
-  output: string;
-  input: string | null;
-  exitCode: number | null;
-  signal: string | null;
-  truncated: boolean;
-  characters: number;
-  lines: number;
-  gap: [number, number] | null;
-  screen: string[] | null;
-  paneId: string | null;
-  note: string;
 }
 
 /** Arguments of `openspace.tool.execute_command`. */
@@ -890,26 +851,65 @@ export interface ToolRunScript {
   workingDirectory?: string | null;
 }
 
+/** One terminal of the list; `position` is where your next terminal_continue reads on. */
+export interface ToolTerminalActive {
+  sessionId: string;
+  title: string;
+  command: string;
+  position: number;
+  running: boolean;
+  uptimeSeconds: number;
+  exitCode: number | null;
+  yours: boolean;
+}
+
+/** All terminals, and the same as a table. */
+export interface ToolTerminalActiveList {
+  sessions: ToolTerminalActive[];
+  text: string;
+}
+
+/** What a terminal printed since the last look. */
+export interface ToolTerminalCollected {
+  sessionId: string;
+  title: string;
+  command: string;
+  position: number;
+  complete: boolean;
+  reason: "exited" | "finished" | "input" | "maxInterval" | "settled";
+  output: string;
+  input: string | null;
+  exitCode: number | null;
+  signal: string | null;
+  truncated: boolean;
+  characters: number;
+  lines: number;
+  gap: [number, number] | null;
+  screen: string[] | null;
+  paneId: string | null;
+  note: string;
+}
+
 /** The terminal that is gone. */
-export interface ToolStopped {
+export interface ToolTerminalStopped {
   sessionId: string;
   text: string;
 }
 
 /** Arguments of `openspace.tool.terminal_continue`. */
-export interface ToolTerminalContinue {
+export interface ToolTerminalTerminalContinue {
   sessionId: string;
   stdin?: string | null;
 }
 
 /** Arguments of `openspace.tool.terminal_start`. */
-export interface ToolTerminalStart {
+export interface ToolTerminalTerminalStart {
   command: string;
   stdin?: string | null;
 }
 
 /** Arguments of `openspace.tool.terminal_stop`. */
-export interface ToolTerminalStop {
+export interface ToolTerminalTerminalStop {
   sessionId: string;
 }
 
@@ -1024,10 +1024,10 @@ export interface Commands {
   "openspace.tool.execute_command": { args: ToolExecuteCommand; result: ToolRan };
   "openspace.tool.read_output": { args: ToolReadOutput; result: ToolPiece };
   "openspace.tool.run_script": { args: ToolRunScript; result: ToolRan };
-  "openspace.tool.terminal_continue": { args: ToolTerminalContinue; result: ToolCollected };
-  "openspace.tool.terminal_list": { args: Record<string, never>; result: ToolActiveList };
-  "openspace.tool.terminal_start": { args: ToolTerminalStart; result: ToolCollected };
-  "openspace.tool.terminal_stop": { args: ToolTerminalStop; result: ToolStopped };
+  "openspace.tool.terminal_continue": { args: ToolTerminalTerminalContinue; result: ToolTerminalCollected };
+  "openspace.tool.terminal_list": { args: Record<string, never>; result: ToolTerminalActiveList };
+  "openspace.tool.terminal_start": { args: ToolTerminalTerminalStart; result: ToolTerminalCollected };
+  "openspace.tool.terminal_stop": { args: ToolTerminalTerminalStop; result: ToolTerminalStopped };
   "openspace.workbench.actions": { args: Record<string, never>; result: WorkbenchActions };
   "openspace.workbench.answer": { args: WorkbenchGiveAnswer; result: BaseNothing };
   "openspace.workbench.questions": { args: Record<string, never>; result: WorkbenchQuestions };
