@@ -21,7 +21,7 @@ from fourhands.providers.bubblewrap import Bubblewrap
 from fourhands.providers.ending import carriers
 from fourhands.settings import BubblewrapSettings
 
-MARK = "run_test"
+MARK = f"run_test_{os.getpid()}"  # who carries it is ended, so tests beside this one must not
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The container beyond the contract: its life, its limits, its engine's failures, and the end of what runs inside."""
 
 import asyncio
+import os
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -34,6 +35,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 
 MADE: list[str] = []
 
+# Whoever carries a mark is ended with it, so tests that run beside these must not have the same.
+RUN, ONE, TWO = (f"{name}_{os.getpid()}" for name in ("run", "one", "two"))
+
 
 def container(yard: Yard, **settings: object) -> Container:
     if image() != IMAGE:
@@ -61,7 +65,7 @@ def start(provider: Container, yard: Yard, script: str, mark: str) -> "subproces
     )  # fmt: skip
 
 
-async def run(provider: Container, yard: Yard, script: str, mark: str = "run_test") -> tuple[int, str, str]:
+async def run(provider: Container, yard: Yard, script: str, mark: str = RUN) -> tuple[int, str, str]:
     with start(provider, yard, script, mark) as process:
         out, err = await asyncio.to_thread(process.communicate, timeout=15)
     return process.returncode, out, err
@@ -94,18 +98,18 @@ async def test_a_stopped_container_is_replaced_and_one_in_use_is_kept(yard: Yard
     engine = Engine.find("podman", yard.env)[0]
     assert (await engine.call("kill", provider.container)).code == 0
     await until(lambda: carriers(provider.container) == [])
-    problem = await provider.explain("run_test", *(await run(provider, yard, "true"))[::2])
+    problem = await provider.explain(RUN, *(await run(provider, yard, "true"))[::2])
     assert isinstance(problem, Unavailable)
     assert "gone" in problem.message
     again = await ready(yard)
     assert (await run(again, yard, "echo back"))[1] == "back\n"
     # A terminal leaves its number inside; as long as it lives, nobody removes its container.
-    with start(again, yard, "echo $$ >/run/fourhands/term_1; echo up; exec sleep 1000", "term_1") as process:
+    with start(again, yard, f"echo $$ >/run/fourhands/{ONE}; echo up; exec sleep 1000", ONE) as process:
         assert process.stdout is not None
         assert await asyncio.to_thread(process.stdout.readline) == "up\n"
         await again.clean_up()
         assert again.container in await asyncio.to_thread(names)
-        await again.end("term_1")
+        await again.end(ONE)
     await again.clean_up()
     assert again.container not in await asyncio.to_thread(names)
 
@@ -115,7 +119,7 @@ async def test_a_fork_bomb_is_bounded_and_can_be_ended(yard: Yard) -> None:
     # First the proof that the limit holds, with processes that multiply no further.
     _, _, err = await run(provider, yard, "i=0; while [ $((i+=1)) -lt 60 ]; do sleep 1 & done")
     assert "fork" in err.lower()
-    await provider.end("run_test")
+    await provider.end(RUN)
     with start(provider, yard, "exec bash -c 'f() { f | f & sleep 1; f; }; f; sleep 1000'", "run_bomb") as process:
         await until(lambda: len(carriers("run_bomb")) >= 30)
         assert len(carriers("run_bomb")) <= 45
@@ -139,14 +143,14 @@ async def test_processes_that_cannot_be_seen_from_here_are_ended_from_inside(yar
     assert provider._visible
     provider._visible = False
     script = "(setsid sleep 1000 &); trap '' HUP TERM; (sleep 1000; sleep 1000) & echo up; wait"
-    with start(provider, yard, script, "term_1") as one, start(provider, yard, "echo up; sleep 1000", "term_2") as two:
+    with start(provider, yard, script, ONE) as one, start(provider, yard, "echo up; sleep 1000", TWO) as two:
         for process in (one, two):
             assert process.stdout is not None
             assert await asyncio.to_thread(process.stdout.readline) == "up\n"
-        await provider.end("term_1")
-        await until(lambda: {p.name for p in carriers("term_1")} <= {"podman", "conmon"})
-        assert any(p.name == "sleep" for p in carriers("term_2"))
-        await provider.end("term_2")
+        await provider.end(ONE)
+        await until(lambda: {p.name for p in carriers(ONE)} <= {"podman", "conmon"})
+        assert any(p.name == "sleep" for p in carriers(TWO))
+        await provider.end(TWO)
         one.kill()
         two.kill()
     await provider.end("term_unknown")
@@ -176,7 +180,7 @@ async def test_a_workspace_that_is_a_home_hides_its_secrets(yard: Yard) -> None:
     except Unavailable as error:
         refuse(str(error))
     script = f"cat ~/notes .ssh/* .netrc {yard.root}/config/fourhands/*; ls -A .ssh; echo x >{yard.root}/config/x"
-    env = {"HOME": str(home), "PATH": "/bin", tree.MARK: "run_test"}
+    env = {"HOME": str(home), "PATH": "/bin", tree.MARK: RUN}
     wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), str(home), env), terminal=False)
     done = await asyncio.to_thread(
         subprocess.run, list(wrapped.argv), env=dict(wrapped.env), capture_output=True, text=True, check=False
