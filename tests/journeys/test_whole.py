@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 from tests.journeys.served import Served, Visit, screen, until, wait_for_screen
 from tests.journeys.test_terminals import new_terminal
 from tests.support.bench import MINIMAL
+from tests.support.npm_agents import missing
 
 WEB = Path(__file__).parents[2] / "web"
 
@@ -155,7 +156,7 @@ def serious(page: Page) -> list[str]:
 @pytest.mark.parametrize("theme", ["dark", "light"])
 def test_no_screen_has_a_serious_fault_of_accessibility(visit: Visit, served: Served, theme: str) -> None:
     if not AXE.exists():
-        pytest.skip("axe-core is not installed (npm ci in web/)")
+        missing("axe-core is not installed (npm ci in web/)")
     page = visit(color_scheme=theme, reduced_motion="reduce")  # half faded in, nothing has its contrast
     assert serious(page) == []
     terminal = new_terminal(page)

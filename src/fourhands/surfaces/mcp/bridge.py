@@ -47,7 +47,7 @@ async def join_or_start(directory: str, start_headless: Callable[[str], Awaitabl
                     raise  # not because somebody else was faster
         if time.monotonic() > deadline:
             raise Unavailable("a workbench holds this directory and says no address", hint="try: fourhands stop")
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)  # another process is starting it; only its file will tell
 
 
 async def bridge(url: str, token: str, stdin: int = 0, stdout: int = 1) -> None:

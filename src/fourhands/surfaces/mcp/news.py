@@ -108,7 +108,7 @@ class News:
             self._send(peer, event, event_to_notification(event, {}))
 
     async def _publish(self) -> None:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # what changes in the same turn is told once
         due, self._published = self._published, {}
         for event in due:
             await self._bus.publish(event)
@@ -124,7 +124,7 @@ class News:
             due[key] = notification
 
     async def _deliver(self, peer: Peer) -> None:
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # what is due in the same turn goes together
         try:
             while (due := self._due[peer]) and (channel := peer.told) is not None:
                 await channel.send_notification(due.pop(next(iter(due))))
