@@ -144,10 +144,18 @@ class Followed:
 
     fake: Fake = field(default_factory=Fake)
     state: str = "prompt"
+    then: str = ""
     told: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        pulse.Pulse(cast(Terminal, self.fake), lambda: self.state, lambda: self.told.append(self.state))
+        fake = cast(Terminal, self.fake)
+        pulse.Pulse(fake, self.state, see=self.see, facts=lambda seen: seen, tell=self.told.append)
+
+    def see(self) -> str:
+        """How it is now; it goes on at once, as real programs do."""
+        seen, self.state = self.state, self.then or self.state
+        self.then = ""
+        return seen
 
 
 async def test_a_flood_is_neither_read_nor_woken_by_before_it_is_over() -> None:
@@ -173,6 +181,19 @@ async def test_a_flood_is_neither_read_nor_woken_by_before_it_is_over() -> None:
     assert fake.listening()
     fake.print(1)
     assert [delay_s for delay_s, _ in fake.timers] == [pulse.ONCE_MORE_S]
+
+
+async def test_what_changes_between_looking_and_telling_is_told_once() -> None:
+    one = Followed()
+    one.state, one.then = "running", "prompt"
+    one.fake.print(10)
+    one.fake.pass_time(pulse.LOOK_S)
+    assert one.told == ["running"]
+    one.fake.print(10)
+    one.fake.pass_time(pulse.LOOK_S)
+    one.fake.print(10)
+    one.fake.pass_time(pulse.LOOK_S)
+    assert one.told == ["running", "prompt"]
 
 
 async def test_what_changes_a_moment_after_the_last_output_is_seen_too() -> None:

@@ -5,6 +5,7 @@ it is not woken, and during a flood it does not look: what floods is running, an
 """
 
 from collections.abc import Callable
+from typing import Generic, TypeVar
 
 from fourhands.workbench.terminal import Terminal
 
@@ -20,14 +21,30 @@ ONCE_MORE_S = 0.5
 """How long after the last look it looks once more: a program asks for a password before it switches the echo off."""
 
 
-class Pulse:
-    """Follows one terminal until its program ends or it is closed; `facts` are compared, `tell` is called."""
+Seen = TypeVar("Seen")
 
-    def __init__(self, terminal: Terminal, facts: Callable[[], object], tell: Callable[[], None]) -> None:
+
+class Pulse(Generic[Seen]):
+    """Follows one terminal until its program ends or it is closed.
+
+    The `facts` of what `see` returns are compared, and the very same is told, as `first` was: the program goes on
+    meanwhile, and what is looked at a second time for telling can tell of a change that is then told again.
+    """
+
+    def __init__(
+        self,
+        terminal: Terminal,
+        first: Seen,
+        *,
+        see: Callable[[], Seen],
+        facts: Callable[[Seen], object],
+        tell: Callable[[Seen], None],
+    ) -> None:
         self._terminal = terminal
+        self._see = see
         self._facts = facts
         self._tell = tell
-        self._seen = facts()
+        self._told = facts(first)
         self._head = terminal.log.head
         self._looks = 0
         self._more = False
@@ -68,7 +85,8 @@ class Pulse:
 
     def _compare(self) -> None:
         self._terminal.look_at_size()
-        facts = self._facts()
-        if facts != self._seen:
-            self._seen = facts
-            self._tell()
+        seen = self._see()
+        facts = self._facts(seen)
+        if facts != self._told:
+            self._told = facts
+            self._tell(seen)

@@ -11,6 +11,7 @@ import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -106,6 +107,7 @@ class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     exit_code: int | None = None
     signal: str | None = None
     last_exit_code: int | None = None
+    finished_commands: int = 0
     paused: bool = False
     lease: LeaseInfo = LeaseInfo()
 
@@ -149,7 +151,7 @@ class Workbench:
         self.on_session_end: list[Callable[[Session], None]] = []
         terminals.on_change = self._terminal_changed
         for terminal in terminals.list():
-            self._follow(terminal)
+            self._follow(terminal, self.describe(terminal))
 
     @property
     def root(self) -> str:
@@ -203,6 +205,7 @@ class Workbench:
             exit_code=end.code if end else None,
             signal=end.signal if end else None,
             last_exit_code=last.exit_code if last else None,
+            finished_commands=terminal.finished_commands,
             paused=terminal.paused,
             lease=self.lease(terminal).info(),
         )
@@ -264,24 +267,27 @@ class Workbench:
                     self.state.close(tab.id)
             self.events.emit("terminal.closed", {"terminalId": terminal.id, "title": terminal.title})
             return
+        info = self.describe(terminal)
         if kind == "created":
-            self._follow(terminal)
-        self._tell_terminal(kind, terminal)
+            self._follow(terminal, info)
+        self._tell_info(kind, info)
 
-    def _follow(self, terminal: Terminal) -> None:
+    def _follow(self, terminal: Terminal, first: TerminalInfo) -> None:
         """Tell of what becomes of a terminal by itself, so that nobody need ask again and again."""
 
-        def facts() -> object:
-            last = terminal.last_command
-            done = (terminal.shell_state, terminal.finished_commands, last and last.exit_code, terminal.cwd)
-            return done, self.lease(terminal).secret
+        def facts(info: TerminalInfo) -> object:
+            return info.shell_state, info.finished_commands, info.last_exit_code, info.cwd, info.lease.secret
 
         if not terminal.exited:
-            Pulse(terminal, facts, lambda: self._tell_terminal("changed", terminal))
+            tell = partial(self._tell_info, "changed")
+            Pulse(terminal, first, see=lambda: self.describe(terminal), facts=facts, tell=tell)
             terminal.on_resize = lambda: self._tell_terminal("resized", terminal)
 
     def _tell_terminal(self, kind: str, terminal: Terminal) -> None:
-        self.events.emit(f"terminal.{kind}", {"terminal": msgspec.to_builtins(self.describe(terminal))})
+        self._tell_info(kind, self.describe(terminal))
+
+    def _tell_info(self, kind: str, info: TerminalInfo) -> None:
+        self.events.emit(f"terminal.{kind}", {"terminal": msgspec.to_builtins(info)})
 
     # -- sessions --------------------------------------------------------------------------------------------------
 

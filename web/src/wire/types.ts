@@ -677,6 +677,7 @@ export interface TerminalInfo {
   exitCode: number | null;
   signal: string | null;
   lastExitCode: number | null;
+  finishedCommands: number;
   paused: boolean;
   lease: LeaseInfo;
 }
