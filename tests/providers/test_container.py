@@ -130,12 +130,15 @@ async def test_a_fork_bomb_is_bounded_and_can_be_ended(yard: Yard) -> None:
     await provider.clean_up()
 
 
-async def test_a_memory_hog_is_stopped_and_the_container_goes_on(yard: Yard) -> None:
+async def test_a_memory_hog_is_stopped_and_the_container_goes_on(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(yard.workspace)  # where people start the server
     provider = await ready(yard, max_memory=64 << 20)
     code, out, _ = await run(provider, yard, "x=x; while [ ${#x} -lt 500000000 ]; do x=$x$x; done; echo ATE")
     assert (code, out) == (137, "")
     assert await run(provider, yard, "echo fine") == (0, "fine\n", "")
+    # podman's monitor notes in a file that memory ran out; by the time the container is gone it has done so.
     await provider.clean_up()
+    assert os.listdir(yard.workspace) == []
 
 
 async def test_processes_that_cannot_be_seen_from_here_are_ended_from_inside(yard: Yard) -> None:

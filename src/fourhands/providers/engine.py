@@ -15,6 +15,9 @@ ENGINES = ("podman", "docker")
 CALL_S = 60.0
 """How long an engine may take for one thing; starting a container on a busy machine takes seconds."""
 
+NOWHERE = "/proc" if os.path.isdir("/proc") else "/"
+"""Where an engine is called from: podman's monitor of a container stays there, and leaves a file `oom` if it can."""
+
 # podman gives itself, and so all that it starts, 32768 processes: more could not be given.
 _MOST = {"nofile": 1 << 20, "nproc": 1 << 15}
 
@@ -64,6 +67,7 @@ class Engine:
         process = await asyncio.create_subprocess_exec(
             self.program,
             *arguments,
+            cwd=NOWHERE,
             env=self.env,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
