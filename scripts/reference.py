@@ -56,6 +56,8 @@ def _command(command: Command) -> str:
         facts.append("only reads")
     else:
         facts.append("can be undone" if command.undoable else "cannot be undone")
+    if "agent" in command.actors:
+        facts.append(f"an agent needs consent to {command.scope}")
     if command.destructive:
         facts.append("destructive")
     if command.key:

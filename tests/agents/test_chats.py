@@ -65,6 +65,29 @@ async def test_a_chat_is_kept_as_it_went():
         chats.close()
 
 
+async def test_what_an_agent_says_of_itself_outlives_a_long_chat_and_its_title_a_reset_not(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setattr(module, "MOST_EVENTS", 5)
+    async with open_app() as app:
+        chats = Chats(app.bench, Path(app.places.state) / "chats.json")
+        session = app.bench.begin_session("Ada", "test")
+        tell(app, session, "offered", commands=[{"name": "plan"}])
+        tell(app, session, "titled", title="First words")
+        tell(app, session, "titled", title="Better words")
+        for number in range(9):
+            tell(app, session, "noted", text=str(number))
+        tell(app, session, "switched", mode="code")
+        tell(app, session, "exited", error="it fell over", hint="")
+        told: Any = chats.told()["chats"][session.id]  # type: ignore[index]
+        kinds = [event.kind for event in told]
+        assert kinds == ["agent.offered", "agent.titled", *["agent.noted"] * 3, "agent.switched", "agent.exited"]
+        assert told[1].data["title"] == "Better words"
+        tell(app, session, "reset")
+        assert [event.kind for event in chats.told()["chats"][session.id]] == ["agent.offered"]  # type: ignore[index]
+        chats.close()
+
+
 async def test_after_a_restart_the_next_agent_of_the_name_goes_on_with_it():
     async with open_app() as app:
         file = Path(app.places.state) / "chats.json"

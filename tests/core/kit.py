@@ -246,7 +246,7 @@ class World:
         dispose()
         return self.questions.open()
 
-    async def reply(self, choice: Choice, **more: str) -> None:
+    async def reply(self, choice: Choice, **more: object) -> None:
         question = await self.question()
         self.questions.answer(question.id, Answer(choice=choice, **more), PERSON)  # type: ignore[arg-type]
 

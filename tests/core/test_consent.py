@@ -1,10 +1,12 @@
 import asyncio
 
 import pytest
-from tests.core.kit import World
+from tests.core.kit import PERSON, World
 
 from fourhands.core.call import Actor, Result
 from fourhands.core.consent import Remembered, Rules
+from fourhands.core.errors import BadArgument
+from fourhands.core.question import Answer
 
 
 async def test_the_first_command_asks_and_the_next_ones_do_not():
@@ -90,6 +92,54 @@ async def test_an_asker_that_goes_away_leaves_the_question_to_the_next():
     assert second.result().success
 
 
+async def test_what_is_outside_the_consent_is_refused_and_says_what_is_inside():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call()))
+        question = await world.question()
+        assert question.scopes == ("see", "arrange", "write", "run")
+        await world.reply("session", scopes=("see", "write"))
+    refused = task.result()
+    assert refused.code == "denied"
+    assert "type in terminals and run programs" in refused.error
+    assert "it may look at files, panes and terminals, except what is secret, write files" in refused.error
+    assert refused.data == {"scope": "run", "granted": ("see", "write")}
+    assert world.bench.started == []
+    assert (await world.gate.run(world.call(command="look"))).success
+    assert world.kinds().count("question.asked") == 1
+    consented = [event.data for event in world.heard if event.kind == "agent.consented"]
+    assert consented == [{"session": "s1", "consent": "granted", "scopes": ["see", "write"]}]
+    world.gate.consent.grant("s1", ["run"])
+    assert (await world.gate.run(world.call())).success
+    assert (await world.gate.run(world.call(command="look"))).code == "denied"
+
+
+async def test_remembered_consent_keeps_its_scopes_and_follows_a_change():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.gate.run(world.call(command="look")))
+        await world.reply("always", scopes=("see",))
+    later = Actor.agent("s2", "Ada")
+    assert (await world.gate.run(world.call(actor=later))).code == "denied"
+    assert world.gate.consent.scopes("s2", "Ada") == ("see",)
+    world.gate.consent.grant("s2", ["see", "run"], "Ada")
+    assert world.gate.consent.scopes("s3", "Ada") == ("see", "run")
+    assert (await world.gate.run(world.call(actor=Actor.agent("s3", "Ada")))).success
+
+
+async def test_consent_to_nothing_is_no_answer():
+    world = World(consent=True)
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.gate.run(world.call()))
+        question = await world.question()
+        with pytest.raises(BadArgument, match="some of its scopes"):
+            world.questions.answer(question.id, Answer(choice="session", scopes=()), PERSON)
+        await world.reply("deny")
+
+
 def test_rules_are_narrow_and_end_with_their_session():
     rules = Rules()
     rules.add("s1", "npm install", "exactly npm install")
@@ -108,7 +158,7 @@ def test_rules_are_narrow_and_end_with_their_session():
 
 def test_a_store_forgets():
     store = Remembered()
-    store.remember("Ada")
-    assert store.remembered("Ada")
+    store.remember("Ada", frozenset({"see"}))
+    assert store.remembered("Ada") == {"see"}
     store.forget("Ada")
     assert not store.remembered("Ada")

@@ -6,7 +6,7 @@ from msgspec import Struct
 from tests.core.kit import PERSON, World
 
 from fourhands.core.call import Call, Result
-from fourhands.core.errors import Denied
+from fourhands.core.errors import Denied, NotFound
 from fourhands.core.judge import Judgement
 from fourhands.core.question import Answer
 from fourhands.core.registry import Command
@@ -113,6 +113,22 @@ async def test_an_edited_call_is_judged_by_its_own_class_and_not_asked_about_twi
     assert entry.verdict.original == {"text": "what x"}
     assert entry.call.args == {"text": text}
     assert world.kinds().count("question.asked") == 1
+
+
+async def test_a_text_is_reviewed_before_it_is_the_answer_and_nothing_of_that_stays():
+    world = World()
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call("rm all")))
+        question = await world.question()
+        for text, level in [("rm some", "dangerous"), ("what is this", "unknown"), ("ls", "safe")]:
+            review = await world.questions.review(question.id, text)
+            assert (review.level, review.shown, review.reason) == (level, text, f"it is {level}")
+        with pytest.raises(NotFound):
+            await world.questions.review("nobody", "ls")
+        await world.reply("once")
+    assert task.result().data["didWhat"] == "rm all"
+    assert world.journal.recorded[0].verdict.original is None
 
 
 async def test_edited_arguments_pass_the_schema_again():

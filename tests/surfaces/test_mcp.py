@@ -49,6 +49,7 @@ from tests.support.person import Person
 
 from fourhands.app import App
 from fourhands.core.call import Actor
+from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.question import Answer, Question
 from fourhands.host.places import Places
@@ -223,6 +224,18 @@ async def test_consent_and_confirmation_are_asked_one_after_the_other(app: App, 
         assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
     assert len(person.asked) == 2
     assert "wants to work with you here" in person.asked[0]
+
+
+@both
+async def test_a_form_gives_consent_in_part_or_to_nothing(app: App, mode: Mode) -> None:
+    part = ElicitResult(action="accept", content={"decision": "session", "run": False})
+    async with connected(app, mode, consent=False, elicitation_callback=Form(part)) as client:
+        assert "does not let" in text(await client.call_tool("bash", {"command": "ls"}))
+        assert not (await client.call_tool("openspace_file_list")).is_error
+    none = dict.fromkeys(SCOPES, False)
+    nothing = ElicitResult(action="accept", content={"decision": "session", **none})
+    async with connected(app, mode, consent=False, elicitation_callback=Form(nothing)) as client:
+        assert (await client.call_tool("openspace_file_list")).is_error
 
 
 async def test_the_first_answer_wins_and_the_form_is_taken_back(app: App) -> None:

@@ -3,7 +3,8 @@ browser, after a restart of the server.
 
 A chat is kept as the events that made it, so that a page builds it from them as from those that come live. Pieces of
 one message are one event here, and of a step or a plan only the newest state is kept. All of it is bounded: the oldest
-goes first. What an earlier run of the server left is continued by the next agent of the same name and kind.
+goes first. What an agent says of itself (its title for the chat, the commands it offers) is told with it, as long as
+the agent is here. What an earlier run of the server left is continued by the next agent of the same name and kind.
 """
 
 import contextlib
@@ -36,7 +37,11 @@ FORGOTTEN = "Fourhands was started again. The agent does not remember what stand
 
 _APPENDED = ("agent.said", "agent.thought")
 _REPLACED = ("agent.step", "agent.planned")
-_LISTED = ("agent.asked", "agent.noted", "agent.failed", "agent.stopped", "call.finished")
+_LISTED = (
+    *("agent.asked", "agent.noted", "agent.failed", "agent.stopped", "agent.switched", "agent.exited"),
+    "call.finished",
+)
+_FACTS = ("agent.titled", "agent.offered", "agent.used")
 _KINDS = frozenset((*_APPENDED, *_REPLACED, *_LISTED))
 
 log = logging.getLogger(__name__)
@@ -59,6 +64,7 @@ class Chats:
         self._file = file
         self._chats: OrderedDict[str, Chat] = OrderedDict()
         self._sizes: dict[str, int] = {}  # about, and never too small
+        self._facts: dict[str, dict[str, Event]] = {}  # the newest of each kind, by session
         self._left = self._load()  # of an earlier run, the newest last
         self._saving = Throttle(self._save, save_s)
         for session in bench.sessions:
@@ -72,7 +78,8 @@ class Chats:
 
     def told(self) -> dict[str, object]:
         """Every chat as its events, and the time that it is of: events after it are not in it."""
-        return {"time": time.time(), "chats": {id: list(chat.events) for id, chat in self._chats.items()}}
+        chats = {id: [*self._facts[id].values(), *chat.events] for id, chat in self._chats.items()}
+        return {"time": time.time(), "chats": chats}
 
     def _happened(self, event: Event) -> None:
         about = event.data.get("session")
@@ -83,10 +90,14 @@ class Chats:
                 self._saving.request()
         elif isinstance(about, str) and (chat := self._chats.get(about)) is not None:
             if event.kind == "agent.ended":
-                del self._chats[about], self._sizes[about]
+                self._forget(about)
             elif event.kind == "agent.reset":
                 chat.events = []
                 self._sizes[about] = 0
+                self._facts[about].pop("agent.titled", None)
+            elif event.kind in _FACTS:
+                self._facts[about][event.kind] = _plain(event)
+                return
             elif event.kind in _KINDS:
                 self._add(chat, event)
             else:
@@ -103,9 +114,13 @@ class Chats:
             if before.session != session.id and said != FORGOTTEN:
                 chat.events.append(Event(kind="agent.noted", data={"session": session.id, "text": FORGOTTEN}))
         self._chats[session.id] = chat
+        self._facts[session.id] = {}
         self._sizes[session.id] = sum(map(_size, chat.events))
         while len(self._chats) > MOST_CHATS:
-            del self._sizes[self._chats.popitem(last=False)[0]]
+            self._forget(next(iter(self._chats)))
+
+    def _forget(self, session: str) -> None:
+        del self._chats[session], self._sizes[session], self._facts[session]
 
     def _add(self, chat: Chat, event: Event) -> None:
         event = _plain(event)

@@ -396,7 +396,7 @@ class OpenCode(Conversation):
         if kind == "bash" and isinstance(command, str):
             verdict = classify(command)
             shown, level, why = command, verdict.level, verdict.reason
-        if level == "safe" and self.bench.gate.consent.state(self.session.id) == "granted":
+        if level == "safe" and "run" in self.bench.gate.consent.scopes(self.session.id, self.session.name):
             return "once", ""
         dangerous = level == "dangerous"
         options: tuple[Choice, ...] = ("once", "deny") if dangerous else ("once", "session", "deny")

@@ -6,13 +6,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, Nothing
-from fourhands.core.call import Call
+from fourhands.core.call import Call, Scope
+from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
 from fourhands.workbench.session import AgentState, SessionInfo
 from fourhands.workbench.workbench import Workbench
 
-commands = Contribution("openspace.agent")
+commands = Contribution("openspace.agent", scope="see")
 
 SessionId = Annotated[str, Meta(description="Id or name of an agent's session.")]
 
@@ -122,14 +123,18 @@ class Consent(Args, frozen=True, kw_only=True):
 
     session_id: SessionId
     allow: Annotated[bool, Meta(description="False takes the consent back, also one that was remembered.")]
+    scopes: Annotated[
+        Annotated[tuple[Scope, ...], Meta(min_length=1)] | None,
+        Meta(description="What it may do: see, arrange, write, run. Default: all of them."),
+    ] = None
 
 
 @commands.add("consent", label="Give or take back consent", actors=("person",))
 async def consent(bench: Workbench, args: Consent) -> Nothing:
-    """Let an agent act here without being asked first, or take that back."""
+    """Let an agent act here without being asked first, in all ways or in some, or take that back."""
     session = bench.sessions.get(args.session_id)
     if args.allow:
-        bench.gate.consent.grant(session.id)
+        bench.gate.consent.grant(session.id, args.scopes or SCOPES, session.name)
     else:
         bench.gate.consent.revoke(session.id, session.name)
     return Nothing()

@@ -15,7 +15,7 @@ from fourhands.workbench.editor import Editor, Highlight, Range
 from fourhands.workbench.pane import panes
 from fourhands.workbench.workbench import Workbench
 
-commands = Contribution("openspace.editor")
+commands = Contribution("openspace.editor", scope="arrange")
 
 Path = Annotated[str, Meta(description="Path of a file in the workspace.")]
 Line = Annotated[int, Meta(ge=1, description="Line, from 1.")]

@@ -16,7 +16,7 @@ from fourhands.workbench.file_search import Found
 from fourhands.workbench.undo import Turn
 from fourhands.workbench.workbench import Workbench
 
-commands = Contribution("openspace.file")
+commands = Contribution("openspace.file", scope="write")
 
 
 class ReadFile(Args, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from fourhands.core.registry import Contribution
 from fourhands.workbench.pane import PaneInfo, openable
 from fourhands.workbench.workbench import Workbench
 
-commands = Contribution("openspace.pane")
+commands = Contribution("openspace.pane", scope="arrange")
 
 PaneId = Annotated[str, Meta(description="Id of a pane, or what it shows: a path, a terminal's id or title.")]
 BaseRev = Annotated[int | None, Meta(description="The revision you saw; refused if panes changed since.")]

@@ -435,7 +435,7 @@ async def replay(bench: Workbench, args: One) -> Replayed:
     )
 
 
-@commands.add("show", label="Show a terminal", undoable=True, example={"terminalId": "test-runner"})
+@commands.add("show", label="Show a terminal", scope="arrange", undoable=True, example={"terminalId": "test-runner"})
 async def show_terminal(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
     """Bring a terminal's pane forward, or open one for it."""
     terminal = bench.terminal(args.terminal_id)

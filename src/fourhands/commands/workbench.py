@@ -5,8 +5,8 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, Nothing
-from fourhands.core.call import Call
-from fourhands.core.question import Answer, Choice, Question
+from fourhands.core.call import Call, Scope
+from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
 from fourhands.workbench.session import SessionInfo
 from fourhands.workbench.snapshot import Snapshot
@@ -96,14 +96,34 @@ class GiveAnswer(Args, frozen=True, kw_only=True):
     text: Annotated[str | None, Meta(description="With edit: the changed line.")] = None
     args: Annotated[dict[str, object] | None, Meta(description="With edit: the changed arguments.")] = None
     reason: Annotated[str, Meta(max_length=2000, description="With deny: why, for the agent to read.")] = ""
+    scopes: Annotated[
+        tuple[Scope, ...] | None,
+        Meta(description="Of a consent: what the agent may do. Default: all that is asked for."),
+    ] = None
 
 
 @commands.add("answer", label="Answer a question", actors=("person",))
 async def answer(bench: Workbench, args: GiveAnswer, call: Call) -> Nothing:
     """Answer an agent's question; the first answer counts."""
-    given = Answer(choice=args.choice, text=args.text, args=args.args, reason=args.reason)
+    given = Answer(choice=args.choice, text=args.text, args=args.args, reason=args.reason, scopes=args.scopes)
     bench.questions.answer(args.question_id, given, call.actor)
     return Nothing()
+
+
+class JudgeEdit(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.workbench.review`."""
+
+    question_id: str
+    text: Annotated[str, Meta(max_length=100_000, description="The line that you would let run instead.")]
+
+
+@commands.add("review", label="Judge an edited command", actors=("person",), read_only=True)
+async def review(bench: Workbench, args: JudgeEdit) -> Review:
+    """Say how dangerous a line would be that you let run instead of the one you are asked about, and what it touches.
+
+    Nothing is run; answer the question with edit to run it.
+    """
+    return await bench.questions.review(args.question_id, args.text)
 
 
 class Questions(Struct, frozen=True, kw_only=True, rename="camel"):

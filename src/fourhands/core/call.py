@@ -13,6 +13,7 @@ from fourhands.core.ids import ulid
 ActorKind = Literal["person", "agent", "system"]
 Origin = Literal["python", "http", "socket", "cli", "block", "mcp", "acp", "model"]
 Severity = Literal["info", "warning", "error"]
+Scope = Literal["see", "arrange", "write", "run"]
 
 # Failures that somebody decided or that solve themselves: worth a warning, not an alarm.
 _WARNINGS = frozenset({"denied", "no-answer", "limit", "stopped", "cancelled", "conflict"})

@@ -19,8 +19,8 @@ from msgspec import field
 from msgspec.structs import replace
 
 from fourhands.core import schema
-from fourhands.core.call import ActorKind, Call, Entry, Origin, Result
-from fourhands.core.consent import Consent, ConsentStore, Remembered, Rules
+from fourhands.core.call import ActorKind, Call, Entry, Origin, Result, Scope
+from fourhands.core.consent import Consent, ConsentStore, Remembered, Rules, State
 from fourhands.core.effects import Effects, Undo
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.event import Events
@@ -85,7 +85,7 @@ class Gate:
     ) -> None:
         self.settings = settings
         self.rules = Rules()
-        self.consent = Consent(questions, store or Remembered())
+        self.consent = Consent(questions, store or Remembered(), self._consented)
         self._confirmation = Confirmation(judge, questions, self.rules)
         self._registry = registry
         self._bench = bench
@@ -156,6 +156,9 @@ class Gate:
         """Go on counting a session's calls behind `number`, after a restart."""
         self._numbers[session] = max(number, self._numbers.get(session, 0))
 
+    def _consented(self, session: str, state: State, scopes: tuple[Scope, ...]) -> None:
+        self._events.emit("agent.consented", {"session": session, "consent": state, "scopes": list(scopes)})
+
     def _receive(self, call: Call) -> Passage:
         async def keep(path: str, content: bytes | None) -> None:
             await self._journal.keep(call.id, path, content)
@@ -174,7 +177,8 @@ class Gate:
         async with ticket.scope():
             await lane.turn(ticket, self.settings.gap_s)
             if self.settings.consent:
-                await self.consent.require(call)
+                assert passage.command is not None
+                await self.consent.require(call, passage.command.scope)
             await self._confirmation.require(passage, self.settings.unknown_s)
             return await self._handle(passage)
 

@@ -19,7 +19,7 @@ from fourhands.core.call import Call, Verdict
 from fourhands.core.consent import Rules
 from fourhands.core.errors import Conflict, Denied, NoAnswer
 from fourhands.core.passage import Passage
-from fourhands.core.question import Answered, Choice, Part, Question, Questions
+from fourhands.core.question import Answered, Choice, Part, Question, Questions, Review
 from fourhands.core.registry import Command
 
 Level = Literal["safe", "unknown", "dangerous"]
@@ -124,8 +124,12 @@ class Confirmation:
             actor=call.actor,
             limit_s=None if dangerous else unknown_s,
         )
+
+        async def review(text: str) -> Review:
+            return await self._review(passage, judgement, text)
+
         try:
-            answered = await self._questions.ask(question)
+            answered = await self._questions.ask(question, review if "edit" in choices else None)
         except NoAnswer:
             passage.verdict = replace(passage.verdict, choice="no-answer")
             raise
@@ -135,6 +139,24 @@ class Confirmation:
             hint = "do not try it in other words; ask the person what they would like"
             raise Denied(f"{answered.by.name} refused{': ' if reason else ''}{reason}", hint=hint, reason=reason)
         return answered
+
+    async def _review(self, passage: Passage, judgement: Judgement, text: str) -> Review:
+        """What would be said of an edited text; nothing of it stays, the answer is looked at again."""
+        assert passage.command is not None
+        assert judgement.edit is not None
+        args = judgement.edit(text)
+        args_type = passage.command.args_type
+        decoded = schema.decode(args, args_type) if args_type is not None else None
+        found = self._judge(replace(passage.call, args=args), passage.command, decoded)
+        if found is None:
+            return Review(level="safe", reason="nothing would be run")
+        return Review(
+            level=found.level,
+            reason=found.reason,
+            shown=found.shown,
+            parts=tuple(found.parts),
+            detail=await _glance(found),
+        )
 
     def _edit(self, passage: Passage, judgement: Judgement, answered: Answered) -> None:
         assert passage.command is not None

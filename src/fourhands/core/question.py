@@ -12,13 +12,13 @@ No answer is neither yes nor no: it is the error `no-answer`, a refusal is `deni
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Literal, Protocol
 
 import msgspec
 from msgspec import Struct, field
 
-from fourhands.core.call import Actor
+from fourhands.core.call import Actor, Scope
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
 from fourhands.core.event import Dispose, Events
 from fourhands.core.ids import new_id
@@ -42,6 +42,7 @@ class Question(Struct, frozen=True, kw_only=True, rename="camel"):
     session: str
     text: str  # the sentence
     options: tuple[Choice, ...]
+    scopes: tuple[Scope, ...] = ()  # of a consent: what may be given
     command: str = ""  # the command's id
     terminal: str = ""  # id or title of the terminal that it is meant for
     shown: str = ""  # exactly what was judged, invisible characters made visible
@@ -58,12 +59,16 @@ class Question(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a person chose: `edit` brings a new text or new arguments, `deny` may bring a reason."""
+    """What a person chose: `edit` brings a new text or new arguments, `deny` may bring a reason.
+
+    Of the scopes that a question offers, all are meant where none are named.
+    """
 
     choice: Choice
     text: str | None = None
     args: dict[str, object] | None = None
     reason: str = ""
+    scopes: tuple[Scope, ...] | None = None
 
 
 class Answered(Struct, frozen=True):
@@ -71,6 +76,20 @@ class Answered(Struct, frozen=True):
 
     answer: Answer
     by: Actor
+
+
+class Review(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What would be said of another text in place of the one that was asked about."""
+
+    level: str
+    reason: str = ""
+    shown: str = ""
+    parts: tuple[Part, ...] = ()
+    detail: dict[str, object] = field(default_factory=dict)
+
+
+Reviewer = Callable[[str], Awaitable[Review]]
+"""Judges a text that a person may put in place of the asked one; a text that cannot be is a `BadArgument`."""
 
 
 class Timer(Protocol):
@@ -90,8 +109,9 @@ def _later(delay_s: float, due: Callable[[], None]) -> Timer:
 class _Open:
     """A question that waits, and the future its asker waits on."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, reviewer: Reviewer | None) -> None:
         self.question = question
+        self.reviewer = reviewer
         self.future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         self.timer: Timer | None = None
         self.shown = False
@@ -138,8 +158,11 @@ class Questions:
         questions = [waiting.question for waiting in self._open.values()]
         return [question for question in questions if session is None or question.session == session]
 
-    async def ask(self, question: Question) -> Answered:
-        """Wait for a person's answer; a refusal is an answer too. `NoAnswer` when none comes."""
+    async def ask(self, question: Question, reviewer: Reviewer | None = None) -> Answered:
+        """Wait for a person's answer; a refusal is an answer too. `NoAnswer` when none comes.
+
+        The reviewer is for a person who edits: what would be said of their text.
+        """
         there = self.audience(question.session)
         if not there and not self.wait_for_audience:
             raise NoAnswer(
@@ -147,7 +170,7 @@ class Questions:
                 hint="open the workbench in a browser, or let the person do this",
                 reason="nobody",
             )
-        waiting = _Open(msgspec.structs.replace(question, created=self._now()))
+        waiting = _Open(msgspec.structs.replace(question, created=self._now()), reviewer)
         self._open[question.id] = waiting
         try:
             if there:
@@ -171,9 +194,22 @@ class Questions:
             raise BadArgument(f"this question has no answer {answer.choice!r}", hint=f"accepted: {accepted}")
         if answer.choice == "edit" and answer.text is None and answer.args is None:
             raise BadArgument("an edit needs the new text or the new arguments", hint="give text or args")
+        if answer.scopes is not None and answer.choice != "deny":
+            if not question.scopes:
+                raise BadArgument("this question is not about scopes", hint="leave scopes out")
+            if not answer.scopes or not set(answer.scopes) <= set(question.scopes):
+                accepted = ", ".join(question.scopes)
+                raise BadArgument("consent needs some of its scopes", hint=f"one or more of {accepted}; or choose deny")
         data = {"choice": answer.choice, "by": msgspec.to_builtins(by), "reason": answer.reason}
         self._end(id, "answered", data, f"answered by {by.name}: {answer.choice}")
         waiting.future.set_result(Answered(answer, by))
+
+    async def review(self, id: str, text: str) -> Review:
+        """Say what would be said of this text, if a person put it in place of what an open question asks about."""
+        reviewer = self._find(id).reviewer
+        if reviewer is None:
+            raise BadArgument("what this question asks about cannot be edited", hint="answer it as it is, or deny it")
+        return await reviewer(text)
 
     def withdraw(self, id: str, reason: str = "withdrawn") -> None:
         """Take a question back; its asker gets `NoAnswer`."""

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from fourhands.core import schema
-from fourhands.core.call import ActorKind, Call
+from fourhands.core.call import ActorKind, Call, Scope
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Conflict, NotFound
 from fourhands.core.event import Dispose, Signal
@@ -46,6 +46,7 @@ class Command:
     destructive: bool = False
     undoable: bool = False
     safety: str | None = None  # a word for the judge: which of its readings this command needs
+    scope: Scope = "run"  # what a person must have allowed an agent
     conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
     uri: str | None = None  # the resource that it reads, as a URI template over its arguments
@@ -70,6 +71,7 @@ class Command:
             "handler": f"{self.handler.__module__}.{self.handler.__qualname__}",
             "key": self.key,
             "danger": self.destructive,
+            "scope": self.scope,
             "actors": list(self.actors),
             "readOnly": self.read_only,
             "undoable": self.undoable,
@@ -78,10 +80,15 @@ class Command:
 
 
 class Contribution:
-    """Commands of one noun; inert until a registry includes them."""
+    """Commands of one noun; inert until a registry includes them.
 
-    def __init__(self, prefix: str) -> None:
+    `scope` is what a person must have allowed before an agent may use them, those that only read excepted: they need
+    "see". A plugin that names none needs the widest, "run".
+    """
+
+    def __init__(self, prefix: str, *, scope: Scope = "run") -> None:
         self.prefix = prefix.rstrip(".")
+        self.scope: Scope = scope
         self.commands: list[Command] = []
 
     def add(
@@ -95,6 +102,7 @@ class Contribution:
         destructive: bool = False,
         undoable: bool = False,
         safety: str | None = None,
+        scope: Scope | None = None,
         conceals: Sequence[str] = (),
         key: str | None = None,
         uri: str | None = None,
@@ -131,6 +139,7 @@ class Contribution:
                 destructive=destructive,
                 undoable=undoable,
                 safety=safety,
+                scope=scope or ("see" if read_only else self.scope),
                 conceals=tuple(conceals),
                 key=key,
                 uri=uri,

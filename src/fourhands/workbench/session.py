@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
-from fourhands.core.call import Actor, Call, Result
+from fourhands.core.call import Actor, Call, Result, Scope
 from fourhands.core.errors import BadArgument, NotFound
 from fourhands.core.ids import new_id
 from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
@@ -137,6 +137,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     state: AgentState
     paused: bool = False
     pending: int = 0
+    consent: str = "unasked"  # or granted, denied
+    scopes: tuple[Scope, ...] = ()  # what it may do, where consent was given
 
 
 class Sessions:

@@ -9,6 +9,7 @@ import dataclasses
 import logging
 import os
 import shutil
+import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -46,6 +47,9 @@ from fourhands.workbench.undo import UndoStack
 from fourhands.workbench.view import READ_LIMIT, Slice, read_range
 
 log = logging.getLogger(__name__)
+
+SAVE_S = 0.5
+"""How long after a change the layout is saved, with what else has changed by then."""
 
 
 class Gate(Protocol):
@@ -144,6 +148,8 @@ class Workbench:
         self._leases: dict[str, Lease] = {}
         self._saved_at = Path(terminals.places.state) / "layout.json"
         self._save_handle: asyncio.TimerHandle | None = None
+        self._saving = threading.Lock()
+        self._saved_rev = 0
         self.state = self._restore()
         self.connect: Callable[[str], Awaitable[Session]] = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
@@ -185,15 +191,17 @@ class Workbench:
     def describe(self, terminal: Terminal) -> TerminalInfo:
         """A terminal as it is now."""
         end = terminal.exit
-        last = terminal.last_command
+        finished = terminal.finished_commands  # reads the marks of what was printed; the rest is there then
+        commands = terminal.commands
+        last = commands.last
         cols, rows = terminal.size
         return TerminalInfo(
             id=terminal.id,
             title=terminal.title,
             status="lost" if end and end.lost else "exited" if end else "running",
-            shell_state=terminal.shell_state if terminal.marked else "unmarked",
+            shell_state=commands.state if terminal.marked else "unmarked",
             command=" ".join(terminal.argv),
-            cwd=self.relative(terminal.cwd),
+            cwd=self.relative(commands.cwd or terminal.started_in),
             cols=cols,
             rows=rows,
             position=terminal.log.head,
@@ -205,7 +213,7 @@ class Workbench:
             exit_code=end.code if end else None,
             signal=end.signal if end else None,
             last_exit_code=last.exit_code if last else None,
-            finished_commands=terminal.finished_commands,
+            finished_commands=finished,
             paused=terminal.paused,
             lease=self.lease(terminal).info(),
         )
@@ -302,6 +310,8 @@ class Workbench:
             state=session.state,
             paused=self.gate.paused(session.id),
             pending=self.gate.pending(session.id),
+            consent=self.gate.consent.state(session.id, session.name),
+            scopes=self.gate.consent.scopes(session.id, session.name),
         )
 
     def begin_session(self, name: str, connector: str, *, id: str | None = None) -> Session:
@@ -383,17 +393,29 @@ class Workbench:
     def _changed(self, change: Change) -> None:
         self.events.emit(change.kind, msgspec.to_builtins(change), revision=change.rev)
         if self._save_handle is None:
-            self._save_handle = asyncio.get_running_loop().call_later(0.5, self.save)
+            self._save_handle = asyncio.get_running_loop().call_later(SAVE_S, self._save_soon)
+
+    def _save_soon(self) -> None:
+        """Save in a thread: on some file systems a rename over an old file waits for the disk."""
+        self._save_handle = None
+        asyncio.get_running_loop().run_in_executor(None, self._store, self.state.snapshot())
 
     def save(self) -> None:
-        """Store the layout where the next server finds it."""
+        """Store the layout where the next server finds it, before anything else happens."""
         if self._save_handle is not None:
             self._save_handle.cancel()
             self._save_handle = None
+        self._store(self.state.snapshot())
+
+    def _store(self, snapshot: Snapshot) -> None:
         fresh = self._saved_at.with_suffix(".new")
-        try:
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(encode(self.state.snapshot()))
-            os.replace(fresh, self._saved_at)
-        except OSError as error:
-            log.warning("the layout could not be saved: %s", error)
+        with self._saving:
+            if snapshot.rev < self._saved_rev:
+                return  # a thread that comes late
+            self._saved_rev = snapshot.rev
+            try:
+                with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+                    file.write(encode(snapshot))
+                os.replace(fresh, self._saved_at)
+            except OSError as error:
+                log.warning("the layout could not be saved: %s", error)

@@ -43,6 +43,7 @@ export interface AgentConfigured {
 export interface AgentConsent {
   sessionId: string;
   allow: boolean;
+  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
 }
 
 /** Arguments of `openspace.agent.drop_rule`. */
@@ -555,6 +556,7 @@ export interface Question {
   session: string;
   text: string;
   options: ("always" | "deny" | "edit" | "once" | "session")[];
+  scopes: ("arrange" | "run" | "see" | "write")[];
   command: string;
   terminal: string;
   shown: string;
@@ -585,6 +587,15 @@ export interface ReadFile {
   endLine?: number | null;
 }
 
+/** What would be said of another text in place of the one that was asked about. */
+export interface Review {
+  level: string;
+  reason: string;
+  shown: string;
+  parts: Part[];
+  detail: Record<string, unknown>;
+}
+
 /** A session as others see it. */
 export interface SessionInfo {
   id: string;
@@ -595,6 +606,8 @@ export interface SessionInfo {
   state: AgentState;
   paused: boolean;
   pending: number;
+  consent: string;
+  scopes: ("arrange" | "run" | "see" | "write")[];
 }
 
 /** Everything at one revision. */
@@ -937,6 +950,13 @@ export interface WorkbenchGiveAnswer {
   text?: string | null;
   args?: Record<string, unknown> | null;
   reason?: string;
+  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
+}
+
+/** Arguments of `openspace.workbench.review`. */
+export interface WorkbenchJudgeEdit {
+  questionId: string;
+  text: string;
 }
 
 /** Open questions, the oldest first. */
@@ -1033,6 +1053,7 @@ export interface Commands {
   "openspace.workbench.answer": { args: WorkbenchGiveAnswer; result: BaseNothing };
   "openspace.workbench.questions": { args: Record<string, never>; result: WorkbenchQuestions };
   "openspace.workbench.redo": { args: Record<string, never>; result: WorkbenchTurned };
+  "openspace.workbench.review": { args: WorkbenchJudgeEdit; result: Review };
   "openspace.workbench.snapshot": { args: Record<string, never>; result: WorkbenchEverything };
   "openspace.workbench.undo": { args: WorkbenchUndo; result: WorkbenchTurned };
 }

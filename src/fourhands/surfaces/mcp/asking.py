@@ -6,6 +6,7 @@ anything else that is not a refusal is neither yes nor no.
 
 from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult
 
+from fourhands.core.consent import SCOPES
 from fourhands.core.question import Answer, Choice, Question
 
 OFFERED: dict[Choice, str] = {
@@ -55,9 +56,12 @@ def form(question: Question) -> dict[str, object]:
         "enum": choices,
     }
     reason = {"type": "string", "title": "Reason", "description": "Told to the agent when you deny."}
+    scopes: dict[str, object] = {
+        scope: {"type": "boolean", "title": f"May {SCOPES[scope]}", "default": True} for scope in question.scopes
+    }
     return {
         "type": "object",
-        "properties": {"decision": decision, "reason": reason},
+        "properties": {"decision": decision, **scopes, "reason": reason},
         "required": ["decision"],
     }
 
@@ -72,5 +76,8 @@ def answer(question: Question, result: ElicitResult) -> Answer | None:
     chosen = content.get("decision")
     if result.action == "accept" and chosen in OFFERED and chosen in question.options:
         choice: Choice = chosen
-        return Answer(choice=choice, reason=reason)
+        scopes = tuple(scope for scope in question.scopes if content.get(scope) is not False)
+        if question.scopes and not scopes:
+            return Answer(choice="deny", reason=reason)
+        return Answer(choice=choice, reason=reason, scopes=scopes or None)
     return None
