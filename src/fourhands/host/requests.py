@@ -151,10 +151,10 @@ class Requests:
             note(f"a client is dropped: {error}")
             self._drop(fd)
 
-    def tell(self, event: Message) -> None:
-        """Send an event to everybody."""
+    def tell(self, event: Message, *, but: Client | None = None) -> None:
+        """Send an event to everybody, or to all but one."""
         for fd, client in list(self.clients.items()):
-            if client.greeted:
+            if client.greeted and client is not but:
                 self._send(fd, client, event)
 
     def _serve(self, fd: int, client: Client, message: Message) -> None:
@@ -276,8 +276,11 @@ class Requests:
         terminal = self._named(message)
         terminal.record["meta"] = _checked({**terminal.record["meta"], **dict(message["meta"])})
         self.host.record(terminal)
-        reply({})
-        self.tell({"event": "changed", "terminal": terminal.id, "meta": terminal.record["meta"]})
+        quiet = bool(message.get("quiet"))
+        if not quiet:
+            reply({})
+        change = {"event": "changed", "terminal": terminal.id, "meta": terminal.record["meta"]}
+        self.tell(change, but=client if quiet else None)
 
     def _do_signal(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         terminal, number = self._named(message), signal.Signals[str(message["signal"])]

@@ -2,8 +2,9 @@
 
 One thread writes, in groups: what came while the last group was being committed is committed together, so the event
 loop never waits for the disk and many calls share one flush. `record` and `keep` return when their group is committed
-with synchronous=FULL: acknowledged means stored, also when the power fails right after. `note` does not wait. Texts
-pass `redact` before they are stored (in the writer's thread: a pure function); before-contents do not, undo needs them
+with synchronous=FULL: acknowledged means stored, also when the power fails right after. `note` does not wait, and what
+nobody waits for is held back a moment: most calls are over by then, and one row tells of beginning and end. Texts pass
+`redact` before they are stored (in the writer's thread: a pure function); before-contents do not, undo needs them
 whole. Reading uses connections of its own and never waits for the writer.
 """
 
@@ -33,6 +34,7 @@ BEFORE_LIMIT_BYTES = 256 << 20
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _GROUP = 1000
+_COMPANY_S = 0.003  # for so long a group that nobody waits for is held back
 _DAY_S = 86_400.0
 _PRUNE_EVERY_S = 3_600.0
 
@@ -154,20 +156,30 @@ class Journal:
         pruned = time.monotonic()
         last = False
         while not last:
-            group: list[_Job] = []
-            job = self._jobs.get()
-            while job is not None:
-                group.append(job)
-                if len(group) == _GROUP or self._jobs.empty():
-                    break
-                job = self._jobs.get_nowait()
-            last = job is None
+            group, last = self._gather()
             if group:
                 self._commit(store, group)
             if time.monotonic() - pruned > _PRUNE_EVERY_S:
                 pruned = time.monotonic()
                 self._prune(store)
         store.close()
+
+    def _gather(self) -> tuple[list[_Job], bool]:
+        """Take what is there to be stored together; True when it was the last."""
+        group: list[_Job] = []
+        awaited, until = False, 0.0
+        job = self._jobs.get()
+        while job is not None:
+            group.append(job)
+            awaited = awaited or job.done is not None
+            until = until or time.monotonic() + _COMPANY_S
+            if len(group) == _GROUP:
+                return group, False
+            try:
+                job = self._jobs.get(timeout=0 if awaited else max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                return group, False
+        return group, True
 
     def _commit(self, store: Ledger, group: list[_Job]) -> None:
         error: Exception | None = None

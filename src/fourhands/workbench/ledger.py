@@ -104,17 +104,20 @@ class Ledger:
 
     def write(self, items: Iterable[Entry | Before]) -> None:
         """Store all of these or none, and return when they would survive a power failure."""
-        calls: list[Row] = []
+        calls: dict[tuple[str, float], Entry] = {}
         contents: list[Row] = []
         for item in items:
             if isinstance(item, Entry):
-                calls.append(self._row(item))
+                known = calls.get(key := (item.call.id, item.asked))
+                if known is None or known.finished is None:  # of a call's beginning and end, only the end
+                    calls[key] = item
             else:
                 content = None if item.content is None else zlib.compress(item.content, 1)
                 contents.append((_text(item.call_id), _text(item.path), content, time.time()))
+        rows = [self._row(entry) for entry in calls.values()]
         self._connection.execute("BEGIN IMMEDIATE")
         try:
-            self._connection.executemany(_PUT, calls)
+            self._connection.executemany(_PUT, rows)
             self._connection.executemany(_KEEP, contents)
             self._connection.execute("COMMIT")
         except BaseException:
@@ -344,6 +347,8 @@ def _assigned(name: str, value: object, redact: Redact) -> object:
 
 
 def _bounded(text: str, redact: Redact) -> str:
+    if not text:
+        return text
     seen = _text(redact(text[: TEXT_LIMIT + _OVERLAP]))
     if len(text) <= TEXT_LIMIT:
         return seen

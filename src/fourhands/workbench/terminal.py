@@ -81,7 +81,7 @@ class Terminal:
         self.exit = Exit.of(record["exit"])
         self.paused: bool = record.get("paused", False)
         self.log = LogReader(link.places.log(self.id), record["capacity"])
-        self._started_in: str = record["cwd"]
+        self.started_in: str = record["cwd"]
         self._link = link
         self._finish = finish
         self._slot: int = record["slot"]
@@ -118,7 +118,7 @@ class Terminal:
     def cwd(self) -> str:
         """Where its shell is, as far as its marks tell; else where it was started."""
         self.catch_up()
-        return self.commands.cwd or self._started_in
+        return self.commands.cwd or self.started_in
 
     @property
     def isolation(self) -> str:
@@ -537,9 +537,12 @@ class Terminal:
         await self._link.request("meta", terminal=self.id, meta=meta)
 
     def describe_soon(self, **meta: object) -> None:
-        """The same without waiting until it is stored; the host hears of it before anything that is asked later."""
+        """The same without waiting until it is stored; the host hears of it before anything that is asked later.
+
+        Everybody else learns of the change; nothing comes back to this object, which knows it.
+        """
         self.meta.update(meta)
-        self._link.tell("meta", terminal=self.id, meta=meta)
+        self._link.tell("meta", terminal=self.id, meta=meta, quiet=True)
 
     def ended(self, end: Exit) -> None:
         """The host says that the program has ended."""

@@ -43,6 +43,9 @@ from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 LONGEST_TITLE = 200
 
+REFILL_S = 0.1
+"""How long after a shell was asked for the next spare one is started: not before whoever asked has seen it."""
+
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
 
@@ -382,6 +385,7 @@ class Terminals:
         options = self.settings.terminal
 
         async def fill() -> None:
+            await asyncio.sleep(REFILL_S)
             old = self._spare
             if old is not None and old[0] == key:
                 return
