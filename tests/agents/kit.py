@@ -77,6 +77,7 @@ class FakeTerminal:
     marked: bool = True
     shell_state: str = "prompt"
     last_exit: int | None = None
+    finished_commands: int = 0
     cwd: str = "/etc"
     size: tuple[int, int] = (80, 24)
     isolation: str = "none"
