@@ -57,11 +57,19 @@ def test_a_mode_is_chosen_and_a_command_of_the_agent_is_answered_by_hand(page: P
     create = ["call", "terminal/create", {"command": line}]
     waits = ["call", "terminal/wait_for_exit", {"terminalId": "$terminal"}]
     reads = ["call", "terminal/output", {"terminalId": "$terminal"}]
-    served.do(agent.prompt(json.dumps([create, waits, reads])))
+    titled = ["update", {"sessionUpdate": "session_info_update", "title": "A greeting"}]
+    offered = {
+        "sessionUpdate": "available_commands_update",
+        "availableCommands": [{"name": "wave", "description": "Hi"}],
+    }
+    served.do(agent.prompt(json.dumps([titled, ["update", offered], create, waits, reads])))
     wait_for_screen(page, "your name?")
     page.locator(".xterm:visible").last.click()
     page.keyboard.type("Ann\n")
     wait_for_screen(page, "hello, Ann")
     served.do(asyncio.wait_for(agent.idle(), 20))
     expect(page.get_by_role("log")).to_contain_text("hello, Ann")
+    expect(page.locator(".agentbar")).to_contain_text("A greeting")
+    page.get_by_label("Message the agent").press_sequentially("/w")
+    expect(page.get_by_role("option", name="/wave")).to_be_visible()
     served.do(agent.stop_process())

@@ -5,16 +5,25 @@ from tests.journeys.served import Served, Visit, until, wait_for_screen
 from tests.journeys.test_terminals import new_terminal
 
 
-def test_consent_is_asked_and_given_for_the_session(page: Page, served: Served) -> None:
+def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(page: Page, served: Served) -> None:
     agent = served.agent(consent=False)
     waiting = agent.start("openspace.editor.open", {"path": "README.md"})
     card = page.get_by_role("alertdialog")
     expect(card).to_contain_text("May Ada work here?")
     expect(page).to_have_title("● Question — demo")
+    expect(card.get_by_role("checkbox", checked=True)).to_have_count(4)
+    card.get_by_role("checkbox", name="type in terminals").uncheck()
     card.get_by_role("button", name="For this session").click()
     assert waiting.result(20).success
     expect(card).to_be_hidden()
     assert agent.call("openspace.editor.open", {"path": "src/app.py"}).success
+    refused = agent.call("openspace.terminal.create", {})
+    assert (refused.code, refused.data["scope"]) == ("denied", "run")
+    page.get_by_role("button", name="May look, arrange, write").click()
+    page.get_by_role("dialog").get_by_role("checkbox", name="type in terminals").check()
+    page.get_by_role("dialog").get_by_role("button", name="Let it").click()
+    expect(page.get_by_role("button", name="May do all")).to_be_visible()
+    assert agent.call("openspace.terminal.create", {}).success
 
 
 def test_consent_can_be_refused(page: Page, served: Served) -> None:
@@ -37,7 +46,12 @@ def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: 
     expect(card.get_by_role("button", name="Deny")).to_be_focused()
     expect(card.get_by_role("button", name="Always")).to_have_count(0)
     card.get_by_role("button", name="Edit").click()
-    card.get_by_role("textbox", name="Changed command").fill("echo edited-$((5+6))")
+    box = card.get_by_role("textbox", name="Changed command")
+    box.fill("rm -rf build/ src")
+    expect(card.locator(".glance")).to_contain_text("3 files · ")
+    box.fill("echo edited-$((5+6))")
+    expect(card).to_contain_text("Harmless")
+    expect(card.locator(".glance")).to_have_count(0)
     card.get_by_role("button", name="Run changed").click()
     assert waiting.result(20).success
     wait_for_screen(page, "edited-11")
@@ -136,6 +150,34 @@ def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Serve
     page.keyboard.press("Enter")
     expect(page.locator(".bubble.you")).to_contain_text("Add a limit")
     assert heard == ["Add a limit"]
+
+
+def test_what_an_agent_offers_is_chosen_by_keys_and_mouse_and_its_title_is_shown(page: Page, served: Served) -> None:
+    agent = served.agent()
+    commands = [
+        {"name": "plan", "description": "Think first", "input": {"hint": "what to plan"}},
+        {"name": "test", "description": "Run the tests"},
+        {"name": "tidy", "description": "Tidy up"},
+    ]
+    served.emit("agent.offered", {"session": agent.session.id, "commands": commands})
+    served.emit("agent.titled", {"session": agent.session.id, "title": "Limits of notes"})
+    served.emit("agent.switched", {"session": agent.session.id, "mode": "careful"})
+    box, offered = page.get_by_label("Message the agent"), page.get_by_role("listbox", name="Commands of the agent")
+    for again in (False, True):
+        expect(page.locator(".agentbar")).to_contain_text("Limits of notes")
+        expect(page.locator(".notice")).to_have_text("Mode: careful")
+        box.focus()
+        page.keyboard.type("/t")
+        expect(offered.get_by_role("option")).to_have_count(3)  # that it begins with, or that says so
+        if again:
+            offered.get_by_role("option", name="/tidy").click()
+        else:
+            page.keyboard.press("ArrowDown")
+            page.keyboard.press("Enter")
+        expect(box).to_have_value("/tidy ")
+        expect(offered).to_be_hidden()
+        if not again:
+            page.reload()
 
 
 def test_the_conversation_is_there_after_a_reload_and_in_another_browser(

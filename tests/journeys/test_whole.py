@@ -69,18 +69,21 @@ def test_hunks_are_kept_and_reverted_one_by_one(page: Page, served: Served) -> N
     assert file.read_text() == changed
 
 
-def test_a_refusal_shows_the_difference_that_it_brings(page: Page) -> None:
-    page.evaluate(
-        """() => {
-            const { link, desk } = window.__fh;
-            const call = link.call.bind(link);
-            link.call = async (command, args) => command !== 'openspace.workbench.undo' ? call(command, args) :
-                {success: false, code: 'conflict', error: 'changed', hint: '', data: {diff: '@@ -1 +1 @@\\n-a\\n+b'}};
-            void desk.run('openspace.workbench.undo', {});
-        }"""
-    )
+def test_an_undo_that_would_lose_what_a_person_wrote_is_refused_with_the_difference(page: Page, served: Served) -> None:
+    file = served.workspace / "src/store.py"
+    assert served.agent().call("openspace.file.write", {"path": "src/store.py", "content": "class Shop:\n"}).success
+    page.get_by_role("treeitem", name="src").click()
+    page.get_by_role("treeitem", name="store.py").click()
+    until(page, "() => window.__fh.editors['src/store.py']?.code?.hasFocus()")
+    page.keyboard.press("Control+End")
+    page.keyboard.type("    mine = 1")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".tab .dot.unsaved")).to_be_hidden()
+    assert file.read_text() == "class Shop:\n    mine = 1"
+    page.get_by_role("button", name="Undo last agent action").click()
     page.get_by_role("button", name="Show the difference").click()
-    expect(page.locator("dialog .diff .add")).to_have_text("+ b")
+    expect(page.locator("dialog .diff .add")).to_contain_text("mine = 1")
+    assert file.read_text() == "class Shop:\n    mine = 1"
 
 
 def test_a_deed_gets_a_key_of_its_own(page: Page, served: Served) -> None:

@@ -10,6 +10,7 @@ import { moveSash, place, sideAt, withSizes } from "../.test/model/geometry.js";
 import { Marks, stretches } from "../.test/model/ink.js";
 import { matches, nameOf, parseKey, readBound } from "../.test/model/keys.js";
 import { parseInline, parseMarkdown } from "../.test/model/markdown.js";
+import { matching, readOffers } from "../.test/model/offers.js";
 import { isReply } from "../.test/model/reply.js";
 import { argumentsOf, parseValue } from "../.test/model/schema.js";
 import { Model } from "../.test/model/state.js";
@@ -242,4 +243,20 @@ test("an agent's mode, usage and end reach the model", () => {
   model.apply(event("agent.exited", { session: "s1", error: "it ended: exit code 1", hint: "no key" }));
   assert.deepEqual(model.usage.get("s1"), { used: 5, size: 10 });
   assert.deepEqual(model.chat("s1").items.map((item) => item.text), ["Mode: code", "it ended: exit code 1 — no key"]);
+});
+
+test("an agent's own commands: what is none is left out, the beginning of a word finds it", () => {
+  const offers = readOffers([
+    { name: "test", description: "Run the tests", input: { hint: "which" } },
+    { name: "/latest", description: "" },
+    { name: "plan", description: "A test plan", input: null },
+    { name: "two words" },
+    { name: 3 },
+    null,
+  ]);
+  assert.deepEqual(offers.map((offer) => [offer.name, offer.hint]), [["test", "which"], ["latest", ""], ["plan", ""]]);
+  assert.deepEqual(matching(offers, "/TEST").map((offer) => offer.name), ["test", "latest", "plan"]);
+  assert.deepEqual(matching(offers, "/").length, 3);
+  for (const message of ["", "test", "/test it", "see /test", "/none"]) assert.deepEqual(matching(offers, message), []);
+  assert.deepEqual(readOffers("nothing"), []);
 });

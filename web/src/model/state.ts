@@ -18,6 +18,7 @@ import type {
 } from "../wire/types.ts";
 import { Chat } from "./chat.ts";
 import { tabs } from "./geometry.ts";
+import { type Offer, readOffers } from "./offers.ts";
 import type { Manifest, ManifestCommand } from "./schema.ts";
 import { Signals } from "./signal.ts";
 import { type CallSummary, type Step, worthListing } from "./steps.ts";
@@ -67,6 +68,8 @@ export class Model {
   terminals = new Map<string, TerminalInfo>();
   agents = new Map<string, SessionInfo>();
   readonly usage = new Map<string, { used: number; size: number }>(); // of its context, as an agent says
+  readonly offers = new Map<string, readonly Offer[]>(); // commands for messages to it, as an agent says
+  readonly titles = new Map<string, string>(); // of its chat, as an agent says
   questions = new Map<string, Question>();
   actions: Action[] = [];
   activity: Step[] = [];
@@ -247,6 +250,8 @@ export class Model {
         left.delete(id);
         this.agents = left;
         this.chat(id).notice("The session has ended.");
+        this.offers.delete(id);
+        this.titles.delete(id);
         topics.add("agents").add("chat");
         break;
       }
@@ -263,8 +268,24 @@ export class Model {
         if (agent) this.agents = new Map(this.agents).set(id, { ...agent, status: String(data.status ?? "") });
         topics.add("agents");
         break;
+      case "consented":
+        if (agent) {
+          const { consent, scopes } = data as unknown as Pick<SessionInfo, "consent" | "scopes">;
+          this.agents = new Map(this.agents).set(id, { ...agent, consent, scopes });
+        }
+        topics.add("agents");
+        break;
+      case "offered":
+        this.offers.set(id, readOffers(data.commands));
+        break;
+      case "titled":
+        this.titles.set(id, String(data.title ?? ""));
+        topics.add("agents");
+        break;
       case "reset":
         this.chat(id).clear();
+        this.titles.delete(id);
+        topics.add("agents");
         topics.add("chat");
         break;
       case "asked":

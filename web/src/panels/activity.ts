@@ -37,7 +37,7 @@ export class Activity {
           "div",
           { class: "deed agent", style: "cursor:default" },
           h("span", { class: "who" }),
-          h("span", { class: "what" }, question.kind === "consent" ? "asks for consent" : `wants ${question.shown || question.text}`),
+          h("span", { class: "what", title: question.shown || question.text }, question.kind === "consent" ? "asks for consent" : `wants ${question.shown || question.text}`),
           h("time", {}, "now"),
         ),
       ),
@@ -67,7 +67,8 @@ export class Activity {
   private makeLine(step: Step, open: boolean): HTMLElement {
     const [verb, what, where] = describe(step, this.desk.model.title);
     const text = [verb, what, where].filter(Boolean).join(" ");
-    const brief = [verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
+    // The whole of it where it is opened; before that as much as tells it from the others.
+    const brief = open ? text : [verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
     const agent = step.actorKind === "agent";
     const who = agent ? step.actorName || "the agent" : "you";
     const button = h(

@@ -6,6 +6,8 @@ import type { Desk } from "./desk.ts";
 import { h, perFrame, place } from "./dom.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Questions } from "./question.ts";
+import { changeConsent, mayDo } from "./scopes.ts";
+import { Slash } from "./slash.ts";
 
 export class ChatPane {
   readonly element: HTMLElement;
@@ -24,10 +26,12 @@ export class ChatPane {
     questions: Questions,
     private readonly openFile: (path: string, line?: number) => void,
   ) {
-    this.element = h("div", { style: "display:flex;flex-direction:column;flex:1;min-height:0" }, this.bar, this.log, questions.element, h("div", { class: "composer" }, this.box, this.sendButton));
+    const slash = new Slash(this.box, () => desk.model.offers.get(desk.agent()) ?? [], (text) => desk.announce(text));
+    this.element = h("div", { style: "display:flex;flex-direction:column;flex:1;min-height:0" }, this.bar, this.log, questions.element, h("div", { class: "composer" }, slash.element, this.box, this.sendButton));
     this.box.addEventListener("input", () => this.grow());
     this.box.addEventListener("keydown", (event) => {
       this.desk.typed();
+      if (!event.isComposing && slash.key(event)) return;
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
         event.preventDefault();
         void this.send();
@@ -118,7 +122,7 @@ export class ChatPane {
 
   private drawBar(session: string): void {
     const agents = [...this.desk.model.agents.values()];
-    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused])]);
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, mayDo(one)]), this.desk.model.titles.get(session)]);
     if (text === this.barText) return;
     this.barText = text;
     this.bar.hidden = agents.length === 0;
@@ -132,7 +136,11 @@ export class ChatPane {
     const state = agent ? (agent.paused ? "paused" : agent.status) : "";
     const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made" }, "New chat");
     reset.addEventListener("click", () => void this.desk.run("openspace.agent.reset", { sessionId: session }));
-    this.bar.replaceChildren(choose, h("span", { class: "state" }, state), reset);
+    const title = this.desk.model.titles.get(session) ?? "";
+    const may = h("button", { class: "link", title: "Change what this agent may do here" }, agent ? mayDo(agent) : "");
+    may.addEventListener("click", () => void changeConsent(this.desk, session));
+    const about = h("div", { class: "about" }, h("span", { class: "title", title }, title), may);
+    this.bar.replaceChildren(choose, h("span", { class: "state" }, state), reset, about);
   }
 
   private drawItem(item: ChatItem, old?: HTMLElement): HTMLElement {
@@ -171,7 +179,7 @@ export class ChatPane {
     return h(
       "div",
       { class: `step ${step.state}` },
-      h("span", { class: "what", title: failed ? step.error : step.command }, `${failed ? "failed: " : ""}${verb} `, what ? h("code", {}, what) : null, where ? ` ${where}` : null, failed ? ` — ${step.error}` : null),
+      h("span", { class: "what", title: typeof step.args.text === "string" ? step.args.text : step.command }, `${failed ? "failed: " : ""}${verb} `, what ? h("code", {}, what) : null, where ? ` ${where}` : null, failed ? ` — ${step.error}` : null),
       action,
     );
   }

@@ -14,6 +14,7 @@ import { liveRegions } from "./live.ts";
 import { Narrow } from "./narrow.ts";
 import { type Item, Palette } from "./palette.ts";
 import { Questions } from "./question.ts";
+import { changeConsent } from "./scopes.ts";
 import { Sides } from "./sides.ts";
 import { startCards } from "./start.ts";
 import { StatusBar } from "./status.ts";
@@ -213,6 +214,7 @@ export class Frame {
       item("Show or hide the files", () => this.toggleSide("left"), "Ctrl B"),
       item("Show or hide the agent", () => this.toggleSide("right"), "Ctrl Alt B"),
       item("Write to the agent", () => this.chat.focus()),
+      item("Change what the agent may do", () => void changeConsent(desk, desk.agent())),
       item("Show the changes", () => this.showTab("changes")),
       item("Close all agent terminals", () => void this.closeAgentTerminals()),
       item("Notify me about questions", () => void Notification.requestPermission()),

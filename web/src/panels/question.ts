@@ -4,11 +4,15 @@
 // The way out is the default: Deny has the focus, and for a moment after it appears nothing can be approved by a key
 // that was meant for something else.
 
-import type { Question } from "../wire/types.ts";
+import type { Question, Review } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
-import { h } from "./dom.ts";
+import { debounce, h } from "./dom.ts";
+import { type Scope, ScopeBoxes } from "./scopes.ts";
+
+type Choice = Question["options"][number];
 
 const DEAF_MS = 400;
+const REVIEW_MS = 250;
 const ALERT = "%3Ccircle cx='12' cy='4' r='4' fill='%23ef6f6c'/%3E%3C/svg";
 
 interface Shown {
@@ -84,7 +88,7 @@ export class Questions {
     return terminal ? ` in ${this.desk.model.terminals.get(terminal)?.title ?? terminal}` : "";
   }
 
-  private answer(question: Question, choice: Question["options"][number], more: { text?: string; reason?: string } = {}): void {
+  private answer(question: Question, choice: Choice, more: { text?: string; reason?: string; scopes?: Scope[] } = {}): void {
     void this.desk.run("openspace.workbench.answer", { questionId: question.id, choice, ...more });
   }
 
@@ -101,31 +105,26 @@ export class Questions {
 
   private consent(question: Question): Shown {
     const who = this.nameOf(question);
-    const has = (choice: Question["options"][number]) => question.options.includes(choice);
+    const has = (choice: Choice) => question.options.includes(choice);
     const left = h("span", { class: "left" });
     const deny = h("button", { class: "button", "data-default": "" }, "Not now");
     deny.addEventListener("click", () => this.answer(question, "deny"));
+    const boxes = new ScopeBoxes(question.scopes, question.scopes, (chosen) => {
+      for (const button of yes) button.disabled = chosen.length === 0;
+    });
+    const allow = (choice: Choice) => () => this.answer(question, choice, question.scopes.length ? { scopes: boxes.chosen } : {});
+    const yes = [
+      ...(has("session") ? [this.guarded("For this session", "main", allow("session"))] : []),
+      ...(has("once") && !has("session") ? [this.guarded("Allow", "main", allow("once"))] : []),
+      ...(has("always") ? [this.guarded("Always here", "", allow("always"))] : []),
+    ];
     const element = h(
       "section",
       { class: "ask", role: "alertdialog", "aria-label": `${who} asks for consent`, "data-question": question.id },
       h("h3", {}, `May ${who} work here?`),
       h("p", {}, `It wants to begin with: ${this.desk.model.commands.get(question.command)?.label ?? question.command}`),
-      h(
-        "ul",
-        {},
-        h("li", {}, "see panes, terminals and files, except secret ones"),
-        h("li", {}, "open files, highlight lines, write files (you can undo it)"),
-        h("li", {}, "type in terminals; what is dangerous or unknown is asked first"),
-      ),
-      h(
-        "div",
-        { class: "row" },
-        has("session") ? this.guarded("For this session", "main", () => this.answer(question, "session")) : null,
-        has("once") && !has("session") ? this.guarded("Allow", "main", () => this.answer(question, "once")) : null,
-        has("always") ? this.guarded("Always here", "", () => this.answer(question, "always")) : null,
-        deny,
-        left,
-      ),
+      question.scopes.length ? boxes.element : null,
+      h("div", { class: "row" }, ...yes, deny, left),
     );
     return { element, tick: () => countDown(question, left) };
   }
@@ -140,47 +139,66 @@ export class Questions {
     const refuse = () => this.answer(question, "deny", reason.value ? { reason: reason.value } : {});
     deny.addEventListener("click", refuse);
     reason.addEventListener("keydown", (event) => event.key === "Enter" && refuse());
-    const has = (choice: Question["options"][number]) => question.options.includes(choice);
+    const has = (choice: Choice) => question.options.includes(choice);
     const once = this.guarded("Run once", dangerous ? "risky" : "main", () => this.answer(question, "once"));
+    const verdict = h("div", { "aria-live": "polite" }, ...verdictOf(question));
+    const always = has("session") && !dangerous ? this.guarded("Always in this session", "", () => this.answer(question, "session")) : null;
+    const rule = always && question.rule ? h("p", { class: "rule" }, `Always: ${question.rule}`) : null;
     const edit = this.guarded("Edit", "", () => {
-      const box = h("textarea", { rows: 2, "aria-label": "Changed command", spellcheck: "false" });
-      box.value = question.shown;
+      const { box, run } = this.editor(question, verdict);
       body.replaceWith(box);
       box.focus();
-      edit.replaceWith(
-        this.guarded("Run changed", "main", () => {
-          // A line for a shell needs its Enter.
-          const text = question.command === "openspace.terminal.send" && !box.value.endsWith("\n") ? `${box.value}\n` : box.value;
-          this.answer(question, "edit", { text });
-        }),
-      );
-      once.remove();
+      edit.replaceWith(run);
+      // They would answer for the text that stood there before.
+      for (const old of [once, always, rule]) old?.remove();
     });
-    const parts = question.parts.filter((part) => part.level !== "safe");
     const element = h(
       "section",
       { class: "ask", role: "alertdialog", "aria-label": `${who} wants to run a command`, "data-question": question.id },
       h("h3", {}, `${who} wants to run this${this.placeOf(question)}`),
       body,
-      h("p", {}, `${dangerous ? "Flagged" : "Not known to be safe"}: ${question.reason}`),
-      parts.length > 1 ? h("ul", {}, ...parts.map((part) => h("li", {}, h("code", {}, part.text), ` — ${part.reason || part.level}`))) : null,
-      ...glance(question),
-      h(
-        "div",
-        { class: "row" },
-        has("once") ? once : null,
-        has("edit") ? edit : null,
-        has("session") && !dangerous
-          ? this.guarded("Always in this session", "", () => this.answer(question, "session"))
-          : null,
-        deny,
-        left,
-        reason,
-      ),
-      has("session") && !dangerous && question.rule ? h("p", { style: "margin:8px 0 0" }, `Always: ${question.rule}`) : null,
+      verdict,
+      h("div", { class: "row" }, has("once") ? once : null, has("edit") ? edit : null, always, deny, left, reason),
+      rule,
     );
     return { element, tick: () => countDown(question, left) };
   }
+
+  // A box for a better text; what is said of it follows as it is written.
+  private editor(question: Question, verdict: HTMLElement): { box: HTMLTextAreaElement; run: HTMLButtonElement } {
+    const box = h("textarea", { rows: 2, "aria-label": "Changed command", spellcheck: "false" });
+    box.value = question.shown;
+    const run = this.guarded("Run changed", question.level === "dangerous" ? "risky" : "main", () => {
+      // A line for a shell needs its Enter.
+      const text = question.command === "openspace.terminal.send" && !box.value.endsWith("\n") ? `${box.value}\n` : box.value;
+      this.answer(question, "edit", { text });
+    });
+    let judged = question.shown;
+    const review = debounce(() => void look(), REVIEW_MS);
+    const look = async () => {
+      const text = box.value;
+      if (text === judged || !box.isConnected) return;
+      judged = text;
+      const answer = await this.desk.run("openspace.workbench.review", { questionId: question.id, text }, true);
+      if (box.value !== text) return; // the next look is on its way
+      verdict.replaceChildren(...(answer.success ? verdictOf(answer) : [h("p", { class: "minus" }, `${answer.error}${answer.hint ? ` — ${answer.hint}` : ""}`)]));
+      run.disabled = !answer.success;
+      run.className = `button ${answer.success && answer.level === "dangerous" ? "risky" : "main"}`;
+    };
+    box.addEventListener("input", review);
+    return { box, run };
+  }
+}
+
+// Why a person is asked: how bad it is, which part of it, and what it would touch.
+function verdictOf({ level, reason, parts, detail }: Pick<Review, "level" | "reason" | "parts" | "detail">): Node[] {
+  const word = { dangerous: "Flagged", safe: "Harmless" }[level] ?? "Not known to be safe";
+  const bad = parts.filter((part) => part.level !== "safe");
+  return [
+    h("p", { class: `level ${level}` }, reason ? `${word}: ${reason}` : word),
+    ...(bad.length > 1 ? [h("ul", {}, ...bad.map((part) => h("li", {}, h("code", {}, part.text), ` — ${part.reason || part.level}`)))] : []),
+    ...glance(detail),
+  ];
 }
 
 function countDown(question: Question, left: HTMLElement): void {
@@ -190,8 +208,8 @@ function countDown(question: Question, left: HTMLElement): void {
 }
 
 // What the command would touch, as the server found out without running anything.
-function glance(question: Question): Node[] {
-  const told = Object.entries(question.detail).filter(
+function glance(detail: Review["detail"]): Node[] {
+  const told = Object.entries(detail).filter(
     ([, value]) => value !== null && value !== "" && value !== 0 && !(Array.isArray(value) && value.length === 0),
   );
   if (told.length === 0) return [];
