@@ -14,6 +14,7 @@ from fourhands.agents import chats as module
 from fourhands.agents.chats import FORGOTTEN, Chats
 from fourhands.app import App
 from fourhands.core.call import Call
+from fourhands.core.event import Event
 from fourhands.surfaces.server import serving
 from fourhands.workbench.session import Session
 
@@ -22,6 +23,12 @@ def kept(chats: Chats, session: Session) -> list[tuple[str, Any]]:
     told: Any = msgspec.to_builtins(chats.told(), enc_hook=repr)
     what = {"agent.step": "status", "agent.planned": "entries", "call.finished": "command", "agent.failed": "error"}
     return [(one["kind"], one["data"].get(what.get(one["kind"], "text"))) for one in told["chats"].get(session.id, [])]
+
+
+def events(chats: Chats, session: Session) -> list[Event]:
+    told: Any = chats.told()
+    found: list[Event] = told["chats"].get(session.id, [])
+    return found
 
 
 def tell(app: App, session: Session, kind: str, **data: object) -> None:
@@ -54,14 +61,14 @@ async def test_a_chat_is_kept_as_it_went():
             ("call.finished", "openspace.terminal.list"),
             ("agent.failed", "broke off"),
         ]
-        said, step = chats.told()["chats"][session.id][1], chats.told()["chats"][session.id][3]  # type: ignore[index]
+        _, said, _, step, *_ = events(chats, session)
         assert said.data["done"] is True
         assert (step.data["title"], step.data["output"]) == ("ls", "x")
         tell(app, session, "reset")
         assert kept(chats, session) == []
         tell(app, session, "noted", text="fresh")
         await app.bench.end_session(session.id)
-        assert session.id not in chats.told()["chats"]  # type: ignore[operator]
+        assert events(chats, session) == []
         chats.close()
 
 
@@ -79,12 +86,12 @@ async def test_what_an_agent_says_of_itself_outlives_a_long_chat_and_its_title_a
             tell(app, session, "noted", text=str(number))
         tell(app, session, "switched", mode="code")
         tell(app, session, "exited", error="it fell over", hint="")
-        told: Any = chats.told()["chats"][session.id]  # type: ignore[index]
+        told = events(chats, session)
         kinds = [event.kind for event in told]
         assert kinds == ["agent.offered", "agent.titled", *["agent.noted"] * 3, "agent.switched", "agent.exited"]
         assert told[1].data["title"] == "Better words"
         tell(app, session, "reset")
-        assert [event.kind for event in chats.told()["chats"][session.id]] == ["agent.offered"]  # type: ignore[index]
+        assert [event.kind for event in events(chats, session)] == ["agent.offered"]
         chats.close()
 
 

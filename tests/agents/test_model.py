@@ -3,19 +3,24 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import pytest
 from tests.support import story
+from tests.support.answering import Proxy, certified, listening, once
 from tests.support.bench import open_app
 from tests.support.model import Model
 from tests.support.wire import Answer
 
+from fourhands.agents import wayout
 from fourhands.agents.hub import Hub
 from fourhands.agents.model import ChatModel, Endpoint, fit
 from fourhands.agents.tour import Tour, block
 from fourhands.app import App
 from fourhands.core.errors import BadArgument
 from fourhands.core.event import Event
+
+Interface: TypeAlias = Literal["openai", "anthropic"]
 
 
 class Watched:
@@ -54,12 +59,12 @@ async def watched() -> AsyncIterator[Watched]:
         yield Watched(app)
 
 
-async def start(watched: Watched, model: Model, kind: str = "openai", **options: object) -> ChatModel:
+async def start(watched: Watched, model: Model, kind: Interface = "openai", **options: Any) -> ChatModel:
     app = watched.app
     session = app.bench.begin_session("bot", "model")
     app.gate.consent.grant(session.id)
     url = model.url if kind == "anthropic" else f"{model.url}/v1"
-    endpoint = Endpoint(url=url, model="fake", kind=kind, key="k", **options)  # type: ignore[arg-type]
+    endpoint = Endpoint(url=url, model="fake", kind=kind, key="k", **options)
 
     async def now(seconds: float) -> None:
         return None
@@ -174,7 +179,7 @@ NOISE = (
     b'data: {"choices": "x"}\n\ndata: {"choices":[1,{"delta":5},{"delta":{"content":7}},{}]}\n\n'
     b"data: [1]\n\ndata: null\n\ndata: nonsense\n\n: ping\n\n"
 )
-ENDPOINTS: dict[str, tuple[str, bytes, str, str]] = {
+ENDPOINTS: dict[str, tuple[Interface, bytes, str, str]] = {
     "noise": ("openai", STREAM + NOISE + b'data: {"choices":[{"delta":{"content":"fine"}}]}\n\n', "fine", ""),
     "not streamed": ("openai", WHOLE + b'{"choices":[{"message":{"content":"fine"}}]}', "fine", ""),
     "not streamed there": (
@@ -224,7 +229,7 @@ async def test_whatever_an_endpoint_says_is_read_or_named_and_the_next_message_i
         right = chat.endpoint
         async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
             url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-            chat.endpoint = Endpoint(url=url, model="fake", kind=kind, retries=1)  # type: ignore[arg-type]
+            chat.endpoint = Endpoint(url=url, model="fake", kind=kind, retries=1)
             await chat.prompt("one")
             await watched.until("agent.changed", status="idle")
         failures = [str(data["error"]) for data in watched.of("agent.failed")]
@@ -238,6 +243,28 @@ async def test_whatever_an_endpoint_says_is_read_or_named_and_the_next_message_i
         assert watched.said() == said + "good"
         roles = [turn["role"] for turn in chat.history]
         assert roles == ["user", "assistant"] * (len(roles) // 2), "a history without gaps"
+
+
+@pytest.mark.parametrize("name", ["HTTP_PROXY", "HTTPS_PROXY"])
+async def test_a_model_is_reached_by_the_proxy_that_the_environment_names(watched, name, tmp_path) -> None:
+    cert, context = await certified(tmp_path)
+    told = STREAM + b'data: {"choices":[{"delta":{"content":"far away"}}]}\n\n'
+    tls = context if name == "HTTPS_PROXY" else None
+    async with listening(once(told), tls) as port:
+        proxy = Proxy(port)
+        async with listening(proxy.serve) as proxy_port, Model() as model:
+            chat = await start(watched, model)
+            # This machine is never reached by a proxy; a certificate for another one is more than this is worth.
+            url = "https://localhost/v1" if tls else "http://model.test/v1"
+            env = {name: f"http://127.0.0.1:{proxy_port}", "SSL_CERT_FILE": cert}
+            watched.app.bench.terminals.env = env
+            with pytest.MonkeyPatch.context() as patched:
+                patched.setattr(wayout, "_is_here", lambda host: host == "127.0.0.1")
+                chat.endpoint = Endpoint(url=url, model="fake", retries=0)
+                await chat.prompt("hello")
+                await chat.idle()
+    assert watched.said() == "far away", watched.of("agent.failed")
+    assert proxy.heads[0].startswith(b"CONNECT localhost:443 " if tls else b"POST http://model.test/v1/chat/comp")
 
 
 @pytest.mark.slow

@@ -3,40 +3,17 @@
 import asyncio
 import contextlib
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import httpx
 import pytest
 import uvloop
+from tests.support.answering import Serve, certified, listening, once, request_of, saying
 
 from fourhands.agents import connection, origin
 from fourhands.agents.connection import Response
 from fourhands.agents.origin import Origin
 from fourhands.core.errors import LimitReached
-
-Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
-
-
-@contextlib.asynccontextmanager
-async def listening(serve: Serve, tls: ssl.SSLContext | None = None) -> AsyncIterator[int]:
-    """A server whose connections are each handled by `serve`, and then closed; its port."""
-    live: set[asyncio.Task[None]] = set()
-
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        live.add(task)
-        with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            await serve(reader, writer)
-            await writer.drain()
-        writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
-
-    async with await asyncio.start_server(handle, "127.0.0.1", 0, ssl=tls) as server:
-        yield server.sockets[0].getsockname()[1]
-        if live:
-            await asyncio.wait(live)
 
 
 @contextlib.asynccontextmanager
@@ -48,29 +25,6 @@ async def served(serve: Serve, *, silence_s: float = 10.0) -> AsyncIterator[Orig
             yield reached
         finally:
             reached.close()
-
-
-async def request_of(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
-    head = await reader.readuntil(b"\r\n\r\n")
-    length = next((int(line[16:]) for line in head.split(b"\r\n") if line.startswith(b"content-length: ")), 0)
-    return head, await reader.readexactly(length)
-
-
-def saying(answer: bytes) -> Serve:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            await request_of(reader)
-            writer.write(answer)
-
-    return serve
-
-
-def once(answer: bytes) -> Serve:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await request_of(reader)
-        writer.write(answer)
-
-    return serve
 
 
 async def post(reached: Origin, content: bytes = b"{}", method: str = "POST") -> Response:
@@ -346,6 +300,57 @@ async def test_connections_are_kept_for_a_while_and_not_too_many(monkeypatch):
         await whole(await post(reached))
 
 
+@pytest.mark.parametrize("reset", [False, True])
+@pytest.mark.parametrize("size", [2, 3 * connection.PIECE])
+async def test_a_kept_connection_that_ends_under_a_request_is_replaced_once(size, reset):
+    requests: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        first = not requests
+        requests.append((await request_of(reader))[1])
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx")
+        if first:
+            await reader.readexactly(1)  # of the next request, when it is too late for that to know
+            if reset:
+                writer.transport.abort()
+
+    async with served(serve) as reached:
+        await whole(await post(reached))
+        assert await whole(await post(reached, b"y" * size)) == b"x"
+        assert requests == [b"{}", b"y" * size]
+
+
+async def test_a_fresh_connection_that_ends_without_an_answer_is_not_tried_again():
+    requests = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        await request_of(reader)
+        requests += 1
+
+    async with served(serve) as reached:
+        with pytest.raises(ConnectionError, match="without an answer"):
+            await post(reached)
+    assert requests == 1
+
+
+async def test_a_kept_connection_that_ends_within_its_answer_is_not_tried_again():
+    requests = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        for answer in (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx", b"HTTP/1.1 2"):
+            await request_of(reader)
+            requests += 1
+            writer.write(answer)
+
+    async with served(serve) as reached:
+        await whole(await post(reached))
+        with pytest.raises(ConnectionError, match="without an answer"):
+            await post(reached)
+    assert requests == 2
+
+
 async def test_nobody_there_is_an_error_of_the_system():
     reached = Origin(httpx.URL("http://127.0.0.1:9"), connect_s=5.0, silence_s=1.0)
     with pytest.raises(ConnectionRefusedError):
@@ -367,16 +372,7 @@ async def test_another_address_of_the_same_name_is_tried(monkeypatch):
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    key, cert = str(tmp_path / "key"), str(tmp_path / "cert")
-    made = await asyncio.create_subprocess_shell(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=localhost "
-        f"-addext subjectAltName=DNS:localhost -keyout {key} -out {cert}",
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-    assert await made.wait() == 0
-    context.load_cert_chain(cert, key)
-
+    cert, context = await certified(tmp_path)
     async with listening(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nsecret"), context) as port:
         url = httpx.URL(f"https://localhost:{port}")
         strict = Origin(url, ssl.create_default_context(), connect_s=5.0, silence_s=5.0)

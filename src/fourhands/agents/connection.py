@@ -6,6 +6,7 @@ A connection serves one request at a time; it may serve another when the answer 
 """
 
 import asyncio
+import ssl
 from collections.abc import Callable, Sequence
 
 import httptools
@@ -16,6 +17,10 @@ MOST_HEAD = 256 * 1024
 MOST_UNREAD = 256 * 1024
 PIECE = 256 * 1024
 """How much of a request is written before the server must have taken some of it."""
+
+
+class Unheard(ConnectionError):
+    """The server closed the connection before anything of its answer had come."""
 
 
 class Response:
@@ -132,7 +137,8 @@ class Response:
         elif not self.whole:
             where = "in the middle of its answer" if self._headed else "without an answer"
             why = f": {problem}" if problem is not None and str(problem) else ""
-            self.fail(ConnectionError(f"it closed the connection {where}{why}"))
+            kind = ConnectionError if self._head_size else Unheard
+            self.fail(kind(f"it closed the connection {where}{why}"))
 
     def fail(self, problem: OSError) -> None:
         """Nothing more will come."""
@@ -202,6 +208,15 @@ class Connection(asyncio.Protocol):
             response.close()
             raise
         return response
+
+    async def secure(self, tls: ssl.SSLContext, name: str) -> None:
+        """Speak TLS from here on, with whom a proxy has connected us to in answer to what was asked last."""
+        self._response = None
+        loop = asyncio.get_running_loop()
+        transport = await loop.start_tls(self._transport, self, tls, server_hostname=name)
+        if transport is None or self._gone:
+            raise ConnectionError("it closed the connection before TLS was agreed on")
+        self._transport = transport
 
     async def _send(self, content: memoryview, silence_s: float) -> None:
         """Write piece by piece, so that a server that takes nothing is noticed, and one that takes it slowly is not."""

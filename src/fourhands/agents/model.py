@@ -7,6 +7,7 @@ its answers with their blocks: a model that does not see its own commands repeat
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -16,6 +17,7 @@ import httpx
 from fourhands.agents.conversation import ROUNDS, Conversation, Speech
 from fourhands.agents.results import turn_message
 from fourhands.agents.utterance import pieces, refusal
+from fourhands.agents.wayout import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.session import Session
@@ -75,12 +77,18 @@ class ChatModel(Conversation):
         self._instructions = instructions
         self._sleep = sleep
         self._client: httpx.AsyncClient
+        self._tls: ssl.SSLContext | None = None
 
     async def turn(self, text: str) -> None:
         """One message of the person, as many rounds as its commands need."""
         timeout = httpx.Timeout(self.endpoint.timeout_s, connect=10)
-        verify = self.endpoint.url.startswith("https:")  # loading certificates takes longer than all the rest
-        async with httpx.AsyncClient(timeout=timeout, trust_env=False, verify=verify) as self._client:
+        url, env = httpx.URL(self.endpoint.url), self.bench.terminals.env
+        if url.scheme == "https":
+            self._tls = self._tls or certificates(env)  # loading them takes longer than all the rest
+        way = proxy_to(url, env)
+        async with httpx.AsyncClient(
+            timeout=timeout, trust_env=False, verify=self._tls or False, proxy=way.url if way else None
+        ) as self._client:
             await self._rounds(text)
 
     async def _rounds(self, text: str) -> None:

@@ -24,6 +24,7 @@ from fourhands.agents.opencode_events import Telling
 from fourhands.agents.opencode_server import Address, Gateway, started
 from fourhands.agents.results import turn_message
 from fourhands.agents.stream import Dropped
+from fourhands.agents.wayout import certificates, proxy_to
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, NoAnswer, NotFound, TimedOut, Unavailable
 from fourhands.core.question import Choice, Question
 from fourhands.core.tasks import Tasks
@@ -219,13 +220,16 @@ class OpenCode(Conversation):
     @contextlib.asynccontextmanager
     async def _connected(self, address: Address) -> AsyncIterator[None]:
         auth = httpx.BasicAuth(USER, address.password) if address.password else None
+        url, env = httpx.URL(address.url), self.bench.terminals.env
+        way = proxy_to(url, env) if self._transport is None else None
         async with httpx.AsyncClient(
-            base_url=address.url,
+            base_url=url,
             auth=auth,
             headers={"x-opencode-directory": self.bench.root},
             timeout=REQUEST_S,
             trust_env=False,
-            verify=address.url.startswith("https:"),
+            verify=certificates(env) if url.scheme == "https" else False,
+            proxy=way.url if way else None,
             transport=self._transport,
         ) as self._client:
             yield

@@ -1,12 +1,11 @@
 """The servers of models that the proxy forwards to: where they are, with which key, and whether they answer at all.
 
 An upstream is a setting: `[upstreams.openai]`, `anthropic` or `gemini`; `chat` and `responses` may have one of their
-own. Its key is read from the environment variable that the setting names, when it is needed. Nothing of the
-environment decides where a request goes: no proxies, and redirects are answers like any other.
+own. Its key is read from the environment variable that the setting names, when it is needed. The way to it is the one
+that the environment names (`wayout.py`). Redirects are answers like any other.
 """
 
 import re
-import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,6 +14,7 @@ import httpx
 from fourhands.agents.breaker import Breaker
 from fourhands.agents.connection import Headers, Response
 from fourhands.agents.origin import Origin
+from fourhands.agents.wayout import certificates, proxy_to
 from fourhands.core.errors import NotFound, Unavailable
 from fourhands.settings import Upstream
 
@@ -45,8 +45,13 @@ class Remote:
             raise Unavailable(
                 f"upstreams.{name}.url is {setting.url!r}, which is no address", hint="e.g. https://api.openai.com/v1"
             )
-        tls = _context() if self._url.scheme == "https" else None
-        self._origin = Origin(self._url, tls, connect_s=setting.connect_s, silence_s=setting.silence_s)
+        self._origin = Origin(
+            self._url,
+            certificates(env) if self._url.scheme == "https" else None,
+            connect_s=setting.connect_s,
+            silence_s=setting.silence_s,
+            proxy=proxy_to(self._url, env),
+        )
 
     def target(self, path: bytes, query: bytes) -> bytes:
         """The request's path there: a version at the end of the setting's address stands for the one in `path`."""
@@ -120,10 +125,3 @@ class Upstreams:
         remotes, self._remotes = self._remotes, {}
         for remote in remotes.values():
             remote.close()
-
-
-def _context() -> ssl.SSLContext:
-    context = httpx.create_ssl_context(trust_env=False)
-    context.load_default_certs()  # a company's own authority is in the system's store
-    context.set_alpn_protocols(["http/1.1"])
-    return context
