@@ -18,7 +18,7 @@ def bare(tmp_path: Path) -> Path:
 
 def install(path: Path, **env: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["/bin/bash", SCRIPT], env={"PATH": str(path), **env}, capture_output=True, text=True, timeout=15
+        ["/bin/bash", SCRIPT], env={"PATH": str(path), **env}, capture_output=True, text=True, timeout=40
     )
 
 

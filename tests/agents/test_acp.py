@@ -552,7 +552,7 @@ async def test_the_end_of_the_session_ends_the_process(stage):
     await stage.agent.ready()
     life = stage.agent._life
     await stage.bench.end_session(stage.agent.session.id)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         await asyncio.wait([life])
     assert stage.agent._peer is None
     assert stage.of("agent.exited") == []
@@ -774,6 +774,6 @@ async def test_connections_start_agents_by_name():
             lambda event: heard.set_result("heard") if event.data.get("text") == "heard: hi" else None
         )
         await app.bench.prompt(session, "hi")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             await heard
         await app.bench.end_session(session.id)

@@ -381,7 +381,7 @@ async def test_a_terminal_that_asked_for_a_secret_hides_what_cannot_be_told_apar
     Person(desk.app)
     id = await desk.create("read -s -p 'Password: ' x; echo; echo after; sleep 1000")
     terminal = desk.bench.terminal(id)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         await terminal.wait(input_wanted=True)
         assert (await desk.call("output", terminalId=id))["output"].startswith("Password:")
         await desk.app.call("openspace.terminal.send", {"terminalId": id, "text": "hunter2\n"})

@@ -62,7 +62,7 @@ async def test_an_agent_acts_looks_and_corrects_itself(app: App):
     seen = await answer(
         block("openspace.editor.open", {"path": "src.py", "line": 42})
         + block("openspace.agent.help", {"command": "openspace.terminal.wait"})
-        + block("openspace.terminal.wait", {"terminalId": "runner", "quietSeconds": 0.1, "deadlineSeconds": 10})
+        + block("openspace.terminal.wait", {"terminalId": "runner", "quietSeconds": 0.1, "deadlineSeconds": 40})
         + block("openspace.terminal.read_output", {"terminalId": "runner"})
     )
     assert "FAILED" not in seen

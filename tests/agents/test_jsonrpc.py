@@ -30,7 +30,7 @@ class Wire:
             self.writer.write(data + b"\n")
 
     async def receive(self):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             return json.loads(await self.reader.readline())
 
 
@@ -46,7 +46,7 @@ async def connected(**options):
             yield peer, wire
         finally:
             wire.writer.close()
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(40):
                 await running
                 await wire.writer.wait_closed()
                 await writer.wait_closed()
@@ -320,10 +320,10 @@ def alive(pid):
 async def test_stderr_is_drained_to_the_log(caplog):
     caplog.set_level(logging.INFO)
     code = "import sys; sys.stderr.write('x' * 3_000_000 + '\\nlast words\\nand more'); print('done')"
-    async with Tasks() as tasks, asyncio.timeout(10):
+    async with Tasks() as tasks, asyncio.timeout(40):
         process = await start(code, tasks)
         assert await process.reader.readline() == b"done\n"
-        await process.end()
+        await process.end(30)
         await tasks.idle()
     assert list(process.last_words)[-2:] == ["last words", "and more"]
     assert "agent: 'last words'" in caplog.text
@@ -338,7 +338,7 @@ async def test_an_agent_that_ignores_the_end_is_ended_with_its_children():
         "print(child.pid, flush=True)\n"
         "while True: time.sleep(1000)\n"
     )
-    async with Tasks() as tasks, asyncio.timeout(10):
+    async with Tasks() as tasks, asyncio.timeout(40):
         process = await start(code, tasks)
         child = int(await process.reader.readline())
         await process.end(0.1)
@@ -349,9 +349,9 @@ async def test_an_agent_that_ignores_the_end_is_ended_with_its_children():
 
 
 async def test_an_agent_that_leaves_on_eof_is_not_killed():
-    async with Tasks() as tasks, asyncio.timeout(10):
+    async with Tasks() as tasks, asyncio.timeout(40):
         process = await start("import sys; sys.stdin.read(); sys.exit(7)", tasks)
-        await process.end()
+        await process.end(30)  # it has to start first
         assert process.exit_code == 7
         assert process.pid > 0
         await tasks.idle()

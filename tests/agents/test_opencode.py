@@ -109,7 +109,7 @@ class Table:
 
     async def until(self, kind: str, **data: object) -> Event:
         """The first event of this kind with these data."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             while True:
                 for event in self.seen:
                     if event.kind == kind and data.items() <= event.data.items():

@@ -57,12 +57,12 @@ class Bar:
 
 async def shell(app: App, name: str = "bash") -> Terminal:
     terminal = await app.terminals.create(shell=name)
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     return terminal
 
 
 async def until(terminal: Terminal, state: str) -> None:
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         news = asyncio.Event()
         with terminal.listening(news.set):
             while terminal.shell_state != state:
@@ -201,7 +201,7 @@ async def test_the_rest_of_a_command_is_judged_with_its_beginning(app: App) -> N
     assert bar.keys(terminal, "'\n") == "safe"
     await bar.type(terminal, "'\n")
     await until(terminal, "prompt")
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     assert bar.keys(terminal, rest) == "safe"  # what has run is not judged again
 
 
@@ -218,7 +218,7 @@ async def test_input_for_a_program_is_unknown_and_has_a_rule_of_its_own(app: App
     bar, terminal = Bar(app), await shell(app)
     await bar.type(terminal, "cat\n")
     await until(terminal, "running")
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     judged = bar("terminal.send", terminalId=terminal.id, text="y\n")
     assert judged is not None
     assert (judged.level, judged.shown) == ("unknown", "y\n")
@@ -234,7 +234,7 @@ async def test_input_for_a_program_is_unknown_and_has_a_rule_of_its_own(app: App
     await until(terminal, "prompt")
     await bar.type(terminal, "cat\n")
     await until(terminal, "running")
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     again = bar("terminal.send", terminalId=terminal.id, text="y\n")
     assert again is not None
     assert again.rule_key != judged.rule_key  # as long as it runs, not its successor
@@ -254,7 +254,7 @@ async def test_a_shell_inside_another_program(app: App) -> None:
     bar, terminal = Bar(app), await shell(app)
     await bar.type(terminal, "sh\n")
     await until(terminal, "running")
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     assert bar.keys(terminal, "ls\n") == "unknown"
     judged = bar("terminal.send", terminalId=terminal.id, text="ls\n")
     assert judged is not None
@@ -271,7 +271,7 @@ async def test_a_pager_starts_nothing_unasked(app: App) -> None:
     bar, terminal = Bar(app), await shell(app)
     await terminal.type("less /etc/passwd\r")  # as a person: in an agent's terminal it would be cat
     await until(terminal, "running")
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     assert bar.keys(terminal, "q") == "unknown"
     assert bar.keys(terminal, "!id\n") == "dangerous"
     assert bar.keys(terminal, "!rm -rf x\n") == "dangerous"

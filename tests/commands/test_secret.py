@@ -69,7 +69,7 @@ async def scene(provider: str) -> AsyncIterator[tuple[App, Watcher, Terminal]]:
     async with open_app(settings(provider)) as app:
         watcher = Watcher(app)
         terminal = await app.terminals.create(title="work", provider=provider, shell="bash")
-        await terminal.wait(input_wanted=True, deadline_s=15)
+        await terminal.wait(input_wanted=True, deadline_s=40)
         yield app, watcher, terminal
 
 
@@ -77,9 +77,9 @@ async def type_secret(app: App, watcher: Watcher, terminal: Terminal, program: s
     """A program asks, the agent is refused, the person types by a call and by keys, the program goes on."""
     agent = let_in(app)
     await terminal.type(f"{program}\r")
-    await terminal.wait(pattern=prompt, deadline_s=15, position=0)
+    await terminal.wait(pattern=prompt, deadline_s=40, position=0)
     lease = app.bench.lease(terminal)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         while not lease.secret:  # the prompt may come before the echo goes
             await terminal.wait(quiet_s=0.02, deadline_s=0.1)
     refused = await app.call(
@@ -97,7 +97,7 @@ async def type_secret(app: App, watcher: Watcher, terminal: Terminal, program: s
     watcher.keep(await look(app, agent.id))
     more = await app.call("openspace.tool.terminal_continue", {"sessionId": "work", "stdin": "\r"})
     watcher.keep(more.to_wire())
-    await terminal.wait(pattern=answer, deadline_s=15, position=start)
+    await terminal.wait(pattern=answer, deadline_s=40, position=start)
     watcher.keep(await look(app, agent.id))
     wrong = await app.call("openspace.terminal.send", {"terminalId": "work", "txt": CANARY})
     assert wrong.code == "bad-argument"
@@ -177,13 +177,13 @@ async def test_a_secret_pasted_before_its_prompt_is_hidden_from_agents(provider:
         wait = "until [ -e go ]; do sleep 0.05; done"
         program = f"echo started; {wait}; read -s -p 'Password: ' x; echo; echo length ${{#x}}"
         await terminal.type(f"{program}\r")
-        await terminal.wait(pattern="(?m)^started", deadline_s=15, position=0)
+        await terminal.wait(pattern="(?m)^started", deadline_s=40, position=0)
         start = terminal.log.head
         sent = await app.call("openspace.terminal.send", {"terminalId": "work", "text": f"{CANARY}\r"})
         watcher.keep(sent.to_wire())
-        await terminal.wait(pattern="canary", deadline_s=15, position=start)  # the kernel has echoed it
+        await terminal.wait(pattern="canary", deadline_s=40, position=start)  # the kernel has echoed it
         Path(app.places.workspace, "go").touch()
-        await terminal.wait(pattern=f"length {len(CANARY)}", deadline_s=15, position=start)
+        await terminal.wait(pattern=f"length {len(CANARY)}", deadline_s=40, position=start)
         for _ in range(2):
             watcher.keep(await look(app, agent.id))
         # What the kernel echoed stands in the terminal's own log, as it does on the person's screen, and nowhere else.
@@ -199,19 +199,19 @@ async def test_the_rest_of_a_secret_typed_when_its_prompt_has_gone_is_hidden_fro
         agent = let_in(app)
         await terminal.type("until [ -e go ]; do read -s -t 0.1 -p 'Password: ' x; done; echo; echo over\r")
         lease = app.bench.lease(terminal)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(40):
             while not lease.secret:
                 await terminal.wait(quiet_s=0.02, deadline_s=0.1)
         await app.call("openspace.terminal.send", {"terminalId": "work", "text": CANARY[:10]})
         Path(app.places.workspace, "go").touch()
-        await terminal.wait(pattern="(?m)^over", deadline_s=15, position=0)
-        await terminal.wait(input_wanted=True, deadline_s=15)
+        await terminal.wait(pattern="(?m)^over", deadline_s=40, position=0)
+        await terminal.wait(input_wanted=True, deadline_s=40)
         start = terminal.log.head
         await app.call("openspace.terminal.send", {"terminalId": "work", "text": CANARY[10:]})
-        await terminal.wait(pattern="keep", deadline_s=15, position=start)
+        await terminal.wait(pattern="keep", deadline_s=40, position=start)
         watcher.keep(await look(app, agent.id))
         await app.call("openspace.terminal.send", {"terminalId": "work", "text": "\x03"})
-        await terminal.wait(input_wanted=True, deadline_s=15)
+        await terminal.wait(input_wanted=True, deadline_s=40)
         watcher.keep(await look(app, agent.id))
         check(watcher, {})
 
@@ -222,11 +222,11 @@ async def test_who_typed_and_what_is_hidden_are_known_after_a_restart() -> None:
             async with App(places.workspace, quick(), places=places, env=environment(places)) as app:
                 if run == 1:
                     terminal = await app.terminals.create(title="work", shell="bash")
-                    await terminal.wait(input_wanted=True, deadline_s=15)
+                    await terminal.wait(input_wanted=True, deadline_s=40)
                     await app.call("openspace.terminal.send", {"terminalId": "work", "text": "read -s x\r"})
-                    seen = await terminal.wait(input_wanted=True, deadline_s=15)
+                    seen = await terminal.wait(input_wanted=True, deadline_s=40)
                     while seen.input != "secret":
-                        seen = await terminal.wait(input_wanted=True, deadline_s=15)
+                        seen = await terminal.wait(input_wanted=True, deadline_s=40)
                     app.bench.lease(terminal).look()
                     head = terminal.log.head
                     continue

@@ -239,7 +239,7 @@ class World:
     async def open(self, count: int) -> list[Question]:
         happened = asyncio.Event()
         dispose = self.events.published.subscribe(lambda _: happened.set())
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             while len(self.questions.open()) < count:
                 happened.clear()
                 await happened.wait()

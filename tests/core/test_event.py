@@ -56,7 +56,7 @@ async def test_a_waiting_reader_is_woken_and_closing_ends_it():
             seen.append(event.kind)
             woken.set()
 
-    async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(40), asyncio.TaskGroup() as group:
         group.create_task(read())
         await asyncio.sleep(0)
         events.emit("pane.opened", {})

@@ -133,7 +133,7 @@ async def play(moves: list[tuple[str | int, ...]]) -> None:
     world.questions.attend()
     problems: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: problems.append(context))
-    async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(40), asyncio.TaskGroup() as group:
         game = Play(world, group)
         for what, *rest in moves:
             await game.step(str(what), *rest)

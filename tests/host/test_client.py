@@ -38,7 +38,7 @@ async def test_a_host_without_epoll_eventfd_and_memfd_does_the_same(house: House
     assert len(answers) == 200
     assert (await cat.end(forget=True))["left"] == []
     await link.request("stop")
-    assert await asyncio.to_thread(child.wait, 10) == 0
+    assert await asyncio.to_thread(child.wait, 40) == 0
 
 
 async def test_small_writes_lose_no_wake_up_through_a_pipe(house: House) -> None:

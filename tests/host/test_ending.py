@@ -183,7 +183,7 @@ async def test_the_polite_way_works_without_proc(house: House) -> None:
     assert (first["exit"]["signal"], second["exit"]["signal"]) == ("SIGHUP", "SIGKILL")
     link.close()
     child.send_signal(signal.SIGTERM)
-    assert await asyncio.to_thread(child.wait, 10) == 0
+    assert await asyncio.to_thread(child.wait, 40) == 0
 
 
 async def test_a_group_is_killed_although_the_one_who_was_seen_has_gone() -> None:

@@ -12,7 +12,7 @@ NOTES = "from fourhands.host.terminal import note\nfor n in range(3000): note(f'
 
 def _noted(descriptor: int) -> None:
     try:
-        subprocess.run([sys.executable, "-c", NOTES], stderr=descriptor, check=True, timeout=15)
+        subprocess.run([sys.executable, "-c", NOTES], stderr=descriptor, check=True, timeout=40)
     finally:
         os.close(descriptor)
 

@@ -57,7 +57,7 @@ async def run(
     provider: Bubblewrap, script: str, cwd: Path, env: dict[str, str], mark: str = MARK
 ) -> tuple[int, str, str]:
     with start(provider, script, cwd, env, mark) as process:
-        out, err = await asyncio.to_thread(process.communicate, timeout=15)
+        out, err = await asyncio.to_thread(process.communicate, timeout=40)
     await provider.end(mark)
     await provider.clean_up()
     return process.returncode, out, err
@@ -215,7 +215,7 @@ async def test_a_memory_hog_is_stopped_and_the_others_go_on(yard: Yard) -> None:
     hog = "x=x; while [ ${#x} -lt 500000000 ]; do x=$x$x; done; echo ATE"
     with start(provider, hog, yard.workspace, yard.env, "run_hog") as process:
         beside = await run(provider, "echo fine", yard.workspace, yard.env, "run_other")
-        out, _ = await asyncio.to_thread(process.communicate, timeout=15)
+        out, _ = await asyncio.to_thread(process.communicate, timeout=40)
     assert beside[:2] == (0, "fine\n")
     assert (process.returncode, out) == (128 + 9, "")
     # What is written to the private directories is memory too.
@@ -323,7 +323,7 @@ _AS_NOBODY = """
         await provider.prepare(workspace, ())
         script = "id -u; echo x >made; ls -A ~; cat /etc/shadow; i=0; while [ $((i+=1)) -lt 60 ]; do sleep 9 & done"
         wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), workspace, env), terminal=False)
-        done = subprocess.run(wrapped.argv, cwd=workspace, env=wrapped.env, capture_output=True, text=True, timeout=10)
+        done = subprocess.run(wrapped.argv, cwd=workspace, env=wrapped.env, capture_output=True, text=True, timeout=40)
         print(json.dumps({"probe": probe.detail, "works": True, "out": done.stdout, "err": done.stderr}))
 
     # Only now: the interpreter and its packages may lie where others cannot read.
@@ -344,7 +344,7 @@ async def test_an_ordinary_user_gets_the_same_wall(yard: Yard) -> None:
     done = await asyncio.to_thread(
         subprocess.run,
         [sys.executable, "-c", textwrap.dedent(_AS_NOBODY), str(yard.workspace), str(yard.root / "home")],
-        cwd="/", capture_output=True, text=True, timeout=18, check=False,
+        cwd="/", capture_output=True, text=True, timeout=40, check=False,
         env={"PYTHONPATH": ":".join(sys.path), "PATH": "/usr/bin:/bin"},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -67,7 +67,7 @@ def start(provider: Container, yard: Yard, script: str, mark: str) -> "subproces
 
 async def run(provider: Container, yard: Yard, script: str, mark: str = RUN) -> tuple[int, str, str]:
     with start(provider, yard, script, mark) as process:
-        out, err = await asyncio.to_thread(process.communicate, timeout=15)
+        out, err = await asyncio.to_thread(process.communicate, timeout=40)
     return process.returncode, out, err
 
 

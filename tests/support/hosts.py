@@ -21,7 +21,7 @@ from fourhands.host.log import LogReader
 from fourhands.host.places import Places
 
 Message = dict[str, Any]
-LIMIT_S = 15
+LIMIT_S = 40
 
 
 class Events:

@@ -167,7 +167,7 @@ def with_variable(text: str) -> list[int]:
     return [pid for pid in found if pid != os.getpid()]
 
 
-async def until(condition: Callable[[], bool], limit_s: float = 10.0) -> None:
+async def until(condition: Callable[[], bool], limit_s: float = 40.0) -> None:
     """Wait until something is so that the kernel tells nobody about."""
 
     def look() -> None:

@@ -112,7 +112,7 @@ def chosen(decision: str, reason: str = "") -> ElicitResult:
 
 async def until(condition: Callable[[], bool], app: App) -> None:
     """Wait for something that some event brings."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         with app.events.subscribe() as events:
             while not condition():
                 with contextlib.suppress(TimeoutError):
@@ -123,7 +123,7 @@ async def until(condition: Callable[[], bool], app: App) -> None:
 @contextlib.asynccontextmanager
 async def over_http(running: Running, token: str, mode: Mode, **options: Any) -> AsyncIterator[Client]:
     headers = {"Authorization": f"Bearer {token}"}
-    async with httpx2.AsyncClient(headers=headers, timeout=15, trust_env=False) as http:
+    async with httpx2.AsyncClient(headers=headers, timeout=40, trust_env=False) as http:
         transport = streamable_http_client(f"{running.address.url}/mcp", http_client=http)
         info = options.pop("client_info", INFO)
         async with Client(transport, mode=mode, client_info=info, cache=None, **options) as client:

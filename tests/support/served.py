@@ -24,7 +24,7 @@ from fourhands.surfaces.address import claimed
 from fourhands.surfaces.server import Running, serving
 from fourhands.workbench.terminal import Terminal
 
-LIMIT_S = 15
+LIMIT_S = 40
 Message = dict[str, Any]
 
 

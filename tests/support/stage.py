@@ -53,7 +53,7 @@ class Stage:
 
     def raw(self, token: str = "") -> httpx.AsyncClient:
         headers = {"x-goog-api-key": token or self.token}
-        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=15, trust_env=False, verify=False)
+        return httpx.AsyncClient(base_url=self.url, headers=headers, timeout=40, trust_env=False, verify=False)
 
     def begin(self, name: str) -> tuple[Session, str]:
         """Another agent, that may act."""
@@ -79,7 +79,7 @@ class Stage:
 async def stage(script: Script = (), *, upstream: str = "", settings: Settings | None = None) -> AsyncIterator[Stage]:
     """Open one; `upstream` is another address than the scripted model's."""
     async with Model(script) as model:
-        remote = Upstream(url=upstream or model.url, key_variable="MODEL_KEY", connect_s=3.0)
+        remote = Upstream(url=upstream or model.url, key_variable="MODEL_KEY", connect_s=40.0)
         remotes = dict.fromkeys(("openai", "anthropic", "gemini"), remote)
         settings = msgspec.structs.replace(settings or Settings(), upstreams=remotes)
         async with open_app(settings) as app:

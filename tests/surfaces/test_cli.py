@@ -291,7 +291,7 @@ async def test_attach_types_resizes_and_detaches(home: Home) -> None:
 
 def _attach(home: Home) -> None:
     words = [*MAIN[1:], "terminal", "attach", "shared"]
-    child = pexpect.spawn(MAIN[0], words, cwd=str(home.work), env=home.env, dimensions=(30, 90), timeout=15)
+    child = pexpect.spawn(MAIN[0], words, cwd=str(home.work), env=home.env, dimensions=(30, 90), timeout=40)
     try:
         child.expect("[#$] ")
         child.send("echo got-$((40+2))\r")
@@ -317,7 +317,7 @@ def _attach(home: Home) -> None:
 async def test_attach_ends_with_the_terminal(home: Home) -> None:
     def attach() -> str:
         words = [*MAIN[1:], "terminal", "attach"]
-        child = pexpect.spawn(MAIN[0], words, cwd=str(home.work), env=home.env, timeout=15)
+        child = pexpect.spawn(MAIN[0], words, cwd=str(home.work), env=home.env, timeout=40)
         try:
             child.expect("[#$] ")
             child.send("echo re''ady\r")

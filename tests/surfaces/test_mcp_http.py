@@ -32,7 +32,7 @@ async def served() -> AsyncIterator[Served]:
 
 def bare(served: Served, **headers: str) -> httpx.AsyncClient:
     given = {"authorization": f"Bearer {served.token}", "accept": BOTH, **headers}
-    return httpx.AsyncClient(base_url=served.url, headers=given, timeout=15, trust_env=False)
+    return httpx.AsyncClient(base_url=served.url, headers=given, timeout=40, trust_env=False)
 
 
 async def begin(client: httpx.AsyncClient) -> dict[str, str]:
@@ -120,7 +120,7 @@ async def test_a_quiet_session_goes(served: Served, monkeypatch: pytest.MonkeyPa
     async with bare(served) as client:
         opened = await client.post("/mcp", json=HELLO)
         session = {"mcp-session-id": opened.headers["mcp-session-id"]}
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             while (await client.post("/mcp", json=PING, headers=session)).status_code != 404:  # noqa: ASYNC110
                 await asyncio.sleep(0.6)  # quiet for longer than is allowed
 

@@ -64,7 +64,7 @@ class Heard:
 
     async def until(self, method: str, **params: object) -> Any:
         """The parameters of the first one like this."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             while True:
                 for heard, found in self.all:
                     if heard == method and all(getattr(found, name) == value for name, value in params.items()):
@@ -118,7 +118,7 @@ async def test_a_newer_client_hears_of_what_its_stream_watches(app: App) -> None
     uri = f"fourhands://terminal/{terminal.id}"
     before = watched(app)
     async with connected(app, "auto") as client:
-        async with asyncio.timeout(15), client.listen(resource_subscriptions=[uri]) as news:
+        async with asyncio.timeout(40), client.listen(resource_subscriptions=[uri]) as news:
             await terminal.type("hello\n")
             assert (await anext(aiter(news))).uri == uri  # type: ignore[union-attr]  # nothing else is asked for
         await until(lambda: not watchers(terminal), app)
@@ -139,7 +139,7 @@ async def test_over_http_clients_hear_of_what_they_watch(app: App, mode: Mode) -
                 await terminal.type("hello\n")
                 await asyncio.sleep(0.1)
 
-        async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(40), asyncio.TaskGroup() as group:
             typing = group.create_task(type_on())
             if mode == "legacy":
                 await client.subscribe_resource(uri)
@@ -203,7 +203,7 @@ async def test_clients_hear_of_new_resources_and_prompts(app: App) -> None:
 async def test_a_newer_client_hears_of_new_resources_where_it_listens(app: App) -> None:
     async with (
         connected(app, "auto") as client,
-        asyncio.timeout(15),
+        asyncio.timeout(40),
         client.listen(resources_list_changed=True) as news,
     ):
         await app.terminals.create(argv=["cat"], title="new")
@@ -268,7 +268,7 @@ async def test_a_client_that_asks_hears_what_happens(app: App) -> None:
         await app.call("openspace.file.read", {"path": "none"}, actor=Actor.person())  # not this agent's business
         await app.call("openspace.editor.list")
         await app.terminals.create(argv=["cat"], title="theirs")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             while not heard:
                 news.clear()
                 await news.wait()
@@ -402,7 +402,7 @@ async def test_a_plugins_prompt_is_a_prompt_and_no_tool(app: App, mode: Mode) ->
 @both
 async def test_a_terminal_as_a_prompt(app: App, mode: Mode) -> None:
     terminal = await app.terminals.create(argv=["echo", "it broke"], title="build")
-    await terminal.wait(exit=True, deadline_s=10)
+    await terminal.wait(exit=True, deadline_s=40)
     person = Form(chosen("session"))
     async with connected(app, mode, consent=False, elicitation_callback=person) as client:
         got = await client.get_prompt("terminal", {"terminal": "build", "question": "Why?"})

@@ -171,7 +171,7 @@ async def test_a_line_at_the_limit_is_taken_and_one_byte_more_is_not() -> None:
         os.close(outer)
 
     writing = asyncio.to_thread(write)
-    async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(40), asyncio.TaskGroup() as group:
         group.create_task(writing)
         whole, long, short, rest, end = [await lines.get() for _ in range(5)]
     os.close(inner)

@@ -31,7 +31,7 @@ async def test_hello_says_who_and_where(served: Served) -> None:
 async def test_a_long_wait_does_not_hold_up_others(served: Served) -> None:
     terminal = await served.terminal("/bin/sh", "-c", "read x; echo done; read x")
     async with served.caller() as caller:
-        args = {"terminalId": terminal.id, "pattern": "done", "deadlineSeconds": 15}
+        args = {"terminalId": terminal.id, "pattern": "done", "deadlineSeconds": 40}
         waiting = await caller.send("openspace.terminal.wait", args)
         for _ in range(20):
             assert (await caller.call("openspace.pane.list"))["success"]
@@ -122,7 +122,7 @@ async def test_too_many_calls_at_once_are_refused_by_their_ids(served: Served, m
     monkeypatch.setattr(module, "CALLS_AT_ONCE", 3)
     terminal = await served.terminal("/bin/sh", "-c", "read x; read x")
     async with served.caller() as caller:
-        args = {"terminalId": terminal.id, "pattern": "never", "deadlineSeconds": 15}
+        args = {"terminalId": terminal.id, "pattern": "never", "deadlineSeconds": 40}
         waits = [await caller.send("openspace.terminal.wait", args) for _ in range(4)]
         refused = await caller.answer(waits[-1])
         assert refused["code"] == "limit"

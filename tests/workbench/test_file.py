@@ -365,7 +365,7 @@ class TestFailure:
             "    try: workspace.write(path, b'x' * 10000)\n"
             "    except NoSpace as error: print(error.code)\n"
         )
-        done = subprocess.run([sys.executable, "-c", script, root], capture_output=True, text=True, timeout=15)
+        done = subprocess.run([sys.executable, "-c", script, root], capture_output=True, text=True, timeout=40)
         assert done.stdout.split() == ["no-space", "no-space"], done.stderr
         assert names(root) == before
         assert not (root / "new").exists()

@@ -30,16 +30,16 @@ class Board:
 
 async def board(terminals: Terminals, shell: str = "bash") -> Board:
     terminal = await terminals.create(shell=shell)
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     return Board(terminal)
 
 
 async def dark(one: Board) -> None:
     """Start a program that wants a secret."""
     await one.terminal.type("read -s secret; echo got\n")
-    seen = await one.terminal.wait(input_wanted=True, deadline_s=15)
+    seen = await one.terminal.wait(input_wanted=True, deadline_s=40)
     while seen.input != "secret":
-        seen = await one.terminal.wait(input_wanted=True, deadline_s=15)
+        seen = await one.terminal.wait(input_wanted=True, deadline_s=40)
 
 
 async def test_a_person_takes_over_at_once_and_the_keyboard_is_free_again_later(
@@ -53,7 +53,7 @@ async def test_a_person_takes_over_at_once_and_the_keyboard_is_free_again_later(
     one.lease.person_typed("person", b"\r")
     assert one.lease.info().kind == "person"
     one.lease._on_change = lambda changed: free.set()
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         await free.wait()
     assert one.lease.info().kind == ""
 
@@ -67,7 +67,7 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
         await asyncio.sleep(0)
         assert not waiting.done()
         one.lease.person_typed("person", b"it\r")
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(40):
             await waiting
     assert one.lease.info().kind == "agent"
 
@@ -150,9 +150,9 @@ async def test_keys_are_refused_when_they_would_meet_something_else(terminals: T
         await one.lease.agent_types("agent1", "m -rf x\n", "call2")  # judged when the r was not there
     one.lease.note("call3")
     await one.terminal.type("\x15cat\n")
-    await one.terminal.wait(input_wanted=True, deadline_s=15)
+    await one.terminal.wait(input_wanted=True, deadline_s=40)
     while one.terminal.shell_state != "running":
-        await one.terminal.wait(input_wanted=True, deadline_s=15)
+        await one.terminal.wait(input_wanted=True, deadline_s=40)
     with pytest.raises(Conflict, match=r"runs there"):
         await one.lease.agent_types("agent1", "ls\n", "call3")
     one.lease.note("call4")
@@ -170,7 +170,7 @@ async def test_a_secret_is_the_persons_and_agents_are_blind_until_the_echo_retur
     start = one.terminal.log.head
     one.lease.person_typed("person", b"hunter2\r")
     await one.terminal.type("hunter2\r")
-    await one.terminal.wait(pattern="got", deadline_s=15, position=start)
+    await one.terminal.wait(pattern="got", deadline_s=40, position=start)
     one.lease.look()
     assert not one.lease.secret
     head = one.terminal.log.head
@@ -196,7 +196,7 @@ async def test_a_prompt_behind_ssh_that_looks_like_one_for_a_secret_counts(
 ) -> None:
     script = "stty raw -echo; printf 'root@host password: '; cat >/dev/null"
     terminal = await terminals.create(argv=["sh", "-c", script])
-    await terminal.wait(pattern="password", deadline_s=15, position=0)
+    await terminal.wait(pattern="password", deadline_s=40, position=0)
     lease = Lease(terminal, lambda changed: None)
     assert [lease.secret] == [False]  # a raw program of this machine
     monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
@@ -211,7 +211,7 @@ async def test_who_typed_is_kept_by_position(terminals: Terminals) -> None:
     one.lease.person_typed("person", b"\r")
     first = one.terminal.log.head
     await one.terminal.type("\r")
-    await one.terminal.wait(finished=True, quiet_s=0.2, deadline_s=15)
+    await one.terminal.wait(finished=True, quiet_s=0.2, deadline_s=40)
     await one.lease.agent_types("agent1", "true\n")
     assert [mark.actor for mark in one.lease.ink] == ["person", "agent1"]
     author = one.lease.author(first)
@@ -230,22 +230,22 @@ async def test_a_long_unfinished_command_is_not_kept_for_ever(terminals: Termina
 async def test_keys_for_a_pager_are_no_line_at_the_prompt(terminals: Terminals) -> None:
     one = await board(terminals)
     await one.terminal.type("less /etc/services\r")
-    seen = await one.terminal.wait(input_wanted=True, deadline_s=15)
+    seen = await one.terminal.wait(input_wanted=True, deadline_s=40)
     while seen.input != "keys":
-        seen = await one.terminal.wait(input_wanted=True, deadline_s=15)
+        seen = await one.terminal.wait(input_wanted=True, deadline_s=40)
     one.lease.person_typed("person", b"jjq")
     assert one.lease.info().half_typed
     await one.terminal.type("jjq")
     while one.terminal.shell_state != "prompt":
-        await one.terminal.wait(finished=True, quiet_s=0.1, deadline_s=15)
-    await one.terminal.wait(input_wanted=True, deadline_s=15)
+        await one.terminal.wait(finished=True, quiet_s=0.1, deadline_s=40)
+    await one.terminal.wait(input_wanted=True, deadline_s=40)
     assert [one.lease.info().half_typed] == [False]
     await one.lease.agent_types("agent1", "ls\n", patience_s=0)
 
 
 async def test_an_ended_terminal_wants_no_secret(terminals: Terminals) -> None:
     terminal = await terminals.create(argv=["true"])
-    await terminal.wait(exit=True, deadline_s=15)
+    await terminal.wait(exit=True, deadline_s=40)
     lease = Lease(terminal, lambda changed: None)
     assert not lease.secret
     assert lease.standing().group == 0

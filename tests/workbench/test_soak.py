@@ -33,7 +33,7 @@ async def _gigabyte(terminals: Terminals, size: int) -> None:
     while noisy.log.head < size:
         begun = time.monotonic()
         typed = await quiet.type("still here\n")
-        assert (await quiet.wait(pattern="still here", position=typed, deadline_s=15)).reason == "pattern"
+        assert (await quiet.wait(pattern="still here", position=typed, deadline_s=40)).reason == "pattern"
         echoes.append(time.monotonic() - begun)
         await asyncio.sleep(0.2)
     print(f"echo beside it: {statistics.median(echoes) * 1e3:.1f} ms, at worst {max(echoes) * 1e3:.0f} ms")
@@ -58,7 +58,7 @@ async def test_an_interrupt_stops_a_flood_within_200_ms() -> None:
             await noisy.wait(pattern="y", position=0)
             begun = time.monotonic()
             await noisy.type("\x03")
-            assert (await noisy.wait(exit=True, deadline_s=15)).reason == "exit"
+            assert (await noisy.wait(exit=True, deadline_s=40)).reason == "exit"
             times.append(time.monotonic() - begun)
     print(f"stopped after {', '.join(f'{each * 1e3:.0f}' for each in times)} ms")
     assert min(times) < 0.2  # the others may have waited for a busy machine

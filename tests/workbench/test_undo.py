@@ -147,7 +147,7 @@ async def test_two_undos_at_once_take_two_actions():
     stack = UndoStack()
     stack.push("call-1", "one", inverse=slow("one"))
     stack.push("call-2", "two", inverse=slow("two"))
-    async with asyncio.timeout(15), asyncio.TaskGroup() as group:
+    async with asyncio.timeout(40), asyncio.TaskGroup() as group:
         group.create_task(stack.undo())
         group.create_task(stack.undo())
         await started.wait()
