@@ -1,11 +1,13 @@
 """What a server finds that follows one which was killed."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.support.bench import environment, quick
+from tests.support.clock import let_pass
 from tests.support.program import Home, Server, new_home
 from tests.support.served import until
 
@@ -23,8 +25,8 @@ class Crashed:
         self.home = home
         self.sessions: dict[str, str] = {}
 
-    def app(self, return_s: float) -> App:
-        settings = quick(Settings(server=ServerSettings(return_s=return_s)))
+    def app(self) -> App:
+        settings = quick(Settings(server=ServerSettings(return_s=60.0)))
         return App(self.home.work, settings, places=self.home.places, env=environment(self.home.places))
 
     async def fill(self) -> None:
@@ -91,9 +93,11 @@ async def crashed() -> AsyncIterator[Crashed]:
 
 
 async def test_what_belongs_to_sessions_that_do_not_come_back_goes_after_a_while(crashed: Crashed) -> None:
-    async with crashed.app(return_s=0.3) as app:
+    async with crashed.app() as app:
         assert _there(app) == ALL
         back = app.bench.begin_session("back", "test", id=crashed.sessions["back"])
+        await asyncio.sleep(0)  # the waiting has begun
+        let_pass(60)
         await until(lambda: "gone" not in _there(app)[0])
         terminals, editors, marks = ALL
         assert _there(app) == (terminals - {"gone"}, editors - {"gone.txt"}, marks - {"gone"})
@@ -101,7 +105,7 @@ async def test_what_belongs_to_sessions_that_do_not_come_back_goes_after_a_while
 
 
 async def test_a_proper_end_does_not_wait_for_them(crashed: Crashed) -> None:
-    async with crashed.app(return_s=60.0) as app:
+    async with crashed.app() as app:
         assert _there(app) == ALL
-    async with crashed.app(return_s=60.0) as app:
+    async with crashed.app() as app:
         assert _there(app) == ({"person", "gone-pinned", "back-pinned"}, {"person.txt"}, {"person"})

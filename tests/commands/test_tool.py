@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.bench import open_app
+from tests.support.clock import let_pass
 from tests.support.person import Person, let_in
 
 from fourhands.app import App
@@ -15,6 +16,7 @@ from fourhands.core.call import Result
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench import oneshot
 from fourhands.workbench.session import Session
+from fourhands.workbench.terminal import Terminal
 
 EASY = Settings(safety=SafetySettings(safe_commands=("python3", "seq", "yes", "cat")))
 FAST = {"min_interval": 0.05, "settle_interval": 8.0, "max_interval": 15.0}
@@ -38,7 +40,7 @@ class Agent:
         call = self.app.call(f"openspace.tool.{verb}", args, actor=self.session.actor)
         running = self.app.tasks.start(call, verb)
         while not running.done():
-            asked = self.app.tasks.start(self.person.question(), "a question")
+            asked = self.app.tasks.start(self.person.question(None), "a question")
             await asyncio.wait([running, asked], return_when=asyncio.FIRST_COMPLETED)
             if asked.done():
                 self.person.answer(asked.result(), "once")
@@ -117,10 +119,15 @@ async def test_output_beyond_all_bounds_has_true_totals(app: App, monkeypatch: p
 
 
 async def test_a_timeout_says_so_and_returns_what_there_was(app: App) -> None:
-    agent = Agent(app, timeout_s=2.5)
-    data = (await agent("bash", command="echo begun; sleep 60")).data
+    agent, marker = Agent(app, timeout_s=17.5), Path(app.bench.root, "on")
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(agent("bash", command="echo begun; >on; sleep 600"))
+        while not marker.exists():  # noqa: ASYNC110 - a file has no event
+            await asyncio.sleep(0.01)
+        let_pass(17.5)
+    data = running.result().data
     assert (data["ok"], data["output"], data["code"], data["exitCode"]) == (False, "begun\n", "timeout", None)
-    assert "within 2.5 s" in str(data["error"])
+    assert "within 17.5 s" in str(data["error"])
 
 
 async def test_bad_commands_are_refused_with_a_reason(app: App) -> None:
@@ -188,16 +195,38 @@ async def test_a_program_is_started_where_both_see_it(app: App) -> None:
 
 async def test_a_program_that_ends_at_once_is_answered_at_once(app: App) -> None:
     agent = Agent(app, min_interval=30.0, settle_interval=30.0, max_interval=60.0)
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(40):
         data = (await agent("terminal_start", command="echo hello; exit 4")).data
     assert (data["reason"], data["exitCode"], data["output"]) == ("exited", 4, "hello\n")
 
 
-async def test_quiet_programs_settle_and_busy_ones_reach_the_longest_interval(app: App) -> None:
-    agent = Agent(app, settle_interval=1.5, max_interval=3.0)
-    settled = (await agent("terminal_start", command="echo ready; sleep 60")).data
+async def opened(app: App) -> Terminal:
+    """The terminal that is about to open."""
+    with app.events.subscribe(["terminal.created"]) as events:
+        return app.bench.terminal((await anext(events)).data["terminal"]["id"])  # type: ignore[index]  # an object
+
+
+async def test_quiet_programs_settle(app: App) -> None:
+    agent = Agent(app, settle_interval=15.0, max_interval=1000.0)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(agent("terminal_start", command="echo ready; sleep 600"))
+        await (await opened(app)).wait(pattern="ready", position=0, deadline_s=40)
+        while not running.done():
+            let_pass(5)
+            await asyncio.sleep(0.01)
+    settled = running.result().data
     assert (settled["reason"], settled["complete"], settled["output"]) == ("settled", False, "ready\n")
-    busy = (await agent("terminal_start", command="while sleep 0.05; do echo tick; done")).data
+
+
+async def test_busy_programs_reach_the_longest_interval(app: App) -> None:
+    agent = Agent(app, settle_interval=15.0, max_interval=60.0)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(agent("terminal_start", command="while sleep 0.05; do echo tick; done"))
+        terminal = await opened(app)
+        while not running.done():
+            await terminal.wait(pattern="tick", position=terminal.log.head, deadline_s=40)
+            let_pass(5)
+    busy = running.result().data
     assert busy["reason"] == "maxInterval"
     assert "tick" in str(busy["output"])
 
@@ -280,7 +309,7 @@ async def test_a_persons_terminal_can_be_looked_at(app: App) -> None:
     agent = Agent(app)
     made = await app.call("openspace.terminal.create", {"title": "mine"})
     terminal = app.bench.terminal(str(made.data["terminalId"]))
-    await terminal.wait(input_wanted=True, deadline_s=15)
+    await terminal.wait(input_wanted=True, deadline_s=40)
     await terminal.run("echo by hand")
     data = (await agent("terminal_continue", sessionId="mine")).data
     assert "by hand" in str(data["output"])

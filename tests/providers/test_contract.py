@@ -7,9 +7,11 @@ import signal
 import stat
 import uuid
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from tests.support.clock import let_pass
 from tests.support.docker import docker_daemon
 from tests.support.isolation import CANARY, IMAGE, AnySettings, Yard, image, new_yard, refuse, until, with_variable
 
@@ -58,12 +60,12 @@ async def terminals(yard: Yard, provider: str) -> AsyncIterator[Terminals]:
 
 
 async def shown(terminal: Terminal, pattern: str) -> None:
-    seen = await terminal.wait(pattern=pattern, deadline_s=15, position=0)
+    seen = await terminal.wait(pattern=pattern, deadline_s=40, position=0)
     assert seen.reason == "pattern", "\n".join(terminal.lines())
 
 
 async def ended(terminal: Terminal) -> int | None:
-    await terminal.wait(exit=True, deadline_s=15)
+    await terminal.wait(exit=True, deadline_s=40)
     assert terminal.exit is not None, "\n".join(terminal.lines())
     return terminal.exit.code
 
@@ -175,8 +177,13 @@ async def test_one_shot_passes_bytes_as_they_are(terminals: Terminals, provider:
 async def test_one_shot_that_takes_too_long_leaves_nobody(terminals: Terminals, provider: str) -> None:
     canary = f"NOBODY={uuid.uuid4().hex}"
     name, _, value = canary.partition("=")
-    script = "(setsid sleep 1000 &); sleep 1000 & trap '' TERM; echo started; wait; sleep 1000"
-    done = await terminals.run_script(script, env={name: value}, timeout_s=3, provider=provider)
+    marker = Path(terminals.places.workspace, f"on-{value}")
+    script = f"(setsid sleep 1000 &); sleep 1000 & trap '' TERM; echo started; >{marker.name}; wait; sleep 1000"
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(terminals.run_script(script, env={name: value}, timeout_s=100, provider=provider))
+        await until(marker.exists, 40)
+        let_pass(100)
+    done = running.result()
     assert (done.code, done.stdout) == ("timeout", "started\n")
     await until(lambda: with_variable(canary) == [])
 
@@ -215,9 +222,9 @@ async def test_a_marked_shell_tells_output_and_exit_code(terminals: Terminals, p
     assert terminal.title == "bash"
     assert os.path.basename(terminal.argv[0]) == "bash"  # and not the sandbox around it
     assert "-c" not in terminal.argv
-    done = await terminal.run("echo one; (exit 9)", timeout_s=15)
+    done = await terminal.run("echo one; (exit 9)", timeout_s=40)
     assert (done.output.strip(), done.exit_code) == ("one", 9)
-    done = await terminal.run("cat <<E\ntwo\nE", timeout_s=15)
+    done = await terminal.run("cat <<E\ntwo\nE", timeout_s=40)
     assert (done.output.strip(), done.exit_code) == ("two", 0)
     await terminal.close()
 
@@ -229,13 +236,13 @@ async def test_terminals_outlive_their_server(terminals: Terminals, provider: st
         async with contextlib.AsyncExitStack() as stack:
             await stack.enter_async_context(first)
             terminal = await first.create(shell="bash", title="lasting", provider=provider)
-            assert (await terminal.run("kept=value", timeout_s=15)).exit_code == 0
+            assert (await terminal.run("kept=value", timeout_s=40)).exit_code == 0
             first.leave()
             stack.pop_all()
         async with own.terminals(SETTINGS) as second:
             again = second.get("lasting")
             assert again.isolation == LEVELS[provider]
-            done = await again.run("echo $kept", timeout_s=15)
+            done = await again.run("echo $kept", timeout_s=40)
             assert done.output.strip() == "value"
             more = await second.execute("echo", ["beside"], provider=provider)
             assert more.stdout == "beside\n"

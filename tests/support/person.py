@@ -38,9 +38,9 @@ class Person:
         elif event.kind.startswith("question."):
             self.ended.append(event)
 
-    async def question(self) -> Question:
+    async def question(self, limit_s: float | None = 40) -> Question:
         """The next question."""
-        async with asyncio.timeout(40):
+        async with asyncio.timeout(limit_s):
             while not self._asked:
                 self._news.clear()
                 await self._news.wait()

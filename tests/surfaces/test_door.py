@@ -478,10 +478,10 @@ async def test_a_connection_that_asks_for_nothing_is_closed(
 
 
 async def test_bytes_that_drip_do_not_keep_a_connection(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "OPEN_S", 0.3)
     async with await Raw.open(served.port) as raw:
         await raw.send(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode())
         assert (await raw.head()).startswith(b"HTTP/1.1 200")
+        monkeypatch.setattr(server, "OPEN_S", 0.3)
         await raw.send(b"GET /health HTTP/1.1\r\nX: ")
         closed = asyncio.ensure_future(raw.rest())  # noqa: TID251 - reads beside the dripping
         while not closed.done():

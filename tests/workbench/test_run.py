@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.support.clock import let_pass
 
 from fourhands.core.errors import BadArgument, Conflict
 from fourhands.workbench.terminals import Terminals
@@ -33,7 +34,7 @@ async def test_a_line_gives_exactly_its_output_and_exit_code(
     terminals: Terminals, shell: str, line: str, output: str, code: int, statuses: tuple[int, ...]
 ) -> None:
     terminal = await terminals.create(shell=shell)
-    done = await terminal.run(line, timeout_s=15)
+    done = await terminal.run(line, timeout_s=40)
     assert (done.output, done.exit_code, done.reason, done.statuses) == (output, code, "finished", statuses)
     after = await terminal.run("echo after")
     assert (after.output, after.exit_code) == ("after\n", 0)
@@ -52,7 +53,7 @@ async def test_one_shell_keeps_its_state_between_lines(terminals: Terminals, she
 @pytest.mark.parametrize("line", ["", "   ", "# only a comment"])
 async def test_a_line_that_runs_nothing_comes_back_too(terminals: Terminals, shell: str, line: str) -> None:
     terminal = await terminals.create(shell=shell)
-    assert (await terminal.run(line, timeout_s=15)).reason == "finished"
+    assert (await terminal.run(line, timeout_s=40)).reason == "finished"
     assert (await terminal.run("echo on")).output == "on\n"
 
 
@@ -60,48 +61,53 @@ async def test_a_line_that_runs_nothing_comes_back_too(terminals: Terminals, she
 async def test_a_deadline_returns_what_is_there_while_the_command_goes_on(terminals: Terminals, shell: str) -> None:
     terminal = await terminals.create(shell=shell)
     await terminal.run("true")
-    done = await terminal.run("echo early; read wait; echo late", timeout_s=3)
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(terminal.run("echo early; read wait; echo late", timeout_s=100))
+        while (await terminal.wait(input_wanted=True, deadline_s=40)).input != "line":
+            pass
+        let_pass(100)
+    done = running.result()
     assert (done.output, done.exit_code, done.reason) == ("early\n", None, "deadline")
     with pytest.raises(Conflict, match="running"):
         await terminal.run("echo two")
     await terminal.type("\n")
-    seen = await terminal.wait(finished=True, deadline_s=10)
+    seen = await terminal.wait(finished=True, deadline_s=40)
     assert seen.reason == "finished"
     assert "late" in terminal.since(done.end).text
-    assert (await terminal.run("echo three", timeout_s=10)).output == "three\n"
+    assert (await terminal.run("echo three", timeout_s=40)).output == "three\n"
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_half_a_command_is_a_state_of_its_own(terminals: Terminals, shell: str) -> None:
     terminal = await terminals.create(shell=shell)
-    done = await terminal.run("echo 'never closed", timeout_s=15)
+    done = await terminal.run("echo 'never closed", timeout_s=40)
     assert (done.reason, done.exit_code) == ("incomplete", None)
     assert terminal.shell_state == "incomplete"
     await terminal.type("\x03")
     while terminal.shell_state != "prompt":
         await terminal.wait(quiet_s=0.05)
-    assert (await terminal.run("echo fine", timeout_s=10)).output == "fine\n"
+    assert (await terminal.run("echo fine", timeout_s=40)).output == "fine\n"
 
 
 @pytest.mark.parametrize("shell", SHELLS)
 async def test_the_end_of_the_shell_ends_the_run(terminals: Terminals, shell: str) -> None:
     terminal = await terminals.create(shell=shell)
-    done = await terminal.run("exit 5", timeout_s=15)
+    done = await terminal.run("exit 5", timeout_s=40)
     assert (done.reason, done.exit_code) == ("exit", 5)
 
 
 async def test_a_shell_without_marks_is_run_and_says_so(terminals: Terminals) -> None:
     terminal = await terminals.create(argv=["dash", "-i"])
     assert not terminal.marked
-    done = await terminal.run("echo from dash", timeout_s=10)
+    done = await terminal.run("echo from dash", timeout_s=40)
     assert "from dash" in done.output
     assert (done.exit_code, done.sure, done.reason) == (None, False, "input")
 
 
 async def test_a_python_repl_is_run_and_says_so(terminals: Terminals) -> None:
     terminal = await terminals.create(argv=["python3", "-q"])
-    await terminal.wait(pattern=">>>", position=0, deadline_s=10)
-    done = await terminal.run("print(6 * 7)", timeout_s=10)
+    await terminal.wait(pattern=">>>", position=0, deadline_s=40)
+    done = await terminal.run("print(6 * 7)", timeout_s=40)
     assert "42" in done.output
     assert not done.sure
 
@@ -110,8 +116,8 @@ async def test_two_runs_at_once_in_one_terminal_are_refused(terminals: Terminals
     terminal = await terminals.create(shell="bash")
     await terminal.run("true")
     async with asyncio.TaskGroup() as group:
-        first = group.create_task(terminal.run("read x; echo got $x", timeout_s=10))
-        await terminal.wait(input_wanted=True, deadline_s=10)
+        first = group.create_task(terminal.run("read x; echo got $x", timeout_s=40))
+        await terminal.wait(input_wanted=True, deadline_s=40)
         with pytest.raises(Conflict):
             await terminal.run("echo second")
         await terminal.type("it\n")
@@ -148,12 +154,12 @@ async def test_hostile_prompts_do_not_move_the_bounds(terminals: Terminals, prof
     Path(terminals.env["HOME"], ".bash_profile").write_text(profile + "\n")
     terminal = await terminals.create(shell="bash")
     for number in range(3):
-        done = await terminal.run(f"/bin/echo line {number}", timeout_s=10)
+        done = await terminal.run(f"/bin/echo line {number}", timeout_s=40)
         assert (done.output, done.exit_code) == (f"line {number}\n", 0)
 
 
 async def test_a_shell_whose_marks_were_removed_is_noticed_by_its_kernel_state(terminals: Terminals) -> None:
     terminal = await terminals.create(shell="bash")
-    await terminal.run("true", timeout_s=10)
-    done = await terminal.run("exec bash --norc --noprofile", timeout_s=15)
+    await terminal.run("true", timeout_s=40)
+    done = await terminal.run("exec bash --norc --noprofile", timeout_s=40)
     assert (done.reason, done.exit_code, done.sure) == ("quiet", None, False)

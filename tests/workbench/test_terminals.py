@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.bench import environment, open_terminals, quick, temporary_places
+from tests.support.clock import let_pass
 
 from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, BadEnv, Denied, LimitReached, NotFound
 from fourhands.host import tree
@@ -144,15 +145,21 @@ async def test_what_cannot_be_started_has_a_code_of_its_own(terminals: Terminals
 
 
 async def test_a_timeout_ends_the_tree_and_keeps_what_was_printed(terminals: Terminals) -> None:
-    script = "echo started; (trap '' TERM; exec sleep 300) & setsid sleep 301 & echo $! ; sleep 302"
-    done = await terminals.run_script(script, timeout_s=3)
+    marker = Path(terminals.places.workspace, "on")
+    script = f"echo started; (trap '' TERM; exec sleep 300) & setsid sleep 301 & echo $!; >{marker}; sleep 302"
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(terminals.run_script(script, timeout_s=100))
+        while not marker.exists():  # noqa: ASYNC110 - a file has no event
+            await asyncio.sleep(0.01)
+        let_pass(100)
+    done = running.result()
     assert (done.code, done.exit_code) == ("timeout", None)
     assert done.output.startswith("started\n")
     assert gone(int(done.output.split()[1]))
 
 
 async def test_a_child_that_keeps_the_pipe_open_does_not_hold_up_the_call(terminals: Terminals) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         done = await terminals.run_script("sleep 300 & echo $!")
     pid = int(done.stdout)
     assert done.ok
@@ -182,7 +189,7 @@ async def test_a_cancelled_one_shot_leaves_nobody_behind(terminals: Terminals) -
 async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
     async with open_terminals(quick(spare_shell=True)) as terminals:
         first = await terminals.create(shell="bash")
-        await first.run("true", timeout_s=10)
+        await first.run("true", timeout_s=40)
         await terminals.settled()
         spare = terminals.spare
         assert terminals.list() == [first]
@@ -190,10 +197,10 @@ async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
         assert second is spare
         assert (second.title, second.owner) == ("quick", "")
         assert (
-            await second.run("stty size; echo $FOURHANDS_TERMINAL", timeout_s=10)
+            await second.run("stty size; echo $FOURHANDS_TERMINAL", timeout_s=40)
         ).output == f"20 100\n{second.id}\n"
         other = await terminals.create(shell="bash", env={"X": "1"})
-        assert (await other.run("echo $X", timeout_s=10)).output == "1\n"
+        assert (await other.run("echo $X", timeout_s=40)).output == "1\n"
 
 
 async def test_who_looks_in_leaves_the_spare_shell_alone_and_an_orphan_is_ended() -> None:
@@ -222,7 +229,7 @@ async def test_a_new_server_finds_everything_where_it_was() -> None:
         env = environment(places)
         async with Terminals(places.workspace, quick(), places=places, env=env, keep=True) as before:
             terminal = await before.create(shell="bash", title="work")
-            await terminal.run("X=kept; echo one", timeout_s=10)
+            await terminal.run("X=kept; echo one", timeout_s=40)
             gone = await before.create(argv=["sh", "-c", "exit 4"], title="gone")
             await gone.wait(exit=True)
             position = terminal.log.head
@@ -230,7 +237,7 @@ async def test_a_new_server_finds_everything_where_it_was() -> None:
             again = after.get("work")
             assert again.id == terminal.id
             assert again.log.head >= position
-            assert (await again.run("echo $X", timeout_s=10)).output == "kept\n"
+            assert (await again.run("echo $X", timeout_s=40)).output == "kept\n"
             ended = after.get("gone").exit
             assert ended is not None
             assert ended.code == 4
@@ -243,7 +250,7 @@ async def test_a_lost_host_is_told_and_the_logs_are_still_there(terminals: Termi
     terminal = await terminals.create(argv=["sh", "-c", "echo last words; sleep 300"])
     await terminal.wait(pattern="words", position=0)
     os.kill(terminals.host_pid, signal.SIGKILL)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(40):
         await lost.wait()
     assert terminal.exit is not None
     assert terminal.exit.lost
