@@ -148,6 +148,7 @@ class Routes:
             Route("/openspace/chats", guarded(self.show_chats)),
             Route("/metrics", guarded(self.show_metrics)),
             WebSocketRoute("/ws", self.socket),
+            WebSocketRoute("/ws/terminals", self.viewer),
             WebSocketRoute("/ws/terminals/{terminal:path}", self.viewer),
         ]
 

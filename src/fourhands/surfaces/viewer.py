@@ -1,7 +1,8 @@
 """`/ws/terminals/{id}`: one terminal's output as binary frames with positions, and a person's keys the other way.
 
-Out, binary: 8 bytes of position, big-endian, then output. Out, text: `{"type": "screen" | "gap" | "size" | "exit" |
-"refused", …}`. In, binary: keys. In, text: `{"type": "ack" | "resize" | "reply", …}`.
+`/ws/terminals` is the same for a terminal that the first message names or asks for (opening.py). Out, binary: 8 bytes
+of position, big-endian, then output. Out, text: `{"type": "created" | "screen" | "gap" | "size" | "exit" | "refused",
+…}`. In, binary: keys. In, text: `{"type": "ack" | "resize" | "reply", …}`.
 
 This is a person's view: the bytes as they are, with whatever secrets were printed. An agent reads by commands, which
 take those out, and types by commands, which are judged.
@@ -25,11 +26,12 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
-from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN, Chunk
 from fourhands.surfaces.frames import EXTENSION, Frames
+from fourhands.surfaces.opening import chosen
 from fourhands.surfaces.socket import PROTOCOL
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.terminal import Exit, Terminal
@@ -77,18 +79,9 @@ async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
     subprotocol = PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None
     await socket.accept(subprotocol=subprotocol)
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # gone: in mid-send starlette says so with the latter
-        try:
-            if not principal.person:
-                raise Denied(
-                    "only a person sees a terminal's bytes",
-                    hint="use openspace.terminal.read_output, .screen and .send",
-                )
-            terminal = bench.terminal(socket.path_params["terminal"])
-            start = _position(socket.query_params.get("from"))
-        except FourhandsError as error:
-            await socket.send_text(_encode({"type": "refused", "error": str(error), "code": error.code}))
-            await socket.close(1008)
+        if (found := await chosen(bench, principal, socket)) is None:
             return
+        terminal, start = found
         async with Tasks() as tasks:
             viewer = Viewer(bench, principal, terminal, tasks)
             with viewer.watching(start, acks=socket.query_params.get("ack") == "1"):
@@ -98,14 +91,6 @@ async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
                         await _hear(socket, viewer)
                 else:
                     await _carry(socket, viewer, tasks)
-
-
-def _position(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) <= 19):
-        raise BadArgument(f"from must be a position, not {text[:50]!r}")
-    return int(text)
 
 
 def _encode(message: dict[str, object]) -> str:
