@@ -19,7 +19,7 @@ def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(pa
     assert agent.call("openspace.editor.open", {"path": "src/app.py"}).success
     refused = agent.call("openspace.terminal.create", {})
     assert (refused.code, refused.data["scope"]) == ("denied", "run")
-    page.get_by_role("button", name="May look, arrange, write").click()
+    page.get_by_role("button", name="May do 3 of 4").click()
     page.get_by_role("dialog").get_by_role("checkbox", name="type in terminals").check()
     page.get_by_role("dialog").get_by_role("button", name="Let it").click()
     expect(page.get_by_role("button", name="May do all")).to_be_visible()

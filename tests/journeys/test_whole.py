@@ -141,6 +141,84 @@ def test_everything_is_reached_without_a_mouse(page: Page, served: Served) -> No
     until(page, "() => Object.keys(window.__fh.terminals).length === 2")
 
 
+def go(page: Page, place: str) -> None:
+    """Go round the page's regions until the keyboard is in this one."""
+    for _ in range(12):
+        page.keyboard.press("Control+F6")
+        if page.evaluate("place => document.activeElement?.closest(place) !== null", place):
+            return
+    raise AssertionError(f"the keyboard does not come to {place}")
+
+
+def tab_to(page: Page, name: str) -> None:
+    """Press Tab until what has the keyboard is called so, and can be seen to have it."""
+    for _ in range(25):
+        page.keyboard.press("Tab")
+        label, outline = page.evaluate(
+            """() => { const it = document.activeElement;
+                const label = it.getAttribute('aria-label') || it.closest('label')?.textContent || it.textContent;
+                return [label, getComputedStyle(it).outline]; }"""
+        )
+        if name in label:
+            assert "2px" in outline, f"{name} has the keyboard and does not show it: {outline}"
+            return
+    raise AssertionError(f"Tab does not come to {name}")
+
+
+def test_the_days_work_is_done_by_keyboard_alone(page: Page, served: Served) -> None:
+    agent = served.agent(consent=False)
+    expect(page.get_by_role("treeitem", name="README.md")).to_be_visible()
+    go(page, ".side")
+    for _ in range(2):  # two directories come first
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    until(page, "() => window.__fh.editors['README.md']?.code?.hasFocus()")
+    page.keyboard.type("By hand. ")
+    page.keyboard.press("Control+s")
+    expect(page.locator(".tab .dot.unsaved")).to_be_hidden()
+
+    waiting = agent.start("openspace.file.write", {"path": "new.txt", "content": "hello\n"})
+    expect(page.get_by_role("alertdialog")).to_be_visible()
+    go(page, ".ask")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(page.get_by_role("checkbox", name="type in terminals")).to_be_focused()
+    page.keyboard.press("Space")
+    tab_to(page, "For this session")
+    born = page.evaluate("() => performance.now()")
+    until(page, "born => performance.now() > born + 400", born)  # the first moment approves nothing
+    page.keyboard.press("Enter")
+    assert waiting.result(20).success
+    assert agent.call("openspace.terminal.create").code == "denied"
+
+    page.keyboard.press("F1")
+    page.keyboard.type("show the changes")
+    expect(page.locator(".palette li").first).to_contain_text("Show the changes")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("article", name="new.txt")).to_be_visible()
+    tab_to(page, "Keep")
+    page.keyboard.press("Enter")
+    expect(page.locator(".changes .empty")).to_be_visible()
+    page.keyboard.press("Control+Alt+z")
+    expect(page.locator(".toast")).to_contain_text("Undone")
+    go(page, ".toasts")
+    expect(page.get_by_role("button", name="Redo")).to_be_focused()
+    page.keyboard.press("Enter")
+    until(page, "() => window.__fh.model.actions[0]?.status === 'done'")
+
+    page.keyboard.press("Control+Shift+Backquote")
+    wait_for_screen(page, "demo")
+    expect(page.locator(".xterm-helper-textarea")).to_be_focused()
+    go(page, ".side")
+    tab_to(page, "Resize panes")
+    before = page.evaluate("() => window.__fh.model.layout.root.sizes[0]")
+    page.keyboard.press("ArrowUp")
+    until(page, "before => window.__fh.model.layout.root.sizes[0] < before", before)
+    page.keyboard.press("Control+Shift+.")
+    expect(page.locator(".toast", has_text="Stopped.")).to_be_visible()
+
+
 AXE = WEB / "node_modules" / "axe-core" / "axe.min.js"
 
 

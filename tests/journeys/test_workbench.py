@@ -202,6 +202,24 @@ def test_a_small_screen_shows_one_thing_at_a_time_and_stop_stays(visit: Visit, s
     page.locator(".questions").get_by_role("button", name="Not now").click()
 
 
+def test_half_a_screen_has_room_for_the_work_and_a_drawer_of_files(visit: Visit, served: Served) -> None:
+    served.agent()
+    page = visit(viewport={"width": 700, "height": 800})
+    expect(page.get_by_role("tree")).to_be_hidden()
+    page.get_by_role("button", name="Files", exact=True).click()
+    page.get_by_role("treeitem", name="README.md").click()
+    expect(page.get_by_role("tree")).to_be_hidden()
+    until(page, "() => window.__fh.editors['README.md']?.code?.hasFocus()")
+    page.keyboard.press("Control+b")
+    expect(page.get_by_role("tree")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("tree")).to_be_hidden()
+    for name in ("Stop", "Help", "Send", "New chat"):
+        box = page.get_by_role("button", name=name, exact=True).bounding_box()
+        assert box is not None
+        assert box["x"] + box["width"] <= 700
+
+
 def test_what_a_program_does_to_an_open_file_appears_and_never_over_what_is_typed(page: Page, served: Served) -> None:
     file = served.workspace / "src/store.py"
     open_file(page, "src/store.py")

@@ -27,6 +27,8 @@ export interface Step {
   count: number;
 }
 
+const CONCEALED = "[not kept]"; // in place of what a person typed, which may be a secret
+
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
 export function lines(args: Record<string, unknown>): string {
@@ -89,6 +91,7 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return ["started terminal", text(args.title), ""];
     case "openspace.terminal.send": {
       const line = text(args.text);
+      if (line === CONCEALED) return ["typed", "", in_];
       const shown = line.replace(/[\r\n]+$/, "");
       return [line !== shown ? "ran" : "typed", shown.length > 80 ? `${shown.slice(0, 79)}…` : shown, in_];
     }

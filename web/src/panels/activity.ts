@@ -23,6 +23,7 @@ export class Activity {
   constructor(private readonly desk: Desk) {
     this.element = h("section", { "aria-label": "Activity", style: "display:contents" }, h("div", { class: "caption" }, "Activity"), this.list);
     desk.model.signals.on(["activity", "questions", "terminals"], this.render);
+    this.list.addEventListener("keydown", (event) => this.key(event));
     setInterval(this.render, 5000);
     this.draw();
   }
@@ -48,6 +49,28 @@ export class Activity {
     if (!waiting.length && !lines.length) lines.push(h("li", {}, h("div", { class: "deed" }, "Nothing yet.")));
     // What is the same stays in place, and with it the keyboard.
     place(this.list, [...waiting, ...lines]);
+    this.keepOneTabStop();
+  }
+
+  // Arrow keys go through the list; Tab goes past it.
+  private keepOneTabStop(): void {
+    const deeds = this.deeds();
+    const here = deeds.find((deed) => deed === document.activeElement) ?? deeds[0];
+    for (const deed of deeds) deed.tabIndex = deed === here ? 0 : -1;
+  }
+
+  private deeds(): HTMLElement[] {
+    return [...this.list.querySelectorAll<HTMLElement>("button.deed")];
+  }
+
+  private key(event: KeyboardEvent): void {
+    const deeds = this.deeds();
+    const at = deeds.indexOf(document.activeElement as HTMLElement);
+    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: deeds.length - 1 }[event.key];
+    if (at < 0 || to === undefined || !deeds[to]) return;
+    event.preventDefault();
+    deeds[to].focus();
+    this.keepOneTabStop();
   }
 
   private line(step: Step, before: ReadonlyMap<string, Line>): HTMLElement {
@@ -66,9 +89,10 @@ export class Activity {
 
   private makeLine(step: Step, open: boolean): HTMLElement {
     const [verb, what, where] = describe(step, this.desk.model.title);
-    const text = [verb, what, where].filter(Boolean).join(" ");
+    const failed = step.state === "failed" ? "failed:" : "";
+    const text = [failed, verb, what, where].filter(Boolean).join(" ");
     // The whole of it where it is opened; before that as much as tells it from the others.
-    const brief = open ? text : [verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
+    const brief = open ? text : [failed, verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
     const agent = step.actorKind === "agent";
     const who = agent ? step.actorName || "the agent" : "you";
     const button = h(

@@ -6,7 +6,7 @@ import type { Desk } from "./desk.ts";
 import { h, perFrame, place } from "./dom.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Questions } from "./question.ts";
-import { changeConsent, mayDo } from "./scopes.ts";
+import { changeConsent, inWords, mayDo } from "./scopes.ts";
 import { Slash } from "./slash.ts";
 
 export class ChatPane {
@@ -122,7 +122,7 @@ export class ChatPane {
 
   private drawBar(session: string): void {
     const agents = [...this.desk.model.agents.values()];
-    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, mayDo(one)]), this.desk.model.titles.get(session)]);
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, one.consent, one.scopes]), this.desk.model.titles.get(session)]);
     if (text === this.barText) return;
     this.barText = text;
     this.bar.hidden = agents.length === 0;
@@ -134,13 +134,13 @@ export class ChatPane {
     });
     const agent = agents.find((one) => one.id === session);
     const state = agent ? (agent.paused ? "paused" : agent.status) : "";
-    const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made" }, "New chat");
+    const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made", "aria-label": "New chat" }, "New", h("span", { class: "wide" }, " chat"));
     reset.addEventListener("click", () => void this.desk.run("openspace.agent.reset", { sessionId: session }));
     const title = this.desk.model.titles.get(session) ?? "";
-    const may = h("button", { class: "link", title: "Change what this agent may do here" }, agent ? mayDo(agent) : "");
+    const may = h("button", { class: "link", title: `Change what this agent may do here: ${inWords(agent?.scopes ?? [])}` }, agent ? mayDo(agent) : "");
     may.addEventListener("click", () => void changeConsent(this.desk, session));
-    const about = h("div", { class: "about" }, h("span", { class: "title", title }, title), may);
-    this.bar.replaceChildren(choose, h("span", { class: "state" }, state), reset, about);
+    const named = title ? h("div", { class: "title", title }, title) : "";
+    this.bar.replaceChildren(choose, h("span", { class: "state" }, state), may, reset, named);
   }
 
   private drawItem(item: ChatItem, old?: HTMLElement): HTMLElement {

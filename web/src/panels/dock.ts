@@ -72,6 +72,12 @@ export class Dock implements SashHost {
     if (tab) this.view(tab.type, tab.content)?.focus();
   }
 
+  // What is to be seen, pane by pane.
+  inFront(): View[] {
+    const fronts = placeTree(this.desk.model.layout.root).panes.map(({ pane }) => this.front(pane));
+    return fronts.flatMap((tab) => (tab && this.view(tab.type, tab.content)) ?? []);
+  }
+
   preview(split: string, sizes: number[] | null): void {
     this.sizes = sizes ? { split, sizes } : null;
     this.draw();

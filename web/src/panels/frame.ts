@@ -14,6 +14,7 @@ import { liveRegions } from "./live.ts";
 import { Narrow } from "./narrow.ts";
 import { type Item, Palette } from "./palette.ts";
 import { Questions } from "./question.ts";
+import { goRound, region } from "./regions.ts";
 import { changeConsent } from "./scopes.ts";
 import { Sides } from "./sides.ts";
 import { startCards } from "./start.ts";
@@ -40,9 +41,10 @@ export class Frame {
   constructor(private readonly desk: Desk) {
     const open = (path: string, line?: number) => {
       if (this.narrow.shown) this.narrow.show("editor");
+      this.sides.closeDrawer();
       void this.dock.openFile(path, line);
     };
-    const top = new TopBar(desk);
+    const top = new TopBar(desk, () => this.toggleSide("left"));
     const status = new StatusBar(desk, () => showHelp(desk));
     const start = startCards({
       openFile: () => desk.openPalette(),
@@ -72,22 +74,34 @@ export class Frame {
       this.showTab(next);
       (next === "agent" ? this.agentTab : this.changesTab).focus();
     });
+    const side = h("div", { class: "side" }, this.files.element, this.activity.element);
     const middle = h(
       "div",
       { class: "middle" },
-      h("div", { class: "side" }, this.files.element, this.activity.element),
+      side,
       this.dock.element,
       h("aside", { class: "agentside", "aria-label": "Agent" }, agentTabs, this.chat.element, this.changes.element),
     );
-    this.sides = new Sides(middle);
+    this.sides = new Sides(middle, side);
     this.narrow = new Narrow(middle, this.dock);
     this.questions.paneVisible = () => this.agentVisible();
     this.narrow.onShow = () => this.questions.render();
     this.showTab("agent");
     const palette = new Palette(desk, () => this.localItems(), open, (name) => this.context(name));
+    const regions = () => [
+      { element: this.questions.place, focus: () => this.questions.focus() },
+      region(top.element, "button:enabled"),
+      region(side, "[role=treeitem][tabindex='0']"),
+      ...(this.dock.inFront().length ? this.dock.inFront() : [region(this.dock.element, "button")]),
+      { element: this.chat.element, focus: () => this.chat.focus() },
+      region(this.changes.element, "button, .empty"),
+      region(desk.toasts.element, "button"),
+      region(status.element, "button:not([hidden])"),
+    ];
     new Keys(desk, this.dock, palette, {
       stop: () => void top.stopAgent(),
       toggleSide: (side) => this.toggleSide(side),
+      goRound: (back) => goRound(regions(), back),
       context: (name) => this.context(name),
     });
     this.element = h(
@@ -213,13 +227,31 @@ export class Frame {
       item("Show what I did last as an agent's command", () => this.activity.showMine()),
       item("Show or hide the files", () => this.toggleSide("left"), "Ctrl B"),
       item("Show or hide the agent", () => this.toggleSide("right"), "Ctrl Alt B"),
-      item("Write to the agent", () => this.chat.focus()),
+      item("Write to the agent", () => this.writeToAgent()),
+      item("Follow the agent, or no longer", () => desk.setFollowing(!desk.following)),
       item("Change what the agent may do", () => void changeConsent(desk, desk.agent())),
-      item("Show the changes", () => this.showTab("changes")),
+      item("Show the changes", () => this.showChanges()),
       item("Close all agent terminals", () => void this.closeAgentTerminals()),
       item("Notify me about questions", () => void Notification.requestPermission()),
       item("Help", () => showHelp(desk)),
     ];
+  }
+
+  // A side that is hidden has no place for the keyboard.
+  private showAgentSide(tab: "agent" | "changes"): void {
+    if (this.narrow.shown) this.narrow.show("agent");
+    else if (!this.sides.shown("right")) this.sides.toggle("right");
+    this.showTab(tab);
+  }
+
+  private writeToAgent(): void {
+    this.showAgentSide("agent");
+    this.chat.focus();
+  }
+
+  private showChanges(): void {
+    this.showAgentSide("changes");
+    this.changesTab.focus();
   }
 
   private async closeAgentTerminals(): Promise<void> {

@@ -6,6 +6,7 @@ import { h } from "./dom.ts";
 
 const KEYS: [string, string][] = [
   ["Ctrl K / F1", "commands and files (F1 also in a terminal)"],
+  ["F6 / Shift F6", "to the next region of the page, or back (in a terminal with Ctrl)"],
   ["Escape", "clear highlights: first yours, then all"],
   ["Ctrl S", "save the file"],
   ["Ctrl Shift F", "search in the terminal"],
@@ -13,7 +14,7 @@ const KEYS: [string, string][] = [
   ["Ctrl B / Ctrl Alt B", "show or hide the files, the agent"],
   ["Ctrl M", "in an editor: Tab moves on instead of indenting"],
   ["Alt + pointer", "on a terminal's line: who typed it, and when"],
-  ["Arrow keys", "on a sash: resize (with Shift by more); on tabs: switch; Delete closes"],
+  ["Arrow keys", "on a sash: resize (with Shift by more); on tabs: switch, Delete closes; in files and activity: up and down"],
 ];
 
 export function showHelp(desk: Desk): void {

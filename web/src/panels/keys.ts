@@ -12,6 +12,7 @@ import { TerminalView } from "./terminal.ts";
 export interface KeyActions {
   stop(): void;
   toggleSide(side: "left" | "right"): void;
+  goRound(back: boolean): void;
   context(name: string): string | undefined;
 }
 
@@ -42,6 +43,8 @@ export class Keys {
     const ctrl = ctrlKey || metaKey;
     const key = event.key.toLowerCase();
     if (event.key === "F1") return this.take(event, () => this.palette.open());
+    // In a terminal F6 is the program's; with Ctrl hardly one has a use for it.
+    if (event.key === "F6" && !altKey && (ctrl || !inTerminal)) return this.take(event, () => this.actions.goRound(shiftKey));
     if (inTerminal) {
       const view = this.terminal();
       if (ctrl && shiftKey && key === "c") return this.take(event, () => void view?.copy());

@@ -36,6 +36,15 @@ export class Questions {
     document.addEventListener("visibilitychange", () => this.mark());
   }
 
+  // Where the cards are now.
+  get place(): HTMLElement {
+    return this.paneVisible() ? this.element : this.float;
+  }
+
+  focus(): void {
+    this.place.querySelector<HTMLElement>("[data-default]")?.focus();
+  }
+
   // Also when the pane is shown or hidden.
   render(): void {
     const { questions } = this.desk.model;
@@ -48,7 +57,7 @@ export class Questions {
       }
     }
     for (const question of questions.values()) if (!this.cards.has(question.id)) this.add(question);
-    const place = this.paneVisible() ? this.element : this.float;
+    const { place } = this;
     for (const card of this.cards.values()) if (card.element.parentElement !== place) place.append(card.element);
     if (!this.float.isConnected) document.body.append(this.float);
     if (place === this.float && this.cards.size && !this.float.open) this.float.show();

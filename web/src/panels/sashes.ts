@@ -40,7 +40,8 @@ export class Sashes {
         "aria-valuemax": 100 - LEAST,
       });
       this.elements.set(sash.key, element);
-      this.host.element.append(element);
+      // Before the panes: in those, Tab is a letter.
+      this.host.element.prepend(element);
       element.addEventListener("pointerdown", (event) => this.drag(event, sash.key));
       element.addEventListener("keydown", (event) => this.key(event, sash.key));
     }

@@ -39,7 +39,12 @@ export class ScopeBoxes {
 export function mayDo({ consent, scopes }: SessionInfo): string {
   if (consent === "unasked") return "Will ask first";
   if (consent === "denied") return "May do nothing";
-  return scopes.length === ALL.length ? "May do all" : `May ${scopes.map((scope) => WORDS[scope][0]).join(", ")}`;
+  return scopes.length === ALL.length ? "May do all" : `May do ${scopes.length} of ${ALL.length}`;
+}
+
+// Each of them in a word.
+export function inWords(scopes: readonly Scope[]): string {
+  return scopes.map((scope) => WORDS[scope][0]).join(", ") || "nothing yet";
 }
 
 export async function changeConsent(desk: Desk, session: string): Promise<void> {

@@ -1,4 +1,5 @@
-// The two sides of the page: how wide they are, whether they are shown; this browser's own affair.
+// The two sides of the page: how wide they are, whether they are shown; this browser's own affair. Where there is no room
+// for three columns, the left one is a drawer over the middle, which closes when something else is wanted.
 
 import { h } from "./dom.ts";
 
@@ -8,19 +9,44 @@ const DEFAULT: Record<Side, number> = { left: 196, right: 336 };
 const LEAST = 140;
 
 export class Sides {
-  constructor(private readonly middle: HTMLElement) {
+  private readonly cramped = matchMedia("(min-width: 700px) and (max-width: 899px)");
+
+  constructor(
+    private readonly middle: HTMLElement,
+    private readonly left: HTMLElement,
+  ) {
+    left.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.closeDrawer();
+    });
+    middle.addEventListener("pointerdown", (event) => {
+      if (!left.contains(event.target as Node)) this.closeDrawer();
+    });
     for (const side of ["left", "right"] as const) {
       this.setWidth(side, Number(localStorage.getItem(`fourhands.${side}`)) || DEFAULT[side]);
-      this.toggle(side, localStorage.getItem(`fourhands.${side}.hidden`) !== "1");
+      middle.classList.toggle(`no-${side}`, localStorage.getItem(`fourhands.${side}.hidden`) === "1");
       middle.append(this.edge(side));
     }
   }
 
   shown(side: Side): boolean {
-    return !this.middle.classList.contains(`no-${side}`);
+    const { classList } = this.middle;
+    return this.drawer(side) ? classList.contains("drawer") : !classList.contains(`no-${side}`);
+  }
+
+  closeDrawer(): void {
+    this.middle.classList.remove("drawer");
+  }
+
+  private drawer(side: Side): boolean {
+    return side === "left" && this.cramped.matches;
   }
 
   toggle(side: Side, on = !this.shown(side)): void {
+    if (this.drawer(side)) {
+      this.middle.classList.toggle("drawer", on);
+      if (on) this.left.querySelector<HTMLElement>("[tabindex='0']")?.focus();
+      return;
+    }
     this.middle.classList.toggle(`no-${side}`, !on);
     if (on) localStorage.removeItem(`fourhands.${side}.hidden`);
     else localStorage.setItem(`fourhands.${side}.hidden`, "1");
@@ -42,7 +68,7 @@ export class Sides {
   private edge(side: Side): HTMLElement {
     const sign = side === "left" ? 1 : -1;
     const element = h("div", {
-      class: "edge",
+      class: `edge ${side}`,
       role: "separator",
       tabindex: "0",
       "aria-orientation": "vertical",

@@ -25,7 +25,7 @@ export class Toasts {
       old.times++;
       old.count.textContent = `×${old.times}`;
       clearTimeout(old.timer);
-      old.timer = setTimeout(() => this.remove(key), LIFE_MS[severity]);
+      old.timer = this.expire(key, severity);
       return;
     }
     const count = h("span", { class: "count" });
@@ -37,13 +37,21 @@ export class Toasts {
       action ? h("button", { class: "link", on: { click: () => (this.remove(key), action.run()) } }, action.label) : null,
       h("button", { class: "plain", "aria-label": "Dismiss", on: { click: () => this.remove(key) } }, icon("close")),
     );
-    const timer = setTimeout(() => this.remove(key), LIFE_MS[severity]);
-    this.shown.set(key, { element, count, times: 1, timer });
+    this.shown.set(key, { element, count, times: 1, timer: this.expire(key, severity) });
     this.element.append(element);
     for (const first of this.shown.keys()) {
       if (this.shown.size <= MOST) break;
       this.remove(first);
     }
+  }
+
+  // Not while somebody is at it, with the pointer or the keyboard.
+  private expire(key: string, severity: Severity): ReturnType<typeof setTimeout> {
+    return setTimeout(() => {
+      const one = this.shown.get(key);
+      if (one?.element.matches(":hover, :focus-within")) one.timer = this.expire(key, severity);
+      else this.remove(key);
+    }, LIFE_MS[severity]);
   }
 
   private remove(key: string): void {

@@ -14,7 +14,10 @@ export class TopBar {
   private readonly stop = h("button", { class: "button bad" }, icon("stop", true), "Stop");
   private stoppedAt = 0;
 
-  constructor(private readonly desk: Desk) {
+  constructor(
+    private readonly desk: Desk,
+    toggleFiles: () => void,
+  ) {
     const search = h(
       "button",
       { class: "searchbox", on: { click: () => desk.openPalette() } },
@@ -30,6 +33,7 @@ export class TopBar {
       { class: "top" },
       h("span", { class: "logo", "aria-hidden": "true" }, h("i"), h("i")),
       h("h1", {}, "Fourhands"),
+      h("button", { class: "button drawerbutton", title: "Files and activity (Ctrl B)", on: { click: toggleFiles } }, icon("file"), "Files"),
       this.workspace,
       search,
       this.presence,
