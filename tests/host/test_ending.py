@@ -4,14 +4,16 @@ import asyncio
 import re
 import shutil
 import signal
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 from tests.support.hosts import House, carriers, is_alive, need
 
 from fourhands.host import tree
-from fourhands.host.ending import Endings
+from fourhands.host.ending import GIVE_UP_S, Endings
 from fourhands.host.process import Host
+from fourhands.host.terminal import Ending, Terminal
 
 PRELUDE = """
 import os, signal, time
@@ -184,6 +186,28 @@ async def test_the_polite_way_works_without_proc(house: House) -> None:
     link.close()
     child.send_signal(signal.SIGTERM)
     assert await asyncio.to_thread(child.wait, 40) == 0
+
+
+def test_a_host_that_stood_still_gives_them_their_time_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = SimpleNamespace(now=100.0)
+    clock.monotonic = lambda: clock.now
+    sent: list[signal.Signals] = []
+    endings = Endings(cast(Host, None))
+    monkeypatch.setattr("fourhands.host.ending.time", clock)
+    monkeypatch.setattr(endings, "_signal", lambda terminal, found, numbers: sent.extend(numbers))
+    monkeypatch.setattr(endings, "_kill_groups", lambda found: None)
+    terminal, left = Terminal({"id": "term_x"}, 0), [process(20, 10)]
+    terminal.ending, told = Ending(), list[int]()
+    terminal.ending.waiters.append(told.extend)
+    endings._advance(terminal, left)
+    clock.now += 60
+    endings._advance(terminal, left)
+    assert signal.SIGKILL not in sent
+    while not told:
+        clock.now += 0.05
+        endings._advance(terminal, left)
+    assert sent.count(signal.SIGKILL) > 10
+    assert clock.now == pytest.approx(160 + GIVE_UP_S, abs=0.5)
 
 
 async def test_a_group_is_killed_although_the_one_who_was_seen_has_gone() -> None:

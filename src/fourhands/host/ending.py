@@ -27,6 +27,9 @@ AGAIN_S = 0.2
 GIVE_UP_S = 5.0
 """When a process that does not even die of SIGKILL is reported as left."""
 
+_STEP_S = 0.25
+"""What counts of the time between two looks: while the host itself stood still, so may those have who were asked."""
+
 # An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT.
 _POLITE = [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
 
@@ -49,7 +52,7 @@ class Endings:
         if terminal.ending is not None:
             terminal.ending.waiters.append(done)
             return
-        terminal.ending = Ending(time.monotonic())
+        terminal.ending = Ending()
         terminal.ending.waiters.append(done)
         self.step(terminal)
 
@@ -114,7 +117,7 @@ class Endings:
         again = [t for t in self._host.terminals.values() if t.ending is not None]
         if again:
             self._waiting.update(t.id for t in again)
-            young = any(time.monotonic() - t.ending.started < 0.1 for t in again if t.ending is not None)
+            young = any(t.ending.waited < 0.1 for t in again if t.ending is not None)
             # The exit of a main process brings us here at once, so looking around need not be frequent.
             self._look_in(0.01 if young else 0.05)
 
@@ -125,9 +128,10 @@ class Endings:
             return
         now = time.monotonic()
         if not ending.asked:
-            ending.asked, ending.started = True, now  # the grace counts from here
+            ending.asked, ending.seen = True, now  # the grace counts from here
             self._signal(terminal, found, _POLITE)
-        waited = now - ending.started
+        ending.waited += min(now - ending.seen, _STEP_S)
+        ending.seen, waited = now, ending.waited
         if waited >= AGAIN_S and not ending.again:
             # A bash that is hung up on between its prompt and its next read notes the signal and then waits for a
             # key all the same: one in a hundred, until something wakes it.

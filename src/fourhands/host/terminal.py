@@ -66,10 +66,11 @@ class Terminal:
 class Ending:
     """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
 
-    __slots__ = ("again", "asked", "crowd", "quiet", "started", "waiters")
+    __slots__ = ("again", "asked", "crowd", "quiet", "seen", "waited", "waiters")
 
-    def __init__(self, now: float) -> None:
-        self.started = now
+    def __init__(self) -> None:
+        self.seen = 0.0  # when it was looked at last
+        self.waited = 0.0  # seconds that those had who were asked
         self.asked = False  # the polite signals were sent
         self.again = False  # and the main process was hung up on a second time
         self.crowd = False  # there was more than the main process
