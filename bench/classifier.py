@@ -47,6 +47,9 @@ def shapes() -> dict[str, str]:
     """Return texts of 100 kB, each hard in its own way, and deep nesting."""
     one = {
         "many short commands": "ls -la x{};",
+        "many lines of a script": "if [ -f 'x{0}' ]; then cp \"$a/x{0}\" b >/dev/null 2>&1 || exit 1; fi # copy it\n",
+        "many changes of directory": "cd a{};b;",
+        "many loops": "for i in $x{}; do echo $i; done;",
         "a long pipeline": "cat f{} |",
         "many lines of git": "git log --oneline -n {}\n",
         "many quoted words": "'a {}' ",
@@ -61,6 +64,11 @@ def shapes() -> dict[str, str]:
         for name, part in one.items()
     }
     return texts | {
+        "50,000 commands": "a;" * (SIZE // 2),
+        "a pipeline of 50,000": "a|" * (SIZE // 2) + "a",
+        "50,000 background jobs": "a&" * (SIZE // 2),
+        "33,000 variables": "$a;" * (SIZE // 3),
+        "25,000 redirections": "a>b;" * (SIZE // 4),
         "one long word": "echo " + "a" * SIZE,
         "one long string": "echo '" + "a; rm b " * (SIZE // 8) + "'",
         "many arguments": "echo " + "word " * (SIZE // 5),

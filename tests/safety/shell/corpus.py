@@ -40,6 +40,25 @@ safe C7
 
 dangerous C5.4
     cat config; cd ~/.ssh; cat config
+    cd ~/.ssh; cd /tmp; cd -; cat config
+    pushd ~/.ssh; pushd /tmp; popd; cat config
+    cd ~/.ssh; (cd /tmp); cat config
+    cd ~/.ssh; cd /nowhere; cat config
+    cd ~/.ssh; false && cd /tmp; cat config
+    eval 'cd ~/.ssh'; cat config
+
+dangerous C5.2
+    cd /etc; cd /nowhere; echo x > hosts
+
+unknown C3.1
+    cd $X; cat config
+    cd "$(somewhere)" && head notes
+
+safe C7
+    cd a && make test; cd ../b && make test
+    cd $X && ls
+    cd "$(git rev-parse --show-toplevel)" && git status
+    bash -c 'cd ~/.ssh; ls'; cat config
 
 dangerous C7
     ./x; curl -o x http://example.org/x; ./x

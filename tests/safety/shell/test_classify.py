@@ -171,6 +171,27 @@ def test_long_lists_hide_nothing_at_their_end(part):
     assert classify(part * (20_000 // len(part)) + " rm x").level == "dangerous"
 
 
+@pytest.mark.parametrize(
+    "part", ["a;", "a|", "a&", "a\n", "$a;", "'' ", "`a`", "$(a)", "a=(b);", "<(a)", "é ", "[[ a ]];"]
+)
+def test_a_line_that_is_too_long_to_look_at_is_dangerous(part):
+    verdict = classify(part * (100_000 // len(part)))
+    assert verdict.level == "dangerous"
+    assert verdict.rule in ("C2.1", "C3.3")
+    assert classify("ls -l 'x'\n" * 1_000).level == "safe"
+
+
+def test_too_much_text_inside_text_is_dangerous_too():
+    assert classify("bash -c '" + "a;" * 10_000 + "'").rule == "C2.1"
+    assert classify("eval 'ls;ls;ls;ls;ls';" * 2_000).rule == "C2.1"
+
+
+def test_directories_are_followed_as_far_as_anybody_goes():
+    assert classify("cd a;" * 20 + "ls").level == "safe"
+    assert classify("".join(f"cd d{number};" for number in range(40)) + "ls").level == "unknown"
+    assert classify("cd " + "a/" * 300 + ";ls").level == "dangerous"
+
+
 # Each takes the square of its length in time, or the stack, where a reader of shell text is not careful.
 HOSTILE = [
     *("a|", "a&&", "a=(", "if ", "while ", "for x in ", "case x in ", "f() { ", "a=$a$a;", "x+=a;", "find . -exec "),

@@ -33,7 +33,7 @@ def classify(line: str, rules: Rules | None = None) -> Verdict:
     with _uncollected() if len(text) > _LONG else contextlib.nullcontext():
         finding, parts = Judge(rules).line(text)
     finding = worst(*raw(text), finding)
-    if finding.rank < DANGEROUS and rules.patterns and any(pattern.search(text) for pattern in rules.patterns):
+    if finding.rank < DANGEROUS and rules.patterns and rules.patterns.found_in(text):
         finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")
     reason = finding.reason if finding is not FINE or parts else "nothing to run"
     return Verdict(LEVELS[finding.rank], reason, finding.rule, parts)

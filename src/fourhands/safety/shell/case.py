@@ -14,6 +14,10 @@ class Court(Protocol):
     cwd: str
     downloads: set[str]
 
+    def enter(self, directory: str) -> Finding:
+        """Go to another directory."""
+        ...
+
     def script(self, text: str, what: str) -> Finding:
         """Judge a text that a shell will run; text that is not static is dangerous."""
         ...

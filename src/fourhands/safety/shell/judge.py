@@ -16,7 +16,18 @@ from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dang
 from fourhands.safety.shell.places import NULL, normal, written
 from fourhands.safety.shell.scan import scan
 from fourhands.safety.shell.tables_system import SYSTEM_PREFIXES
-from fourhands.safety.shell.tokens import DEPTH_LIMIT, LIT, PARAM, VAR, Param, Piece, Redirect, Script, Word
+from fourhands.safety.shell.tokens import (
+    DEPTH_LIMIT,
+    LIT,
+    MOST_TOKENS,
+    PARAM,
+    VAR,
+    Param,
+    Piece,
+    Redirect,
+    Script,
+    Word,
+)
 from fourhands.safety.shell.verdict import Part, Rules
 from fourhands.safety.shell.words import (
     DYNAMIC,
@@ -43,6 +54,7 @@ class Judge(ProgramJudge):
         super().__init__(rules)
         self.depth = 0
         self.budget = 0
+        self.left = MOST_TOKENS
         self.substituted = False
         self.baits: dict[int, str] = {}
         self.loads: set[int] = set()
@@ -54,7 +66,8 @@ class Judge(ProgramJudge):
         """Judge a text that the shell reads: the worst finding, and the commands with theirs."""
         if not self.depth:
             self.budget = 4 * len(text) + 65_536
-        found = scan(text, self.depth)
+        found = scan(text, self.depth, self.left)
+        self.left = found.left
         result = worst(FINE, *found.findings)
         broken = found.broken or found.too_deep
         parts: list[Part] = []
@@ -76,7 +89,9 @@ class Judge(ProgramJudge):
                 if not command.compound or finding.rank:
                     parts.append(_part(script, command, finding, argv))
             self.baits, self.loads, self.substituted = outer
-        if broken:
+        if self.left < 0:
+            result = worst(dangerous("C2.1", f"too long to look at: more than {MOST_TOKENS:,} words and signs"), result)
+        elif broken:
             deep = "nested too deeply to follow" if found.too_deep else "the shell grammar does not fit"
             result = worst(unknown("C2.1", f"not understood: {deep}"), result, self.lexical(text))
         return result, parts
@@ -89,9 +104,10 @@ class Judge(ProgramJudge):
         if self.depth >= DEPTH_LIMIT or self.budget < 0:
             return worst(unknown("C2.4", f"{what}: too deep to follow"), self.lexical(text))
         self.depth += 1
-        cwd = self.cwd
+        cwd, places = self.cwd, [*self.places]
         finding, _ = self.line(text)
-        self.cwd = cwd
+        if what != "eval":  # another process has a directory of its own
+            self.cwd, self.places = cwd, places
         self.depth -= 1
         return finding._replace(reason=f"{what}: {finding.reason}"[:200]) if finding.rank else finding
 
@@ -118,7 +134,23 @@ class Judge(ProgramJudge):
     # Commands ------------------------------------------------------------------------------------------------
 
     def simple(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
-        """Judge one simple command of a script."""
+        """Judge one simple command of a script, wherever the line may have gone before."""
+        finding, argv = self._here(command, number, argvs)
+        others = [place for place in self.places if place != self.cwd]
+        if others and not self.revisiting and argv[:1] not in (["cd"], ["pushd"]):
+            here, self.revisiting = self.cwd, True
+            for place in others:
+                self.budget -= 64
+                if self.budget < 0:
+                    finding = worst(finding, unknown("C5.4", "too many directories to follow"))
+                    break
+                self.cwd = place
+                finding = worst(finding, self._here(command, number, argvs)[0])
+            self.cwd, self.revisiting = here, False
+        return finding, argv
+
+    def _here(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
+        """Judge one simple command in the directory where the line is now."""
         if command.loop is not None:
             self._loop(command.loop)
         words, place = command.words, command.place
@@ -151,16 +183,18 @@ class Judge(ProgramJudge):
             if type(word) is not str:
                 return None
         name = words[0]
-        if "=" in name or self.rules.patterns:  # type: ignore[operator]  # all are str
-            return None
-        if name in ("cd", "chdir", "pushd", "popd") or (fed == "more" and name not in UNFED):
+        assert isinstance(name, str)
+        if "=" in name or name in ("cd", "chdir", "pushd", "popd") or (fed == "more" and name not in UNFED):
             return None
         # What earlier commands of the line changed counts too.
         key = (fed, self.cwd, len(self.downloads), len(self.functions), *words)
         finding = self.cache.get(key)
         if finding is None:
             case = Case(self, Stdin("data", source="|")) if fed == "data" else Case(self)
-            finding = self.cache[key] = self.argv(words, case)  # type: ignore[arg-type]  # all are str
+            finding = self.argv(words, case)  # type: ignore[arg-type]  # all are str
+            if self.rules.patterns:
+                finding = worst(finding, self.user_rules(words))  # type: ignore[arg-type]  # all are str
+            self.cache[key] = finding
         return finding
 
     def _judged(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:

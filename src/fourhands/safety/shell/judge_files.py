@@ -455,9 +455,9 @@ def archive(argv: list[str], case: Case) -> Finding:
 def cd(argv: list[str], case: Case) -> Finding:
     """Judge a change of directory, and follow it."""
     operands = [word for word in argv[1:] if not word.startswith("-")]
-    court = case.court
-    court.cwd = normal(operands[-1], court.cwd)[:4096] if operands else ("~" if len(argv) == 1 else court.cwd)
-    return FINE
+    if operands or len(argv) == 1:
+        return case.court.enter(operands[-1] if operands else "~")
+    return FINE  # back to where the line has been before
 
 
 FILES: dict[str, Handler] = {

@@ -47,6 +47,9 @@ _SYSTEM_BIN = re.compile(
 _PROGRAM = re.compile(r"[\w./+-]+(?: +-[\w=-]+)*")
 _COMPRESSORS = words_of("gzip pigz bzip2 pbzip2 lbzip2 xz pixz zstd pzstd lz4 lzop lzip compress")
 _MOST_WRAPPERS = 32
+_MOST_PLACES = 32
+_LONGEST_PLACE = 512
+_LONGEST_COMPARED = 20_000
 # Which operands a program writes, by what the table says of them.
 _WRITTEN = {"write": slice(None), "last": slice(-1, None), "second": slice(1, 2)}
 
@@ -67,6 +70,8 @@ class ProgramJudge(ABC):
         self.rules = rules
         self.names: SecretNames | None = rules.secret_names
         self.cwd = ""
+        self.places: list[str] = []  # every directory that the line has gone to
+        self.revisiting = False
         self.inside = 0
         self.downloads: set[str] = set()
         self.variables: dict[str, Value | None] = {}
@@ -240,9 +245,24 @@ class ProgramJudge(ABC):
                 for word in operands
                 if is_outside(word, self.cwd, self.rules.workspace)
             )
-        if tool.rank == SAFE and kind == "read" and any(DYNAMIC in word or COMMAND in word for word in operands):
+        places = [self.cwd, *operands] if operands else []
+        if tool.rank == SAFE and kind == "read" and any(DYNAMIC in word or COMMAND in word for word in places):
             findings.append(unknown("C3.1", "reads a file whose name is not in the text"))
         return worst(*findings)
+
+    def enter(self, directory: str) -> Finding:
+        """Go to another directory; those where the line was before still count, since going there may fail."""
+        if self.revisiting:
+            return FINE
+        there = normal(directory, self.cwd)
+        if len(there) > _LONGEST_PLACE:
+            return dangerous("C5.4", "goes to a directory too deep to follow")
+        if there not in self.places:
+            if len(self.places) >= _MOST_PLACES:
+                return unknown("C5.4", "goes to more directories than can be followed")
+            self.places.append(there)
+        self.cwd = there
+        return FINE
 
     def secret(self, argv: list[str]) -> str:
         """Return the first argument that names a secret file, or nothing."""
@@ -251,9 +271,10 @@ class ProgramJudge(ABC):
     def user_rules(self, argv: list[str]) -> Finding:
         """Judge resolved arguments by the user's own expressions."""
         text = " ".join(map(shown, argv))
-        for pattern in self.rules.patterns:
-            if pattern.search(text[:20_000]):
-                return dangerous("rules", f"matches your dangerous command {pattern.pattern!r}")
+        if pattern := self.rules.patterns.found_in(text[:_LONGEST_COMPARED]):
+            return dangerous("rules", f"matches your dangerous command {pattern!r}")
+        if len(text) > _LONGEST_COMPARED:
+            return unknown("rules", "too long to be compared with your dangerous commands")
         return FINE
 
     def _builtin(self, name: str, argv: list[str]) -> None:

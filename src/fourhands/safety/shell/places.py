@@ -32,8 +32,7 @@ _HINT = re.compile(
     r"env|id_|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfstate)|cred|secret|npmrc|pypirc|netrc|pgpass|"
     r"my\.cnf|htpasswd|dockercfg|"
     r"vault|kubeconfig|service-account|\.ssh|\.aws|\.gnupg|\.kube|\.azure|\.config|\.docker|shadow|passw|"
-    r"/proc|fourhands|[^\x00-\x7f]",
-    re.IGNORECASE,
+    r"/proc|fourhands|[^\x00-\x7f]"
 )
 _SENSITIVE = re.compile(
     r"(?:/private)?/etc/(?:g?shadow-?|master\.passwd|security/opasswd|sudoers(?:\.d/.*)?)\Z|"
@@ -113,15 +112,20 @@ def _why_protected(clean: str, given: str) -> str:
 def secret(argv: list[str], cwd: str = "", names: SecretNames | None = None) -> str:
     """Return the first argument that names a secret file, or nothing."""
     hint = names is None or not names.extra
-    if hint and not _HINT.search("\n".join(argv)) and not (cwd and _HINT.search(cwd)):
+    if hint and not _HINT.search("\n".join(argv).lower()) and not (cwd and _hints(cwd)):
         return ""
     table = names or BUILT_IN
     for word in argv:
-        if hint and not cwd and not _HINT.search(word):
+        if hint and not cwd and not _HINT.search(word.lower()):
             continue
         if any(_secret_path(path, cwd, table) for path in candidates(word)):
             return word
     return ""
+
+
+@lru_cache(maxsize=256)
+def _hints(cwd: str) -> bool:
+    return _HINT.search(cwd.lower()) is not None
 
 
 def candidates(word: str) -> list[str]:

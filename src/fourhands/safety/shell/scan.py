@@ -8,11 +8,12 @@ collected in `Scan.inner`, so nothing that bash would run is left inside a word.
 import re
 
 from fourhands.safety.shell.quoting import backquoted
-from fourhands.safety.shell.scan_words import TooDeep, WordScanner
+from fourhands.safety.shell.scan_words import TooDeep, TooLong, WordScanner
 from fourhands.safety.shell.tokens import (
     ARITHMETIC,
     DEPTH_LIMIT,
     LIT,
+    MOST_TOKENS,
     OPERATOR,
     PLAIN,
     REDIRECT,
@@ -51,15 +52,15 @@ _COMMAND = re.compile(_WHOLE + r"(?=[ \t]*+(?:[;\n|)]|&&|\Z))", re.ASCII)
 _ALONE = re.compile(_WHOLE + r"[ \t]*+\)", re.ASCII)
 
 
-def scan(text: str, depth: int = 0) -> Scan:
-    """Scan `text`; line continuations count as nothing, where bash says so."""
+def scan(text: str, depth: int = 0, left: int = MOST_TOKENS) -> Scan:
+    """Scan `text`, at most `left` words and signs of it; line continuations count as nothing, where bash says so."""
     scanner = _Scanner(text, depth)
-    result = scanner.whole()
-    if scanner.continuations and not result.too_deep:
+    result = scanner.whole(left)
+    if scanner.continuations and not result.too_deep and result.left >= 0:
         cuts = [0, *(cut + 2 for cut in scanner.continuations)]
         ends = [*scanner.continuations, len(text)]
         text = "".join(text[start:end] for start, end in zip(cuts, ends, strict=True))
-        result = _Scanner(text, depth).whole()
+        result = _Scanner(text, depth).whole(left)
     return result
 
 
@@ -68,11 +69,14 @@ class _Scanner(WordScanner):
         super().__init__(text, depth, outer)
         self.pending: list[tuple[Redirect, str, bool, bool]] = []
 
-    def whole(self) -> Scan:
+    def whole(self, left: int) -> Scan:
+        self.scan.left = left
         try:
             self.tokens(self.scan.script, "")
         except TooDeep:
             self.scan.too_deep = True
+        except TooLong:
+            self.scan.broken = True
         return self.scan
 
     def tokens(self, script: Script, closer: str) -> None:
@@ -81,6 +85,7 @@ class _Scanner(WordScanner):
         nest: list[str] = []  # "(" for a subshell; "subject", "pattern", "body" for a case
         fresh, loop = True, 0  # fresh: a command may start here; loop: words seen since `for`
         while self.pos < len(text):
+            self.count()
             if fresh and not loop and (not nest or nest[-1] in ("(", "body")):
                 whole = _COMMAND.match(text, self.pos)
                 if whole:
@@ -214,6 +219,7 @@ class _Scanner(WordScanner):
         """Read the script behind `$(` or `<(`."""
         if self.depth >= DEPTH_LIMIT:
             raise TooDeep
+        self.count()
         self.depth += 1
         script = Script(self.text)
         self.scan.inner.append(script)

@@ -46,6 +46,10 @@ class TooDeep(Exception):
     """Substitutions are nested deeper than anybody writes."""
 
 
+class TooLong(Exception):
+    """There are more words and signs than anybody can look at."""
+
+
 class WordScanner(ABC):
     """A place in a text from which words are read; what is found besides goes to `scan`."""
 
@@ -63,8 +67,15 @@ class WordScanner(ABC):
     def backquote(self, quoted: bool) -> Script:
         """Read the script between backquotes."""
 
+    def count(self) -> None:
+        """Count one word or sign, and stop at the limit."""
+        self.scan.left -= 1
+        if self.scan.left < 0:
+            raise TooLong
+
     def word(self) -> str | Word:
         """Read one word that is not plain; it may turn out to be."""
+        self.count()
         text, pieces = self.text, list[Piece]()
         elements: list[str | Word] | None = None
         begin = self.pos

@@ -8,6 +8,9 @@ from fourhands.safety.shell.levels import Finding
 DEPTH_LIMIT = 64
 """Nesting beyond this is not followed: nobody writes it, and such text is never safe."""
 
+MOST_TOKENS = 15_000
+"""A line of more words and signs is dangerous as it is: nobody can look at it, and judging it would take too long."""
+
 LIT, VAR, PARAM, SUB, PROC, ARITH = range(6)
 """Kinds of pieces: text, `$x`, another `${…}`, `$(…)`, `<(…)`, `$((…))`."""
 
@@ -80,3 +83,4 @@ class Scan:
     findings: list[Finding] = field(default_factory=list)
     broken: bool = False
     too_deep: bool = False
+    left: int = MOST_TOKENS  # how many more may be read; below zero the rest was not

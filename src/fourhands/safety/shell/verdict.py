@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fourhands.core.errors import BadArgument
+from fourhands.safety.pattern import Patterns
 from fourhands.safety.secretnames import SecretNames
 from fourhands.safety.shell.levels import Level
 
@@ -44,7 +45,7 @@ class Rules:
     dangerous_commands: tuple[str, ...] = ()
     secret_names: SecretNames | None = None
     workspace: str = ""
-    patterns: tuple[re.Pattern[str], ...] = field(init=False, repr=False, compare=False)
+    patterns: Patterns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         safe = _texts("safeCommands", self.safe_commands)
@@ -55,25 +56,19 @@ class Rules:
                     hint="one name without path, blanks or options, such as 'just'",
                 )
         expressions = _texts("dangerousCommands", self.dangerous_commands)
-        patterns = []
-        for expression in expressions:
-            try:
-                pattern = re.compile(expression)
-            except (re.error, OverflowError, RecursionError) as error:
-                raise BadArgument(
-                    f"dangerousCommands: {expression!r} is not a regular expression: {error}",
-                    hint="such as '^deploy\\b'",
-                ) from None
-            if pattern.search("") is not None:
-                raise BadArgument(
-                    f"dangerousCommands: {expression!r} matches everything", hint="write one that matches some command"
-                )
-            patterns.append(pattern)
+        try:
+            patterns = Patterns(expressions)
+        except BadArgument as error:
+            raise BadArgument(f"dangerousCommands: {error.message}", hint=error.hint) from None
+        if wide := patterns.found_in(""):
+            raise BadArgument(
+                f"dangerousCommands: {wide!r} matches everything", hint="write one that matches some command"
+            )
         if self.secret_names is not None and not isinstance(self.secret_names, SecretNames):
             raise BadArgument(f"secretNames: {self.secret_names!r} is not a SecretNames")
         object.__setattr__(self, "safe_commands", safe)
         object.__setattr__(self, "dangerous_commands", expressions)
-        object.__setattr__(self, "patterns", tuple(patterns))
+        object.__setattr__(self, "patterns", patterns)
 
 
 def _texts(kind: str, given: Iterable[str]) -> tuple[str, ...]:
