@@ -7,7 +7,7 @@ import pytest
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import Chunk
-from fourhands.workbench.terminal import Exited
+from fourhands.workbench.terminal import REDRAW_S, Exited
 from fourhands.workbench.terminals import Terminals
 
 
@@ -222,6 +222,21 @@ async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log(termin
     assert b"before" in replay
     assert b"after" in replay
     assert terminal.since(done.start).text.startswith("after\n")
+
+
+async def test_what_runs_right_after_a_resize_is_in_the_replay(terminals: Terminals) -> None:
+    terminal = await terminals.create(shell="bash")
+    await terminal.run("echo before", timeout_s=40)
+    for n in range(12):  # two sizes each time, so that their redraws overlap, and a command shorter than a redraw
+        terminal.resize(80 + n, 30)
+        terminal.resize(100 + n, 31)
+        await terminal.run(f"echo out-of-$(({n}))", timeout_s=40)
+    while terminal.size != (111, 31):
+        await terminal.wait(quiet_s=0.1)
+    await terminal.wait(quiet_s=2 * REDRAW_S)
+    replay = terminal.scrollback().data
+    for n in range(12):
+        assert b"out-of-%d\r\n" % n in replay
 
 
 async def test_an_excerpt_has_head_and_tail_and_true_totals(terminals: Terminals) -> None:

@@ -94,6 +94,7 @@ class Terminal:
         self.commands = Commands()
         self._finished = self._last_ended = 0
         self._entered: Progress | None = None
+        self._keys = 0
         self._screen: LiveScreen | None = None
         self._screen_position = 0
         self._size = pty.get_size(master) if master >= 0 else (0, 0)
@@ -186,7 +187,7 @@ class Terminal:
         self._check_alive()
         async with self._typing:
             head = self.log.head
-            self._note_enter(data)
+            self._note_keys(data)
             await self._deliver(memoryview(data))
         return head
 
@@ -194,13 +195,14 @@ class Terminal:
         """Type what the kernel takes without waiting, and return how many bytes: none when others wait to type."""
         if self.exit is not None or self._master < 0 or self._typing.locked():
             return 0
-        self._note_enter(data)
+        self._note_keys(data)
         try:
             return os.write(self._master, data)
         except OSError:
             return 0
 
-    def _note_enter(self, data: bytes) -> None:
+    def _note_keys(self, data: bytes) -> None:
+        self._keys += len(data)
         if self._nonce is not None and (b"\n" in data or b"\r" in data):
             self._entered = self.progress
 
@@ -271,7 +273,8 @@ class Terminal:
             self._screen.resize(*size)
         self.on_resize()
         if hide_redraw and at_prompt:
-            self.later(REDRAW_S, lambda: self._hide(before))
+            seen = self._happened()
+            self.later(REDRAW_S, lambda: self._hide(before, seen))
 
     def look_at_size(self) -> None:
         """Notice a size that another process gave it, such as a command line that is attached."""
@@ -284,11 +287,17 @@ class Terminal:
                     self._screen.resize(*size)
                 self.on_resize()
 
-    def _hide(self, start: int) -> None:
-        """Remember a redrawn prompt; output of a command that began meanwhile is never hidden."""
-        if self.shell_state == "prompt" and self.log.head > start:
-            self._hidden.append((start, self.log.head))
-            del self._hidden[:-100]
+    def _happened(self) -> tuple[str, int, int]:
+        return self.shell_state, self._finished, self._keys
+
+    def _hide(self, start: int, seen: tuple[str, int, int]) -> None:
+        """Remember a redrawn prompt; keys, or a command that ran meanwhile, however shortly, are never hidden."""
+        if self._happened() != seen or self.log.head == start:
+            return
+        if self._hidden and self._hidden[-1][1] > start:  # of two sizes in a row the redraws are one range
+            start = self._hidden.pop()[0]
+        self._hidden.append((start, self.log.head))
+        del self._hidden[:-100]
 
     def later(self, delay_s: float, action: Callable[[], None]) -> None:
         """Do something after a while, unless this object has let go of the terminal by then."""
