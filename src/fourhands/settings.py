@@ -111,11 +111,12 @@ class NoticeSettings(Part, frozen=True, kw_only=True):
 
 
 class ServerSettings(Part, frozen=True, kw_only=True):
-    """The door, and how long agents' sessions may take to come back after a crash."""
+    """The door, how many agents' sessions there may be, and how long they may take to come back after a crash."""
 
     host: str = "127.0.0.1"
     port: int = 4404
     allowed_hosts: tuple[str, ...] = ()
+    max_sessions: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
     return_s: Annotated[float, msgspec.Meta(ge=0)] = msgspec.field(default=60.0, name="returnSeconds")
 
 

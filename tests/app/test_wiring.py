@@ -5,14 +5,17 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from tests.support.bench import environment, quick
 from tests.support.clock import let_pass
-from tests.support.program import Home, Server, new_home
+from tests.support.program import LIMIT_S, Home, Server, new_home
 from tests.support.served import until
 
 from fourhands.app import App
 from fourhands.settings import ServerSettings, Settings
+from fourhands.surfaces.server import serving
+from fourhands.workbench import ledger
 from fourhands.workbench.pane import tabs
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
@@ -24,6 +27,7 @@ class Crashed:
     def __init__(self, home: Home) -> None:
         self.home = home
         self.sessions: dict[str, str] = {}
+        self.tokens: dict[str, str] = {}
 
     def app(self) -> App:
         settings = quick(Settings(server=ServerSettings(return_s=60.0)))
@@ -34,7 +38,7 @@ class Crashed:
         for name in ("gone", "back"):
             async with self.home.client() as client:
                 made = (await client.post("/api/agents", json={"name": name})).json()
-            self.sessions[name] = made["sessionId"]
+            self.sessions[name], self.tokens[name] = made["sessionId"], made["token"]
             await self.home.call("agent.consent", {"sessionId": made["sessionId"], "allow": True})
 
             async def call(command: str, args: dict[str, Any], token: str = made["token"]) -> dict[str, Any]:
@@ -102,6 +106,30 @@ async def test_what_belongs_to_sessions_that_do_not_come_back_goes_after_a_while
         terminals, editors, marks = ALL
         assert _there(app) == (terminals - {"gone"}, editors - {"gone.txt"}, marks - {"gone"})
         assert (await app.call("openspace.pane.list", actor=back.actor)).number == CALLS + 1
+
+
+async def test_an_agent_is_back_in_its_session_by_its_token_or_by_its_name(crashed: Crashed) -> None:
+    async with crashed.app() as app, serving(app.bench, app.tasks, port=0) as running:
+        person = running.tokens.file.read_text()
+        async with httpx.AsyncClient(base_url=running.address.url, timeout=LIMIT_S, trust_env=False) as client:
+
+            async def post(path: str, body: dict[str, Any], token: str) -> httpx.Response:
+                return await client.post(path, json=body, headers={"authorization": f"Bearer {token}"})
+
+            app.gate.consent.grant(crashed.sessions["back"])
+            done = await post("/api/commands/openspace.pane.list", {}, crashed.tokens["back"])
+            assert done.json()["success"], done.text
+            made = (await post("/api/agents", {"name": "gone"}, person)).json()
+            assert (made["sessionId"], made["token"]) == (crashed.sessions["gone"], crashed.tokens["gone"])
+            await asyncio.sleep(0)
+            let_pass(60)
+            await until(lambda: "the sweep after a crash" not in {task.get_name() for task in asyncio.all_tasks()})
+            assert _there(app) == ALL
+            assert {one.id for one in app.bench.sessions} == set(crashed.sessions.values())
+            await app.bench.end_session(crashed.sessions["back"])
+            assert (await post("/api/commands/openspace.pane.list", {}, crashed.tokens["back"])).status_code == 401
+    journal = Path(crashed.home.places.state) / "journal.sqlite"
+    assert ledger.last_number(journal, crashed.sessions["back"]) == CALLS + 1
 
 
 async def test_a_proper_end_does_not_wait_for_them(crashed: Crashed) -> None:

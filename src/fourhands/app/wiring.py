@@ -189,6 +189,7 @@ class App:
         for session in self.bench.left_behind():
             log.info("session %s did not come back: what it made is taken away", session)
             self.gate.end(session)
+            self.bench.sessions.give_up(session)
             await self.bench.clean_up(session)
 
     def _load_plugins(self) -> None:

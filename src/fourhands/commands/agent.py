@@ -211,6 +211,7 @@ async def configure(bench: Workbench, args: Configure, call: Call) -> Configured
     state = msgspec.structs.replace(session.state, **changes)
     state.check()
     session.state = state
+    bench.sessions.save()
     return Configured(state=state, effective=msgspec.to_builtins(state.over(bench.settings.agent_defaults)))
 
 

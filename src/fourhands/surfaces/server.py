@@ -19,6 +19,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from fourhands.agents.chats import Chats
 from fourhands.agents.hub import Hub
+from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.address import Address, address_file, publish
@@ -180,6 +181,11 @@ async def serving(
         def ended(session: Session) -> None:
             tokens.revoke(session.id)
 
+        def resumed(session: str) -> Actor | None:
+            found = bench.resume_session(session)
+            return found.actor if found is not None else None
+
+        tokens.resume = resumed
         bench.on_session_end.append(ended)
         try:
             while not server.started:

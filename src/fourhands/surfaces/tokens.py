@@ -1,16 +1,20 @@
 """Who is at the door: the person's token, one token per agent session, and browsers that exchanged a one-time code.
 
-Tokens are compared by their hashes in constant time and never logged. The person's token lies in a 0600 file in the
+Tokens are compared in constant time, by their hashes, and never logged. The person's token lies in a 0600 file in the
 runtime directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
-loopback, opens the same. A browser gets a cookie and a key; only both together open anything, because a browser sends
-a host's cookies to every port of it, also to the development server that an agent started.
+loopback, opens the same. An agent's token is made of its session's id and the person's token: nothing need be kept for
+an agent to be known again after a crash of the server. A browser gets a cookie and a key; only both together open
+anything, because a browser sends a host's cookies to every port of it, also to the development server that an agent
+started.
 """
 
+import base64
 import hashlib
 import hmac
 import os
 import secrets
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -71,8 +75,11 @@ class Tokens:
         self._browsers_file = state / "browsers.json"
         # Named by the workspace: cookies are shared by all ports of a host, and so by the servers of all workspaces.
         self.cookie = f"fourhands-{digest(str(runtime))[:8]}"
-        self._person = [digest(self._load()), *([digest(secret)] if secret else [])]
+        own = self._load()
+        self._person = [digest(own), *([digest(secret)] if secret else [])]
+        self._key = own.encode()
         self._agents: dict[str, Actor] = {}
+        self.resume: Callable[[str], Actor | None] = lambda session: None
         self._codes: dict[str, float] = {}
         self._browsers = self._load_browsers()
 
@@ -109,13 +116,29 @@ class Tokens:
         for known, actor in self._agents.items():
             if hmac.compare_digest(presented, known):
                 found = actor
+        if found is None:
+            found = self._back(token)
         return Principal(found, presented[:16]) if found is not None else None
 
     def issue(self, actor: Actor) -> str:
-        """A token for an agent's session; it dies with `revoke` or the server."""
-        token = secrets.token_urlsafe(32)
+        """The token of an agent's session; it opens nothing any more after `revoke`."""
+        token = self._of(actor.id)
         self._agents[digest(token)] = actor
         return token
+
+    def _of(self, session: str) -> str:
+        signed = hmac.digest(self._key, f"agent {session}".encode("utf-8", "surrogateescape"), "sha256")
+        return f"{session}.{base64.urlsafe_b64encode(signed).decode().rstrip('=')}"
+
+    def _back(self, token: str) -> Actor | None:
+        """An agent that a server before this one knew, if its session may go on."""
+        session = token.rpartition(".")[0]
+        if not session or not hmac.compare_digest(digest(token), digest(self._of(session))):
+            return None
+        actor = self.resume(session)
+        if actor is not None:
+            self._agents[digest(token)] = actor
+        return actor
 
     def revoke(self, session: str) -> None:
         """An agent's session has ended: its tokens open nothing any more."""

@@ -14,9 +14,10 @@ import msgspec
 from msgspec import Struct
 
 from fourhands.core.call import Actor, Call, Result, Scope
-from fourhands.core.errors import BadArgument, NotFound
+from fourhands.core.errors import BadArgument, LimitReached, NotFound
 from fourhands.core.ids import new_id
 from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
+from fourhands.workbench.saved import Saved
 
 _T = TypeVar("_T")
 
@@ -141,19 +142,72 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     scopes: tuple[Scope, ...] = ()  # what it may do, where consent was given
 
 
+class Known(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What is kept of a session while it lives, so that a crash of the server does not end it."""
+
+    id: str
+    name: str
+    connector: str
+    created: float
+    state: AgentState
+
+
 class Sessions:
-    """The agent sessions of a workbench."""
+    """The agent sessions of a workbench.
 
-    def __init__(self) -> None:
+    Those that a crashed server left are absent until their agent is back: it shows its token, or comes by the same
+    name through the same connector. A session that was ended is neither here nor absent, and never comes back.
+    """
+
+    def __init__(self, saved: Saved | None = None, most: int = 1000) -> None:
+        self.most = most
         self._sessions: dict[str, Session] = {}
+        self._saved = saved
+        self._absent = {known.id: known for known in _load(saved)}
 
-    def add(self, name: str, connector: str, *, id: str | None = None, state: AgentState | None = None) -> Session:
-        """Begin a session."""
-        session = Session(id or new_id(PREFIX), name, connector, time.time(), state or AgentState())
-        if session.id in self._sessions:
-            raise BadArgument(f"there is a session {session.id!r} already")
+    @property
+    def absent(self) -> list[str]:
+        """The ids of sessions that may still come back."""
+        return list(self._absent)
+
+    def add(self, name: str, connector: str, *, id: str | None = None) -> Session:
+        """Begin a session, or go on with the absent one of this id, else of this name and connector."""
+        if id is None:
+            kin = (known.id for known in self._absent.values() if (known.name, known.connector) == (name, connector))
+            id = next(kin, None) or new_id(PREFIX)
+        if id in self._sessions:
+            raise BadArgument(f"there is a session {id!r} already")
+        if len(self._sessions) >= self.most:
+            idle = [f"{one.name} ({one.id})" for one in self._sessions.values() if one.status == "idle"]
+            raise LimitReached(
+                f"there are {len(self._sessions)} agents' sessions, the limit is {self.most}",
+                hint="end one with openspace.agent.end, or raise server.maxSessions"
+                + (f"; idle for longest: {', '.join(idle[:3])}" if idle else ""),
+            )
+        before = self._absent.pop(id, None)
+        session = Session(id, name, connector, before.created if before else time.time())
+        if before is not None:
+            session.state = before.state
         self._sessions[session.id] = session
+        self.save()
         return session
+
+    def back(self, id: str) -> tuple[str, str] | None:
+        """The name and connector of an absent session."""
+        known = self._absent.get(id)
+        return (known.name, known.connector) if known is not None else None
+
+    def give_up(self, id: str) -> None:
+        """An absent session will not come back."""
+        if self._absent.pop(id, None) is not None:
+            self.save()
+
+    def save(self, *, now: bool = False) -> None:
+        """Store who is here, and who may still come back; soon, or before anything else happens."""
+        if self._saved is not None:
+            here = [Known(id=s.id, name=s.name, connector=s.connector, created=s.created, state=s.state) for s in self]
+            store = self._saved.now if now else self._saved.soon
+            store(msgspec.json.encode([*here, *self._absent.values()]))
 
     def get(self, name: str) -> Session:
         """A session by its id or, as long as only one has it, its name."""
@@ -173,6 +227,7 @@ class Sessions:
         session = self._sessions.pop(id, None)
         if session is not None:
             session.ended = True
+            self.save()
         return session
 
     def record(self, call: Call, result: Result) -> None:
@@ -189,3 +244,11 @@ class Sessions:
 
     def __len__(self) -> int:
         return len(self._sessions)
+
+
+def _load(saved: Saved | None) -> list[Known]:
+    """Those of a server that did not end properly; a file that cannot be read says nothing."""
+    try:
+        return msgspec.json.decode(saved.path.read_bytes(), type=list[Known]) if saved is not None else []
+    except (OSError, msgspec.DecodeError):
+        return []

@@ -9,7 +9,6 @@ import dataclasses
 import logging
 import os
 import shutil
-import threading
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -37,6 +36,7 @@ from fourhands.workbench.lease import Lease, LeaseInfo
 from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.pane import tabs
 from fourhands.workbench.pulse import Pulse
+from fourhands.workbench.saved import Saved
 from fourhands.workbench.screen import Screen
 from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
@@ -135,7 +135,8 @@ class Workbench:
         self.questions = questions
         self.journal = journal
         self.registry = registry
-        self.sessions = Sessions()
+        state = Path(terminals.places.state)
+        self.sessions = Sessions(Saved(state / "sessions.json"), settings.server.max_sessions)
         self.undo = UndoStack()
         self.outputs = Outputs()
         self._withheld = withheld(terminals.env)
@@ -146,10 +147,8 @@ class Workbench:
         )
         self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
         self._leases: dict[str, Lease] = {}
-        self._saved_at = Path(terminals.places.state) / "layout.json"
+        self._saved = Saved(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
-        self._saving = threading.Lock()
-        self._saved_rev = 0
         self.state = self._restore()
         self.connect: Callable[[str], Awaitable[Session]] = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
@@ -315,10 +314,16 @@ class Workbench:
         )
 
     def begin_session(self, name: str, connector: str, *, id: str | None = None) -> Session:
-        """An agent has come."""
+        """An agent has come, or is back: a session that a crash of the server interrupted goes on."""
         session = self.sessions.add(name, connector, id=id)
         self.events.emit("agent.started", {"session": msgspec.to_builtins(self.describe_session(session))})
         return session
+
+    def resume_session(self, id: str) -> Session | None:
+        """The session of an agent that shows it is the one; an absent one is here again. None: it has ended."""
+        if (known := self.sessions.back(id)) is not None:
+            return self.begin_session(*known, id=id)
+        return self.sessions.find(id)
 
     async def end_session(self, name: str) -> None:
         """An agent has gone: stop its queue, close its terminals, clear its highlights and unpinned panes."""
@@ -361,8 +366,8 @@ class Workbench:
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
 
     def left_behind(self) -> set[str]:
-        """Sessions that are not here although something still belongs to them: a server before this one crashed."""
-        owners = {terminal.owner for terminal in self.terminals.list()}
+        """Sessions that are not here although they have not ended: a server before this one crashed."""
+        owners = {terminal.owner for terminal in self.terminals.list()} | set(self.sessions.absent)
         owners |= {tab.owner for _, tab in tabs(self.state.layout.root)}
         owners |= {mark.owner for mark in self.state.highlights()}
         return {owner for owner in owners if owner.startswith(f"{PREFIX}_") and self.sessions.find(owner) is None}
@@ -371,15 +376,16 @@ class Workbench:
 
     def _restore(self) -> State:
         try:
-            saved: Snapshot | None = decode(self._saved_at.read_bytes())
+            saved: Snapshot | None = decode(self._saved.path.read_bytes())
             return State(self._changed, saved=saved)
         except FileNotFoundError:
             pass
         except (BadSnapshot, OSError) as error:
-            aside = self._saved_at.with_suffix(f".{int(time.time())}.bad")
+            path = self._saved.path
+            aside = path.with_suffix(f".{int(time.time())}.bad")
             log.warning("the saved layout cannot be used (%s); it is kept as %s", error, aside.name)
-            if self._saved_at.exists():
-                shutil.move(self._saved_at, aside)
+            if path.exists():
+                shutil.move(path, aside)
         return State(self._changed)
 
     def forget_lost_terminals(self) -> None:
@@ -396,26 +402,13 @@ class Workbench:
             self._save_handle = asyncio.get_running_loop().call_later(SAVE_S, self._save_soon)
 
     def _save_soon(self) -> None:
-        """Save in a thread: on some file systems a rename over an old file waits for the disk."""
         self._save_handle = None
-        asyncio.get_running_loop().run_in_executor(None, self._store, self.state.snapshot())
+        self._saved.soon(encode(self.state.snapshot()))
 
     def save(self) -> None:
-        """Store the layout where the next server finds it, before anything else happens."""
+        """Store layout and sessions where the next server finds them, before anything else happens."""
         if self._save_handle is not None:
             self._save_handle.cancel()
             self._save_handle = None
-        self._store(self.state.snapshot())
-
-    def _store(self, snapshot: Snapshot) -> None:
-        fresh = self._saved_at.with_suffix(".new")
-        with self._saving:
-            if snapshot.rev < self._saved_rev:
-                return  # a thread that comes late
-            self._saved_rev = snapshot.rev
-            try:
-                with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                    file.write(encode(snapshot))
-                os.replace(fresh, self._saved_at)
-            except OSError as error:
-                log.warning("the layout could not be saved: %s", error)
+        self._saved.now(encode(self.state.snapshot()))
+        self.sessions.save(now=True)

@@ -17,7 +17,7 @@ from mcp_types import INVALID_REQUEST, Implementation, LoggingLevel
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from starlette.requests import Request
 
-from fourhands.core.errors import NotFound
+from fourhands.core.errors import LimitReached, NotFound
 from fourhands.core.event import Dispose
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.mcp.exchange import Exchange
@@ -147,7 +147,10 @@ class Peers:
             if session is None:
                 raise MCPError(INVALID_REQUEST, "the session of this token has ended")
             return Peer(session, owned=False, speaks=session.id in self._speaking)
-        return Peer(self._bench.begin_session(_name(context), "mcp"), owned=True, speaks=True)
+        try:
+            return Peer(self._bench.begin_session(_name(context), "mcp"), owned=True, speaks=True)
+        except LimitReached as error:
+            raise MCPError(INVALID_REQUEST, f"{error.message}; {error.hint}") from error
 
     def _key(self, context: Context, principal: Principal | None) -> str:
         if self._pipe:

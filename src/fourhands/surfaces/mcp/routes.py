@@ -115,9 +115,9 @@ class McpRoutes:
             name = asked.name.strip()
             if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
                 raise BadArgument(f"{name[:100]!r} is no name", hint=f"give 1 to {NAME_LENGTH} printable characters")
+            session = self._bench.begin_session(name, "mcp")
         except FourhandsError as error:
             return _refusal(error)
-        session = self._bench.begin_session(name, "mcp")
         if asked.forms:
             self._speaking.add(session.id)
         token = self._tokens.issue(session.actor)
@@ -125,5 +125,5 @@ class McpRoutes:
 
 
 def _refusal(error: FourhandsError) -> Response:
-    status = {"denied": 403, "unavailable": 503}.get(error.code, 400)
+    status = {"denied": 403, "limit": 429, "unavailable": 503}.get(error.code, 400)
     return JSONResponse(Result.failure(error).to_wire(), status)
