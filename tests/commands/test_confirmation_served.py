@@ -1,13 +1,12 @@
 """Confirmation through real doors: the agent calls by HTTP, the person answers by WebSocket."""
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
+from tests.core.kit import Timers
 from tests.support.served import Caller, Served, serve_app
 
 from fourhands.settings import SafetySettings, Settings
@@ -15,18 +14,12 @@ from fourhands.settings import SafetySettings, Settings
 BASH = "/api/commands/openspace.tool.bash"
 
 
-@contextlib.asynccontextmanager
-async def serve(unknown_answer_s: float = 60.0) -> AsyncIterator[Served]:
-    async with serve_app(Settings(safety=SafetySettings(unknown_answer_s=unknown_answer_s))) as served:
+@pytest.fixture
+async def served() -> AsyncIterator[Served]:
+    async with serve_app(Settings(safety=SafetySettings(unknown_answer_s=60.0))) as served:
         build = Path(served.app.bench.root, "build")
         (build / "tmp").mkdir(parents=True)
         (build / "keep").write_text("kept")
-        yield served
-
-
-@pytest.fixture
-async def served() -> AsyncIterator[Served]:
-    async with serve() as served:
         yield served
 
 
@@ -62,17 +55,32 @@ async def test_edit_then_approve_runs_exactly_the_edited_line(served: Served) ->
     assert [path.name for path in Path(served.app.bench.root, "build").iterdir()] == ["keep"]
 
 
-async def test_an_unknown_line_without_an_answer_fails_clearly() -> None:
+async def test_an_unknown_line_without_an_answer_fails_clearly_after_ten_seconds() -> None:
+    timers = Timers()
     async with (
-        serve(0.3) as served,
+        serve_app() as served,
         served.caller(query="?attend=1") as person,
         served.client(served.agent()[1]) as agent,
+        asyncio.TaskGroup() as group,
     ):
-        refused: httpx.Response = await agent.post(BASH, json={"command": "./deploy.sh"})
-        said = refused.json()
+        questions = served.app.bench.questions
+        questions._now, questions._later = timers.time, timers.later
+        running = group.create_task(agent.post(BASH, json={"command": "./deploy.sh"}))
+        question = await asked(person)
+        assert question["limitSeconds"] == 10.0
+        timers.advance(9.9)
+        assert [one.id for one in questions.open()] == [question["id"]]
+        timers.advance(0.1)
+        said = (await running).json()
         assert (said["success"], said["code"]) == (False, "no-answer")
-        assert "no answer within 0.3 s" in said["error"]
-        assert (await asked(person))["limitSeconds"] == 0.3
+        assert "no answer within 10 s" in said["error"]
+        # What is dangerous waits for ever.
+        running = group.create_task(agent.post(BASH, json={"command": "rm -rf build"}))
+        question = await asked(person)
+        assert "limitSeconds" not in question or question["limitSeconds"] is None
+        timers.advance(1e6)
+        await answer(person, question, "deny")
+        assert (await running).json()["code"] == "denied"
 
 
 async def test_a_rule_covers_the_same_words_in_the_same_directory_only(served: Served) -> None:
