@@ -21,9 +21,11 @@ class Recorded:
     """An OpenCode that only remembers how it was made."""
 
     made: list[dict[str, Any]]
+    memory = None
 
     def __init__(self, bench: object, session: object, tasks: object, **options: Any) -> None:
         options.pop("instructions", None)
+        options.pop("memory")
         self.made.append({name: value for name, value in options.items() if value})
 
     async def open(self) -> None:

@@ -18,6 +18,7 @@ from tests.support.model import Request, Tool
 from tests.support.npm_agents import opencode
 from tests.support.stage import stage
 
+from fourhands.agents.memory import Memories
 from fourhands.agents.opencode import GO_ON, OpenCode
 from fourhands.agents.opencode_events import Telling
 from fourhands.agents.opencode_server import Gateway, config, started
@@ -45,17 +46,23 @@ class Server(httpx.AsyncBaseTransport):
         self.states: dict[str, Any] = {}
         self.status = 200
         self.connections = 0
+        self.sessions: dict[str, Any] = {}  # by id, those that it has besides
+        self.made = 0
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         path = request.url.path
         if request.method == "POST":
             self.posted.append((path, json.loads(request.content or b"null")))
             self.came.set()
-            return httpx.Response(200, json={"id": SES}) if path == "/session" else httpx.Response(204)
+            if path == "/session":
+                self.made += 1
+                return httpx.Response(200, json={"id": SES if self.made == 1 else f"ses_{self.made}"})
+            return httpx.Response(204)
         if path == "/event":
             self.connections += 1
             return httpx.Response(200, stream=Stream(self.events))
         known: dict[str, Any] = {f"/session/{SES}/message": self.messages, "/permission": self.permissions}
+        known |= {f"/session/{id}": told for id, told in self.sessions.items()}
         return httpx.Response(self.status, json=known.get(path, self.states if path == "/session/status" else {}))
 
     def tell(self, kind: str, **told: Any) -> None:
@@ -142,7 +149,9 @@ class Table:
 
 
 @contextlib.asynccontextmanager
-async def table(*, joined: bool = False, server: Server | None = None) -> AsyncIterator[Table]:
+async def table(
+    *, joined: bool = False, server: Server | None = None, memories: Memories | None = None
+) -> AsyncIterator[Table]:
     """With `joined` the agent's model is not behind our proxy."""
     server = server or Server()
     async with open_app() as app:
@@ -152,6 +161,7 @@ async def table(*, joined: bool = False, server: Server | None = None) -> AsyncI
         agent = OpenCode(
             app.bench, session, app.tasks, url="http://opencode.test", gateway=gateway, transport=server,
             instructions=(lambda id: f"instructions for {id}") if joined else None,
+            memory=memories.of(session, "opencode") if memories else None,
         )  # fmt: skip
         await agent.open()
         yield Table(app, server, session, agent)
@@ -180,6 +190,43 @@ async def test_a_recorded_turn_is_told_in_order_and_its_permission_is_asked():
         assert steps[-1]["output"] == "marker-out"
         assert [event.data["done"] for event in t.seen if event.kind == "agent.said"].count(True) == 2
         assert await t.ran() == []
+
+
+@pytest.mark.parametrize("known", [True, False])
+async def test_after_a_restart_of_ours_it_goes_on_with_its_session_if_that_server_has_it(known, tmp_path):
+    server = Server()
+    async with table(joined=True, server=server, memories=Memories(tmp_path)) as t:
+        session = t.session
+    user = {"info": {"id": "msg_u", "role": "user"}, "parts": [{"id": "p0", "type": "text", "text": "hello"}]}
+    done = {"id": "p1", "type": "text", "text": f"old {LIST}", "time": {"start": 1, "end": 2}}
+    half = {"id": "p2", "type": "text", "text": "half %%O", "time": {"start": 1}}
+    tool = {"id": "p3", "type": "tool", "tool": "bash", "state": {"status": "completed"}}
+    server.messages = [user, {"info": {"id": "msg_a", "role": "assistant"}, "parts": [done, tool, half]}]
+    if known:
+        server.sessions[SES] = {"id": SES}
+    async with table(joined=True, server=server, memories=Memories(tmp_path)) as t:
+        assert t.session.id != session.id
+        assert server.made == (1 if known else 2)
+        await t.app.bench.prompt(t.session, "go on")
+        await server.until(f"/session/{SES}/prompt_async" if known else "/session/ses_2/prompt_async")
+        if known:
+            server.tell("session.status", status={"type": "busy"})
+            server.delta("p2", "msg_a", "S is a system")
+            server.delta("p1", "msg_a", " and more")
+            server.idle()
+            await t.until("agent.changed", status="idle")
+            assert t.said() == "%%OS is a system"
+            assert await t.ran() == [], "what ran before the restart does not run again"
+
+
+async def test_a_new_chat_is_a_new_session_there(tmp_path):
+    async with table(joined=True, memories=Memories(tmp_path)) as t:
+        await t.app.bench.reset_session(t.session.id)
+        await t.app.bench.prompt(t.session, "afresh")
+        await t.server.until("/session/ses_2/prompt_async")
+        before = Memories(tmp_path).of(t.session, "opencode").before
+        assert before is not None
+        assert before.remote == "ses_2"
 
 
 async def test_joined_it_gets_instructions_and_its_blocks_run_once_however_often_they_are_told():

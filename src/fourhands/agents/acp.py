@@ -22,8 +22,9 @@ from fourhands.agents.acp_terminal import AcpTerminals, Place
 from fourhands.agents.acp_updates import Updates
 from fourhands.agents.catalogue import Recipe, parse, recipes
 from fourhands.agents.connect import Connections
-from fourhands.agents.conversation import Conversation
+from fourhands.agents.conversation import Conversation, Recollection
 from fourhands.agents.jsonrpc import Peer, PeerFailed, PeerGone
+from fourhands.agents.memory import Memory
 from fourhands.agents.process import AgentProcess, launch
 from fourhands.agents.results import turn_message
 from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable
@@ -57,12 +58,14 @@ class AcpAgent(Conversation):
         instructions: Callable[[str], str] | None = None,
         mcp_servers: McpServers | None = None,
         settle_s: float = SETTLE_S,
+        memory: Memory | None = None,
     ) -> None:
-        super().__init__(bench, session, tasks)
+        super().__init__(bench, session, tasks, memory)
         self.recipe = recipe
         self.argv = tuple(argv)
         self.process: AgentProcess | None = None
         self.acp = AcpSession(session, bench.root, self.argv[0], self._tell, auth=recipe.auth, servers=mcp_servers)
+        self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
         self._env = env
         self._instructions = instructions
         self._settle_s = settle_s
@@ -139,6 +142,8 @@ class AcpAgent(Conversation):
                 await self._open(peer)
         except TimeoutError:
             life.cancel()
+            if self._earlier:  # perhaps it chokes on the old session: the next start is a fresh one
+                self.acp.id = self._earlier = ""
             raise TimedOut(
                 f"{self.session.name} did not answer within {self.recipe.start_seconds:g} s",
                 hint=await process.words() or self._trial,
@@ -201,18 +206,27 @@ class AcpAgent(Conversation):
         if self.acp.id and not self._reset and self.acp.can_reopen:
             try:
                 await self._reopen(peer, quietly=True)
+                if self._earlier:
+                    self._earlier = ""
+                    self.goes_on()
                 return
             except PeerFailed as error:
                 log.info("%s cannot go on with its session: %s", self.session.name, error)
         await self.acp.begin(peer)
-        self._instructed = False
+        self._instructed, self._earlier = False, ""
+        self.keep()
+
+    def recollection(self) -> Recollection:
+        """The agent's own session."""
+        return {"remote": self.acp.id}
 
     async def _reopen(self, peer: Peer, *, quietly: bool = False) -> None:
-        self.updates.replaying = True
+        """Go on with an older session; quietly: what comes in again of it is shown already."""
+        self.updates.replaying, self.updates.muted = True, quietly
         try:
             await self.acp.reopen(peer, quietly=quietly)
         finally:
-            self.updates.replaying = False
+            self.updates.replaying = self.updates.muted = False
 
     async def describe(self) -> Described:
         """What there is to choose of the agent, and what is chosen."""
@@ -248,6 +262,7 @@ class AcpAgent(Conversation):
         except BaseException:
             self.acp.id = before
             raise
+        self.keep()
         await self.terminals.sweep(before)
         self._instructed = False  # it may have been begun by another program
 
@@ -305,6 +320,7 @@ class AcpAgent(Conversation):
                 told.restore()
             raise answer
         self._instructed = True
+        self.keep()
         self._emit("agent.finished", stopReason=answer.get("stopReason"), usage=shortened(answer.get("usage")))
 
     async def _ask(self, peer: Peer, blocks: list[dict[str, str]]) -> dict[str, Any] | FourhandsError:
@@ -388,6 +404,7 @@ def register(connections: Connections, *, mcp_servers: McpServers | None = None)
             env=env,
             instructions=connections.wiring.instructions,
             mcp_servers=mcp_servers,
+            memory=connections.memories.of(session, spec),
         )
         agent.begin()
         return agent

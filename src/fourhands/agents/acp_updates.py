@@ -18,13 +18,20 @@ log = logging.getLogger(__name__)
 
 _STEPS = 500
 _ENDED = frozenset({"completed", "failed", "cancelled"})
+_HISTORY = frozenset(
+    {"agent_message_chunk", "agent_thought_chunk", "user_message_chunk", "tool_call", "tool_call_update", "plan"}
+)
 
 
 class Updates:
-    """Follows one agent's session. `replaying` is set while old history comes in, which must not run again."""
+    """Follows one agent's session. `replaying` is set while old history comes in, which must not run again.
+
+    `muted` is set while it is history that the chat shows already.
+    """
 
     def __init__(self, conversation: Conversation, acp: AcpSession, emit: Emit) -> None:
         self.replaying = False
+        self.muted = False
         self.commands = 0
         self._conversation = conversation
         self._emit = emit
@@ -57,7 +64,8 @@ class Updates:
         if taker is None or not isinstance(update, dict):
             log.info("%s sent an update that nobody here knows: %.200r", self._conversation.session.name, update)
             return
-        taker(update)
+        if not self.muted or kind not in _HISTORY:
+            taker(update)
 
     def known(self, step_id: str) -> Mapping[str, Any]:
         """What was said of a tool call so far."""

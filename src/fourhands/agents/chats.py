@@ -34,6 +34,7 @@ SAVE_S = 2.0
 """Chats are written to disk at most this often."""
 
 FORGOTTEN = "Fourhands was started again. The agent does not remember what stands above."
+GOES_ON = "Fourhands was started again. The agent goes on with what stands above."
 
 _APPENDED = ("agent.said", "agent.thought")
 _REPLACED = ("agent.step", "agent.planned")
@@ -99,6 +100,9 @@ class Chats:
                 self._facts[about][event.kind] = _plain(event)
                 return
             elif event.kind in _KINDS:
+                if event.data.get("text") == GOES_ON:
+                    while chat.events and chat.events[-1].data.get("text") in (FORGOTTEN, GOES_ON):
+                        chat.events.pop()
                 self._add(chat, event)
             else:
                 return

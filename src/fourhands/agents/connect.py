@@ -15,9 +15,11 @@ kinds of agents add themselves with `Connections.kinds`.
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeAlias
 
 from fourhands.agents.conversation import Conversation
+from fourhands.agents.memory import Memories
 from fourhands.agents.model import ChatModel, Endpoint
 from fourhands.agents.opencode import OpenCode
 from fourhands.agents.opencode_server import Gateway
@@ -55,8 +57,19 @@ class Connections:
             "anthropic": _model,
             "opencode": _opencode,
         }
+        self.memories = Memories(Path(bench.terminals.places.state) / "agents")
         self._conversations: dict[str, Conversation] = {}
         bench.connect = self.start
+        bench.on_session_end.append(self._ended)
+
+    def close(self) -> None:
+        """The server stops: its agents end with it, and are not forgotten."""
+        self.bench.on_session_end.remove(self._ended)
+
+    def _ended(self, session: Session) -> None:
+        conversation = self._conversations.pop(session.id, None)
+        if conversation is not None and conversation.memory is not None:
+            conversation.memory.forget()
 
     async def start(self, spec: str) -> Session:
         """Start the agent that `spec` names and return its session."""
@@ -90,18 +103,25 @@ async def _model(connections: Connections, session: Session, spec: str) -> Conve
     name = "ANTHROPIC_API_KEY" if anthropic else "OPENAI_API_KEY"
     key = env.get("FOURHANDS_MODEL_KEY") or env.get(name, "")
     endpoint = Endpoint(url=url, model=model, kind="anthropic" if anthropic else "openai", key=key)
-    return ChatModel(connections.bench, session, connections.tasks, endpoint, connections.wiring.instructions)
+    return ChatModel(
+        connections.bench,
+        session,
+        connections.tasks,
+        endpoint,
+        connections.wiring.instructions,
+        memory=connections.memories.of(session, spec),
+    )
 
 
 async def _opencode(connections: Connections, session: Session, spec: str) -> Conversation:
     name, _, model = spec.partition("#")
     url = name.partition(":")[2]
-    bench, wiring = connections.bench, connections.wiring
+    bench, wiring, memory = connections.bench, connections.wiring, connections.memories.of(session, spec)
     family = "anthropic" if "claude" in model else "openai"
     servers = {"anthropic"} if family == "anthropic" else {"openai", "chat"}
     if model and not url and servers & bench.settings.upstreams.keys():
         gateway = Gateway(wiring.url, wiring.issue_token(session), model, family)
-        agent = OpenCode(bench, session, connections.tasks, command=("opencode",), gateway=gateway)
+        agent = OpenCode(bench, session, connections.tasks, command=("opencode",), gateway=gateway, memory=memory)
     elif model and "/" not in model:
         raise BadArgument(
             f"no model server is configured for {model!r}",
@@ -111,7 +131,7 @@ async def _opencode(connections: Connections, session: Session, spec: str) -> Co
     else:
         agent = OpenCode(
             bench, session, connections.tasks,
-            url=url, command=() if url else ("opencode",), model=model, instructions=wiring.instructions,
+            url=url, command=() if url else ("opencode",), model=model, instructions=wiring.instructions, memory=memory,
         )  # fmt: skip
     await agent.open()
     return agent

@@ -7,8 +7,11 @@ A connector says what an agent says by events: `agent.said` with the text so far
 import asyncio
 import logging
 from collections import deque
+from typing import TypedDict
 
 from fourhands.agents.answer import Answer
+from fourhands.agents.chats import GOES_ON
+from fourhands.agents.memory import Memory, Turn
 from fourhands.agents.runner import Runner
 from fourhands.agents.stream import Interceptor, Piece
 from fourhands.core.errors import FourhandsError, LimitReached
@@ -29,12 +32,24 @@ ROUNDS = 12
 """How often an agent goes on by itself to see what came of its commands, for one message of the person."""
 
 
+class Recollection(TypedDict, total=False):
+    """What a connector has kept of it."""
+
+    history: list[Turn]
+    remote: str
+
+
 class Conversation:
     """One agent's turns. A connector gives `turn`, which answers one message."""
 
-    def __init__(self, bench: Workbench, session: Session, tasks: Tasks) -> None:
+    def __init__(self, bench: Workbench, session: Session, tasks: Tasks, memory: Memory | None = None) -> None:
         self.bench = bench
         self.session = session
+        self.memory = memory
+        self.before = memory.before if memory is not None else None
+        """What an earlier run of the server left of this agent."""
+        if self.before is not None:
+            session.untold.extend(self.before.untold)
         self.runner = Runner(bench, session, tasks)
         self._tasks = tasks
         self._waiting: deque[str] = deque()
@@ -74,6 +89,19 @@ class Conversation:
             finally:
                 self._status("idle")
 
+    def recollection(self) -> Recollection:
+        """What a connector needs to go on after a restart of the server, besides results that were not told."""
+        return {}
+
+    def keep(self) -> None:
+        """Have it written down."""
+        if self.memory is not None and not self.session.ended:
+            self.memory.keep(untold=self.session.untold, **self.recollection())
+
+    def goes_on(self) -> None:
+        """Say that the agent remembers what an earlier run of the server shows of it."""
+        self._emit("agent.noted", text=GOES_ON)
+
     async def unpaused(self) -> None:
         """Return when the agent is not paused."""
         while self.bench.gate.paused(self.session.id):
@@ -105,6 +133,8 @@ class Conversation:
             self.cancel()
         elif event.kind == "agent.resumed":
             self._resumed.set()
+        elif event.kind in ("call.finished", "agent.reset"):
+            self.keep()
         elif event.kind == "agent.ended":
             self.close()
 

@@ -14,11 +14,13 @@ from typing import Any, Literal
 
 import httpx
 
-from fourhands.agents.conversation import ROUNDS, Conversation, Speech
+from fourhands.agents.conversation import ROUNDS, Conversation, Recollection, Speech
+from fourhands.agents.memory import Memory, Turn
 from fourhands.agents.results import turn_message
 from fourhands.agents.utterance import pieces, refusal
 from fourhands.agents.wayout import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
+from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
@@ -70,10 +72,15 @@ class ChatModel(Conversation):
         instructions: Callable[[str], str],
         *,
         sleep: Callable[[float], Any] = asyncio.sleep,
+        memory: Memory | None = None,
     ) -> None:
-        super().__init__(bench, session, tasks)
+        super().__init__(bench, session, tasks, memory)
         self.endpoint = endpoint
-        self.history: list[dict[str, str]] = []
+        self.history: list[Turn] = []
+        self._asking = False  # results are on their way to the model: neither told nor untold
+        if self.before is not None and self.before.history:
+            self.history = self.before.history
+            self.goes_on()
         self._instructions = instructions
         self._sleep = sleep
         self._client: httpx.AsyncClient
@@ -89,25 +96,42 @@ class ChatModel(Conversation):
         async with httpx.AsyncClient(
             timeout=timeout, trust_env=False, verify=self._tls or False, proxy=way.url if way else None
         ) as self._client:
-            await self._rounds(text)
+            self._asking = True
+            try:
+                await self._rounds(text, self.history)
+            finally:
+                self._asking = False
+                self.keep()
 
-    async def _rounds(self, text: str) -> None:
+    def recollection(self) -> Recollection:
+        """The conversation, as far as the model would be sent it."""
+        return {"history": fit(self.history, self.endpoint.budget_tokens)}
+
+    def keep(self) -> None:
+        """Have it written down, but not while a message is on its way: then what was before it counts."""
+        if not self._asking:
+            super().keep()
+
+    async def _rounds(self, text: str, history: list[Turn]) -> None:
         message = turn_message(self.session, self.bench.registry)
         said = f"{message.text}\n\n{text}" if message else text
         for number in range(self.endpoint.rounds):
-            self.history.append({"role": "user", "content": said})
+            history.append({"role": "user", "content": said})
             try:
-                speech = await self._round()
+                speech = await self._round(history)
             except BaseException:
-                if self.history[-1]["role"] == "user":  # nothing came back: it counts as not said
-                    self.history.pop()
+                if history[-1]["role"] == "user":  # nothing came back: it counts as not said
+                    history.pop()
                     if message is not None:
                         message.restore()
                 raise
+            self._asking = False
+            self.keep()
             if not speech.raw:
                 self._emit("agent.noted", text="the model gave an empty answer")
             await self.runner.finished()
             await self.unpaused()
+            self._asking = True
             message = turn_message(self.session, self.bench.registry)
             if message is None or not speech.commands:
                 if message is not None:
@@ -118,12 +142,12 @@ class ChatModel(Conversation):
                 said += "\n\nThis is your last round for this message: tell the person what you found."
         self._emit("agent.noted", text=f"stopped after {self.endpoint.rounds} rounds; say 'go on' to continue")
 
-    async def _round(self) -> Speech:
+    async def _round(self, history: list[Turn]) -> Speech:
         """One answer of the model; tried again while nothing of it has arrived."""
         for attempt in range(self.endpoint.retries + 1):
             speech = Speech(self)
             try:
-                await self._stream(speech)
+                await self._stream(speech, history)
                 return speech
             except (httpx.HTTPError, Busy) as error:
                 why = str(error) or type(error).__name__
@@ -144,11 +168,17 @@ class ChatModel(Conversation):
                 raise
             finally:
                 if speech.raw or speech.ended:
-                    self.history.append({"role": "assistant", "content": speech.raw or "(no text)"})
+                    history.append({"role": "assistant", "content": speech.raw or "(no text)"})
         raise AssertionError("unreachable")
 
-    async def _stream(self, speech: Speech) -> None:
-        path, headers, body = self._request()
+    def _happened(self, event: Event) -> None:
+        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+            self.cancel()
+            self.history = []  # another list: what the turn that ends still adds to the old one is gone too
+        super()._happened(event)
+
+    async def _stream(self, speech: Speech, history: list[Turn]) -> None:
+        path, headers, body = self._request(history)
         url = self.endpoint.url.rstrip("/") + path
         async with self._client.stream("POST", url, headers=headers, json=body) as response:
             if response.status_code >= 400:
@@ -168,10 +198,10 @@ class ChatModel(Conversation):
         hint = "check the key" if status in (401, 403) else "check the address and the model's name"
         raise Unavailable(f"the model refused with status {status}: {detail}", hint=hint)
 
-    def _request(self) -> tuple[str, dict[str, str], dict[str, object]]:
+    def _request(self, history: list[Turn]) -> tuple[str, dict[str, str], dict[str, object]]:
         endpoint = self.endpoint
         system = self._instructions(self.session.id)
-        messages = fit(self.history, endpoint.budget_tokens - int(len(system) / CHARACTERS_PER_TOKEN))
+        messages = fit(history, endpoint.budget_tokens - int(len(system) / CHARACTERS_PER_TOKEN))
         if endpoint.kind == "anthropic":
             headers = {"x-api-key": endpoint.key, "anthropic-version": "2023-06-01"}
             body: dict[str, object] = {"model": endpoint.model, "system": system, "messages": messages, "stream": True}
@@ -182,7 +212,7 @@ class ChatModel(Conversation):
         return "/chat/completions", headers, body
 
 
-def fit(history: list[dict[str, str]], budget_tokens: int) -> list[dict[str, str]]:
+def fit(history: list[Turn], budget_tokens: int) -> list[Turn]:
     """The newest messages that fit the budget, beginning with one of the user's; the last one always."""
     left = budget_tokens * CHARACTERS_PER_TOKEN
     first = len(history)

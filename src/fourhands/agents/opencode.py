@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,13 +20,15 @@ from typing import Any
 import httpx
 
 from fourhands.agents.answer import Answer
-from fourhands.agents.conversation import ROUNDS, Conversation
+from fourhands.agents.conversation import ROUNDS, Conversation, Recollection
+from fourhands.agents.memory import Memory
 from fourhands.agents.opencode_events import Telling
 from fourhands.agents.opencode_server import Address, Gateway, started
 from fourhands.agents.results import turn_message
 from fourhands.agents.stream import Dropped
 from fourhands.agents.wayout import certificates, proxy_to
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, NoAnswer, NotFound, TimedOut, Unavailable
+from fourhands.core.event import Event
 from fourhands.core.question import Choice, Question
 from fourhands.core.tasks import Tasks
 from fourhands.safety.shell import classify
@@ -47,6 +50,7 @@ GO_ON = "The results of your commands are there. Go on with them, or tell the pe
 
 log = logging.getLogger(__name__)
 
+_SESSION = re.compile(r"ses[A-Za-z0-9_-]{1,100}")
 _REPLIES = {"once": "once", "session": "always", "always": "always"}
 
 
@@ -66,10 +70,11 @@ class OpenCode(Conversation):
         model: str = "",
         password: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
+        memory: Memory | None = None,
     ) -> None:
         if bool(url) == bool(command):
             raise BadArgument("give OpenCode's url or the command that starts it", hint="one of the two")
-        super().__init__(bench, session, tasks)
+        super().__init__(bench, session, tasks, memory)
         self._url = url
         self._model = model  # of its own ones, as provider/model; empty: the one it is configured for
         self._password = password
@@ -89,6 +94,7 @@ class OpenCode(Conversation):
         self._failures = 0  # to read its events, since it was last possible
         self._idle = asyncio.Event()
         self._trouble = ""
+        self._reset = False  # the person wants a new chat
 
     async def open(self) -> None:
         """Start or join the server, and return when it takes prompts."""
@@ -104,6 +110,9 @@ class OpenCode(Conversation):
     async def turn(self, text: str) -> None:
         """Send a person's message and return when the agent is done with it, and has seen what it did."""
         await asyncio.shield(self._ready)
+        if self._reset:  # a new chat is a new session there
+            await self._begin()
+            self._reset = False
         for _ in range(ROUNDS):
             await self._round(text)
             await self._settled()
@@ -138,6 +147,7 @@ class OpenCode(Conversation):
             if message is not None:
                 message.restore()
             raise
+        self.keep()  # what it was told is told
         try:
             await self._idle.wait()
         except asyncio.CancelledError:
@@ -185,19 +195,56 @@ class OpenCode(Conversation):
         try:
             async with self._server() as address, self._connected(address):
                 await self._until_healthy()
-                made = await self._call("POST", "/session", {"title": self.session.name})
                 if self._model:
                     await self._check_model()
-                self._id = str(made.get("id", "")) if isinstance(made, dict) else ""
-                if not self._id.startswith("ses"):
-                    raise Unavailable("OpenCode made no session", hint=f"it answered {str(made)[:200]}")
-                self._family = {self._id}
-                self._telling = Telling(self._id, self)
+                if not await self._rejoin():
+                    await self._begin()
                 await self._listen()
         except FourhandsError as error:
             self._fail(error)
         finally:
             self._fail(Unavailable("the connection to OpenCode has ended"))
+
+    async def _begin(self) -> None:
+        """Begin a session there."""
+        made = await self._call("POST", "/session", {"title": self.session.name})
+        id = str(made.get("id", "")) if isinstance(made, dict) else ""
+        if not id.startswith("ses"):
+            raise Unavailable("OpenCode made no session", hint=f"it answered {str(made)[:200]}")
+        self._use(id)
+
+    async def _rejoin(self) -> bool:
+        """Go on with the session from before a restart, if that server still has it."""
+        id = self.before.remote if self.before is not None else ""
+        if not _SESSION.fullmatch(id):
+            return False
+        try:
+            found = await self._call("GET", f"/session/{id}")
+            messages = await self._call("GET", f"/session/{id}/message")
+        except Unavailable as error:
+            log.info("OpenCode does not have session %s any more: %s", id, error)
+            return False
+        if not isinstance(found, dict) or found.get("id") != id:
+            return False
+        self._use(id)
+        self._telling.skip(messages)
+        self.goes_on()
+        return True
+
+    def _use(self, id: str) -> None:
+        self._id = id
+        self._family = {id}
+        self._telling = Telling(id, self)
+        self.keep()
+
+    def recollection(self) -> Recollection:
+        """The session there."""
+        return {"remote": self._id}
+
+    def _happened(self, event: Event) -> None:
+        super()._happened(event)
+        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+            self._reset = True
 
     def _fail(self, error: FourhandsError) -> None:
         if not self._ready.done():

@@ -35,6 +35,22 @@ class Listener(Protocol):
         """Blocks that stood in its text."""
 
 
+class _Nobody:
+    """Listens to what was told before."""
+
+    def say(self, text: str, message: str, *, done: bool = False) -> None:
+        """It was said."""
+
+    def think(self, text: str, message: str) -> None:
+        """It was thought."""
+
+    def step(self, message: str, tool: str, status: str, title: str, input: Any, output: str) -> None:
+        """It was done."""
+
+    def take(self, message: str, commands: list[dict[str, Any]], dropped: list[Dropped]) -> None:
+        """It was run."""
+
+
 @dataclass(slots=True)
 class _Part:
     """One text or thought while it is told."""
@@ -80,6 +96,12 @@ class Telling:
                 for part in message.get("parts") or ():
                     if isinstance(part, dict):
                         self._updated({"messageID": message["info"].get("id"), **part})
+
+    def skip(self, messages: Any) -> None:
+        """Take the list of messages as told before, by an earlier run of this server; what is open there goes on."""
+        listener, self._listener = self._listener, _Nobody()
+        self.catch_up(messages)
+        self._listener = listener
 
     def tick(self) -> None:
         """Let blocks that stalled for 5 s go."""

@@ -98,7 +98,7 @@ async def started(
 def _private(gateway: Gateway, private: Path, base: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """The environment of one that knows our proxy and nothing else."""
     made = config(gateway)
-    private.mkdir(parents=True, mode=0o700)
+    private.mkdir(parents=True, mode=0o700, exist_ok=True)  # of a server that was killed and could not clean up
     try:
         file = private / "opencode.json"
         file.touch(mode=0o600)

@@ -1,6 +1,7 @@
 """`fourhands [DIR]`: a workbench with all its doors, until somebody stops it."""
 
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -51,22 +52,22 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 url=server.address.url,
                 env=os.environ,
             )
-            connections = Connections(app.bench, app.tasks, wiring)
-            own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
-            register_acp(connections, mcp_servers=own if has_sdk() else None)
-            for spec in options.agents or ("tour",):
-                await connections.start(spec)
-            link = server.link()
-            click.echo(f"Fourhands for {places.workspace}")
-            click.echo(f"  Open   {click.style(link, bold=True)}")
-            click.echo("         (works once; `fourhands open` gives a fresh one)")
-            click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
-            if not options.agents:
-                click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
-            if options.open_page and sys.stdout.isatty():
-                show_page(link)
-            await stopping.wait()
-            click.echo("\nStopping …")
+            with contextlib.closing(Connections(app.bench, app.tasks, wiring)) as connections:
+                own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
+                register_acp(connections, mcp_servers=own if has_sdk() else None)
+                for spec in options.agents or ("tour",):
+                    await connections.start(spec)
+                link = server.link()
+                click.echo(f"Fourhands for {places.workspace}")
+                click.echo(f"  Open   {click.style(link, bold=True)}")
+                click.echo("         (works once; `fourhands open` gives a fresh one)")
+                click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
+                if not options.agents:
+                    click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
+                if options.open_page and sys.stdout.isatty():
+                    show_page(link)
+                await stopping.wait()
+                click.echo("\nStopping …")
         left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
     if left:
         click.echo(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
