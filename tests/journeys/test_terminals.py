@@ -44,15 +44,18 @@ def test_the_program_has_the_size_that_the_browser_shows(page: Page) -> None:
     wait_for_screen(page, f"{rows} {cols}")
 
 
-def test_a_reload_shows_the_same_terminal_without_doubling(page: Page) -> None:
+def test_a_reload_shows_the_same_terminal_without_doubling_also_if_it_has_grown(visit: Visit) -> None:
+    page = visit(viewport={"width": 1280, "height": 400})
     terminal = new_terminal(page)
-    page.keyboard.type("seq -f row-%g 1 200; echo once-$((1+1))\n")
+    page.keyboard.type("seq -f row-%g 1 540; echo once-$((1+1))\n")
     wait_for_screen(page, "once-2")
+    page.set_viewport_size({"width": 1280, "height": 1000})
+    until(page, "id => window.__fh.model.terminals.get(id).rows > 30", terminal)
     page.reload()
     until(page, "() => window.__fh?.model.rev >= 0")
     wait_for_screen(page, "once-2", terminal)
     shown = screen(page, terminal).splitlines()
-    assert [line for line in shown if line.startswith("row-")] == [f"row-{n}" for n in range(1, 201)]
+    assert [line for line in shown if line.startswith("row-")] == [f"row-{n}" for n in range(1, 541)]
     assert shown.count("once-2") == 1
 
 

@@ -72,6 +72,14 @@ def test_resize_reflows_and_counts_as_change_of_every_row() -> None:
     assert screen.snapshot().rows[0] == "0123456789abcdef"
 
 
+def test_a_screen_that_grows_shows_what_has_left_it_whatever_was_printed_before() -> None:
+    for count in range(350, 650, 10):  # the emulator drops its scrollback by a few hundred lines at a time
+        screen = LiveScreen(120, 10)
+        screen.feed(b"".join(b"line %d\r\n" % n for n in range(count)) + b"$")
+        screen.resize(120, 90)
+        assert screen.snapshot().rows == [*(f"line {n}" for n in range(count - 89, count)), "$"]
+
+
 def test_title_is_kept() -> None:
     screen = LiveScreen(20, 3)
     assert screen.title == ""

@@ -24,14 +24,20 @@ _SCREENS = (1049, 1047, 47)
 _ANSI_MODES = (4, 20)
 _ORIGIN, _KEYPAD, _MARGINS = 6, 66, 69
 _PLAIN = b"\x0f\x1b(B\x1b)B"  # ordinary character sets
+_PULLED = 200  # rows by which a screen may grow and find in the scrollback what has left it
+_PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 class Ghostty:
-    """One emulated terminal without scrollback."""
+    """One emulated terminal, with as little scrollback as it takes to grow as the page's terminal does.
+
+    That one fills new rows with lines that have left the screen. With none kept here, they would be neither on the
+    screen nor in the scrollback of a page that is opened later.
+    """
 
     def __init__(self, cols: int, rows: int) -> None:
-        self._terminal = Terminal(cols, rows, scrollback=0)
+        self._terminal = Terminal(cols, rows, scrollback=_PULLED + _PAGE // cols)
         # Nothing here shows pictures; with no room for them the protocol that reads them from files is off.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
         self._defaults = {mode: self._terminal.mode(mode) for mode in _MODES}
