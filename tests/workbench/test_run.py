@@ -163,3 +163,22 @@ async def test_a_shell_whose_marks_were_removed_is_noticed_by_its_kernel_state(t
     await terminal.run("true", timeout_s=40)
     done = await terminal.run("exec bash --norc --noprofile", timeout_s=40)
     assert (done.reason, done.exit_code, done.sure) == ("quiet", None, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "code"),
+    [
+        ("echo hi; exit 3", "hi\n", 3),
+        ("printf abc; exit 4", "abc", 4),
+        ("echo logout; exit 5", "logout\n", 5),
+        ("exec echo logout", "logout\n", 0),
+    ],
+)
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_shell_that_is_told_to_exit_adds_no_word_of_its_own(
+    terminals: Terminals, shell: str, line: str, output: str, code: int
+) -> None:
+    terminal = await terminals.create(shell=shell)
+    done = await terminal.run(line, timeout_s=40)
+    assert (done.output, done.exit_code, done.reason) == (output, code, "exit")
+    assert terminal.excerpt(done.start, done.end).text == output

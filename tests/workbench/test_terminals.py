@@ -256,3 +256,17 @@ async def test_a_lost_host_is_told_and_the_logs_are_still_there(terminals: Termi
     assert terminal.exit.lost
     assert terminal.lines() == ["last words"]
     os.kill(terminal.pid, signal.SIGKILL)
+
+
+async def test_a_size_that_another_program_gives_is_noticed_without_any_output(terminals: Terminals) -> None:
+    one = await terminals.create(argv=["cat"], cols=80, rows=24)
+    resized = asyncio.Event()
+    one.on_resize = resized.set
+    async with Terminals(
+        terminals.places.workspace, quick(), places=terminals.places, env=environment(terminals.places), keep=True
+    ) as other:
+        other.get(one.id).resize(101, 31)
+        async with asyncio.timeout(40):
+            await resized.wait()
+    assert one.size == (101, 31)
+    assert one.log.head == 0

@@ -282,6 +282,10 @@ class Requests:
         change = {"event": "changed", "terminal": terminal.id, "meta": terminal.record["meta"]}
         self.tell(change, but=client if quiet else None)
 
+    def _do_resized(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        """Somebody gave a terminal another size, by its own descriptor: the others are told."""
+        self.tell({"event": "resized", "terminal": self._named(message).id}, but=client)
+
     def _do_signal(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         terminal, number = self._named(message), signal.Signals[str(message["signal"])]
         group = os.tcgetpgrp(terminal.master) if terminal.running and message.get("foreground") else terminal.pid

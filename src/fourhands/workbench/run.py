@@ -7,6 +7,7 @@ says so, has no exit code, and its output is what was printed, echo included.
 
 import asyncio
 import os
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -23,6 +24,11 @@ MOMENT_S = 0.25
 
 DOUBT_S = 0.5
 """After so long without output it is asked whether the shell is back although its marks do not say so."""
+
+_GOODBYE = b"logout\r\n"
+"""What bash prints when a login shell is told to exit; it belongs to no program."""
+
+_EXEC = re.compile(r"\bexec\b")
 
 Reason = Literal["finished", "deadline", "exit", "incomplete", "input", "quiet"]
 
@@ -163,6 +169,8 @@ class _Run:
         end = max(start, end)
         chunk = read_range(terminal.log, max(start, end - READ_LIMIT), end)
         data = chunk.data if reason == "finished" else chunk.data[: whole_end(chunk.data)]
+        if reason == "exit" and self._says_goodbye() and data.endswith(_GOODBYE):
+            data, end = data[: -len(_GOODBYE)], end - len(_GOODBYE)
         return Done(
             output=sanitize(data),
             exit_code=last.exit_code if last is not None and reason == "finished" else _exit_code(terminal, reason),
@@ -174,6 +182,11 @@ class _Run:
             cwd=terminal.commands.cwd,
             sure=reason == "finished" and all(record.bounded and record.sure for record in records),
         )
+
+    def _says_goodbye(self) -> bool:
+        """Whether the last word may be the shell's own, and not that of a program which took its place."""
+        exit, shell = self.terminal.exit, os.path.basename(self.terminal.argv[0])
+        return exit is not None and exit.code is not None and shell == "bash" and not _EXEC.search(self.line)
 
 
 def _exit_code(terminal: "Terminal", reason: Reason) -> int | None:

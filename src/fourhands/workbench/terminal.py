@@ -14,7 +14,7 @@ from typing import Any
 
 from fourhands.core.errors import BadArgument, FourhandsError
 from fourhands.host import pty
-from fourhands.host.link import Link
+from fourhands.host.link import HostLost, Link
 from fourhands.host.log import GRAIN, Chunk, LogReader
 from fourhands.host.wire import Message
 from fourhands.safety.text import sanitize
@@ -266,9 +266,10 @@ class Terminal:
         self._catch_up_screen()
         before, at_prompt = self.log.head, self.shell_state == "prompt"
         self._resized_at = self._loop.time()
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, HostLost):
             pty.set_size(self._master, *size)
             self._size = size
+            self._link.tell("resized", terminal=self.id)  # a size makes no output by which others would notice it
         if self._screen is not None:
             self._screen.resize(*size)
         self.on_resize()

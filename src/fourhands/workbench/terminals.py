@@ -185,6 +185,8 @@ class Terminals:
             case "changed":
                 terminal.meta.update(message["meta"])
                 self.on_change("changed", terminal)
+            case "resized":
+                terminal.look_at_size()
             case "paused" | "resumed" as kind:
                 terminal.paused = kind == "paused"
                 self.on_change("paused" if terminal.paused else "resumed", terminal)
