@@ -73,12 +73,31 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
 
 
 async def test_an_agent_waits_until_an_interrupt_has_settled(terminals: Terminals) -> None:
-    one = await board(terminals)
+    one = await board(terminals, "dash")  # no marks tell when that is
     one.lease.person_typed("person", b"git comm\x03")
     assert not one.lease.info().half_typed
     began = asyncio.get_running_loop().time()
     await one.lease.agent_types("agent1", "ls\n")  # sooner, and the shell would have thrown a part of it away
     assert asyncio.get_running_loop().time() - began >= INTERRUPT_S * 0.9
+
+
+async def test_a_new_prompt_tells_that_an_interrupt_has_settled(
+    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_module, "INTERRUPT_S", 10_000.0)
+    one = await board(terminals)
+    shown = one.terminal.progress.shown
+    one.lease.person_typed("person", b"git comm\x03")
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(one.lease.agent_types("agent1", "echo li''ne\n", patience_s=60))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await one.terminal.type("git comm\x03")
+        async with asyncio.timeout(40):
+            await waiting
+    assert one.terminal.progress.shown > shown
+    typed = await one.terminal.type("echo li''ne\n")
+    assert (await one.terminal.wait(pattern="line", deadline_s=40, position=typed)).reason == "pattern"
 
 
 async def test_patience_ends_with_a_clear_error(terminals: Terminals) -> None:

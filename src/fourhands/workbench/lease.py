@@ -10,6 +10,7 @@ the time they are typed are refused.
 """
 
 import asyncio
+import contextlib
 import os
 import re
 from collections import OrderedDict
@@ -32,7 +33,11 @@ LINGER_S = 3.0
 """How long after the last key the keyboard is still theirs who did not ask to keep it."""
 
 INTERRUPT_S = 0.5
-"""How long after a person's Ctrl-C an agent waits: until then the shell throws away what it is typed."""
+"""How long after a person's Ctrl-C an agent waits: until then the shell throws away what it is typed. Where the shell's
+marks tell of a new prompt, it need not be waited for longer than that."""
+
+INTERRUPT_LEAST_S = 0.05
+"""So long it waits all the same: the prompt may be that of a command which ended by itself just then."""
 
 AHEAD_S = 30.0
 """How long keys for a program may turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
@@ -100,7 +105,7 @@ class Lease:
         self._half_typed = False
         self._moved = self._literal = False
         self._ahead: int | None = None  # where the echo begins of keys that may be for a prompt that is still to come
-        self._settled_at = 0.0
+        self._interrupted: tuple[float, int] | None = None  # when, and at which prompt of the shell
         self._gone_with = 0  # the process group of a raw program that had the last keys: they go with it
         # Nobody knows when the echo came back while no server was there.
         self._dark_head = 0 if self._well.hidden_from is None else terminal.log.head
@@ -212,8 +217,7 @@ class Lease:
                 if byte != 0x15:
                     self._before, self._submitted_at = (), -1
                 if byte == 0x03:
-                    self._settled_at = self._loop.time() + INTERRUPT_S
-                    self._loop.call_later(INTERRUPT_S + 0.01, self._wake)
+                    self._interrupted = self._loop.time(), self.terminal.progress.shown
             elif byte == 0x16:  # Ctrl-V: the next key is text
                 self._literal = True
             elif byte != 0x04:  # Ctrl-D ends a shell or takes a character away, and leaves the line as it is
@@ -266,7 +270,8 @@ class Lease:
                     f"the person has the keyboard of terminal {self.terminal.title!r}",
                     hint="wait until they hand it back, or use another terminal",
                 )
-            if not self._is_half_typed() and self._loop.time() >= self._settled_at:
+            half_typed, unsettled_s = self._is_half_typed(), self._unsettled_s()
+            if not half_typed and not unsettled_s:
                 break
             left = deadline - self._loop.time()
             if left <= 0:
@@ -274,7 +279,8 @@ class Lease:
                     f"the person has typed a line in terminal {self.terminal.title!r} and not finished it",
                     hint="try again later, or use another terminal",
                 )
-            await self._news(left)
+            with self.terminal.listening(self._wake) if unsettled_s else contextlib.nullcontext():
+                await self._news(min(left, unsettled_s or left))
         noted = self._noted.pop(call_id, None)
         now = self.standing()
         # A shell that has only now come to its first prompt takes plain text just as it was judged.
@@ -289,6 +295,18 @@ class Lease:
         self._take(actor, "agent", kept=False)
         self._well.mark(self.terminal.log.head, actor, "agent", ends_line="\r" in text or "\n" in text)
         self._remember(text)
+
+    def _unsettled_s(self) -> float:
+        """How long at most a Ctrl-C of the person's may still cost what is typed behind it."""
+        if self._interrupted is None:
+            return 0.0
+        at, shown = self._interrupted
+        passed = self._loop.time() - at
+        back = self.terminal.marked and self.terminal.progress.ready and self.terminal.commands.settled(shown)
+        left = (INTERRUPT_LEAST_S if back and self.terminal.commands.announced else INTERRUPT_S) - passed
+        if left <= 0:
+            self._interrupted = None
+        return max(0.0, left)
 
     def _remember(self, text: str) -> None:
         """What stands on the line after an agent's keys."""
