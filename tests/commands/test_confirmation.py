@@ -55,7 +55,9 @@ async def test_a_dangerous_command_waits_and_runs_as_the_person_edited_it(app: A
     assert (entry.verdict.level, entry.verdict.choice) == ("dangerous", "edit")
 
 
-async def test_the_card_says_what_would_be_deleted(app: App) -> None:
+async def test_the_card_says_what_would_be_deleted(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fourhands.workbench.glance._MOST_SECONDS", 40.0)  # the time for it is short, for a person
+    monkeypatch.setattr("fourhands.core.judge._GLANCE_S", 40.0)
     person, session = Person(app), let_in(app)
     built(app)
     running = bash(app, session, "rm -rf build")

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 import threading
+import time
 
 import msgspec
 import pytest
@@ -327,11 +328,20 @@ def program(tmp_path, monkeypatch, script):
 
 
 def test_a_search_ends_in_time_and_says_so(root, tmp_path, monkeypatch):
+    printed = tmp_path / "printed"
     program(
         tmp_path,
         monkeypatch,
-        "import signal\nprint('README.md', end='\\0', flush=True)\nprint('src/ma', end='', flush=True)\nsignal.pause()",
+        "import signal\nprint('README.md', end='\\0', flush=True)\nprint('src/ma', end='', flush=True)\n"
+        f"open({str(printed)!r}, 'w').close()\nsignal.pause()",
     )
+
+    def left(self):
+        while not printed.exists():  # sooner, and it would be a race with the start of the program
+            time.sleep(0.01)
+        return 0.0
+
+    monkeypatch.setattr(ripgrep.Deadline, "left", left)
     found = Workspace(root, settings=FileSettings(search_timeout_seconds=0.3)).search("readme")
     assert (found.results, found.truncated, found.reason) == (["README.md"], True, "time")
 

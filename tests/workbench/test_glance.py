@@ -10,6 +10,12 @@ from fourhands.workbench import glance
 from fourhands.workbench.glance import index_names, take, tracked_files, worth
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still meanwhile is not a tree that is too large."""
+    monkeypatch.setattr(glance, "_MOST_SECONDS", 40.0)
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     root = tmp_path / "work"

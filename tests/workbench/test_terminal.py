@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.support.clock import let_pass
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import Chunk
@@ -206,14 +207,21 @@ async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(terminals: Ter
     assert terminal.log.read(position, 100).data == b"\r\n more\r\n"
 
 
-async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log(terminals: Terminals) -> None:
+async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log(
+    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fourhands.workbench.terminal.REDRAW_S", 20.0)
     terminal = await terminals.create(shell="bash")
     await terminal.run("echo before", timeout_s=40)
+    await terminal.wait(input_wanted=True, deadline_s=40)  # until it reads, it redraws nothing
     head = terminal.log.head
     terminal.resize(100, 30)
     terminal.resize(70, 30)
-    while terminal.size != (70, 30) or not terminal.redraws:
+    while terminal.size != (70, 30) or terminal.log.head == head:
         await terminal.wait(quiet_s=0.1)
+    let_pass(20)
+    await asyncio.sleep(0.01)
+    assert terminal.redraws
     redrawn = terminal.log.read(head).data
     assert redrawn
     assert redrawn not in terminal.scrollback().data
