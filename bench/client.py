@@ -63,8 +63,23 @@ class Client:
         self._socket.close()
 
     def send(self, keys: str) -> None:
-        data = keys.encode() if self._ours else json.dumps(["stdin", keys]).encode()
-        kind = 0x82 if self._ours else 0x81
+        if self._ours:
+            self._send(0x82, keys.encode())
+        else:
+            self._send(0x81, json.dumps(["stdin", keys]).encode())
+
+    def say(self, message: dict[str, object]) -> None:
+        self._send(0x81, json.dumps(message).encode())
+
+    def word(self, key: str) -> dict[str, object]:
+        """The next text frame that has this key."""
+        while True:
+            kind, payload = self._frame()
+            if kind == 0x81 and key in (found := json.loads(payload)):
+                word: dict[str, object] = found
+                return word
+
+    def _send(self, kind: int, data: bytes) -> None:
         length = bytes([0x80 | len(data)]) if len(data) < 126 else struct.pack("!BH", 0xFE, len(data))
         self._socket.sendall(bytes([kind]) + length + b"\0\0\0\0" + data)  # masked with zeros
 

@@ -5,6 +5,7 @@ import contextlib
 import os
 import pty
 import select
+import shutil
 import subprocess
 import sys
 import time
@@ -25,6 +26,8 @@ from fourhands.workbench.workbench import Workbench
 SHELL = ["/bin/bash", "--norc", "--noprofile", "-i"]
 ENDLESS = "yes 0123456789012345678901234567890123456789"
 CREATE, CLOSE = "/api/commands/openspace.terminal.create", "/api/commands/openspace.terminal.close"
+SKELETON = "/etc/skel"
+"""What a new user's HOME has on this system: with Debian's, a login shell starts a few programs before its prompt."""
 
 
 def flood_command(path: str) -> str:
@@ -134,10 +137,38 @@ class Ours(Target):
             self._http.post(CLOSE, {"terminalId": made["terminalId"]})
 
     def prompt(self) -> float:
-        """Seconds from a person's request for a shell, as everybody makes it, to its prompt."""
+        """Seconds from a program's request for a shell, over HTTP, to its prompt on a new WebSocket."""
         start = time.perf_counter()
         with self.terminal(CREATE):
             return time.perf_counter() - start
+
+    def prompt_on_page(self, page: Client) -> float:
+        """The same as the page has it: asked for on a WebSocket that is open, shown on a new one."""
+        start = time.perf_counter()
+        page.say({"id": 1, "command": "openspace.terminal.create", "args": {}})
+        made = page.word("id")["result"]
+        assert isinstance(made, dict)
+        client = self._open(made)
+        took = time.perf_counter() - start
+        client.close()
+        self._http.post(CLOSE, {"terminalId": made["terminalId"]})
+        return took
+
+    def prompt_ahead(self) -> float:
+        """The same where one WebSocket, opened before, is asked for the shell and shows it."""
+        client = Client(f"{self._url}/ws/terminals", self._token)
+        start = time.perf_counter()
+        client.say({"type": "create"})
+        made = client.word("terminalId")
+        client.until(*PROMPTS)
+        took = time.perf_counter() - start
+        client.close()
+        self._http.post(CLOSE, {"terminalId": made["terminalId"]})
+        return took
+
+    def page(self) -> Client:
+        """The WebSocket that a page has open for calls and events."""
+        return Client(f"{self._url}/ws", self._token)
 
     def flooding(self) -> list[str]:
         made = self._http.post("/api/commands/openspace.bench.create", {})
@@ -190,8 +221,17 @@ class Terminado(Target):
 
 
 @contextlib.contextmanager
-def ours() -> Iterator[Ours]:
+def homes(skeleton: str) -> Iterator[Places]:
+    """Places of their own, with a HOME that is empty or has what lies in `skeleton`."""
     with temporary_places() as places:
+        if skeleton:
+            shutil.copytree(skeleton, environment(places)["HOME"], dirs_exist_ok=True)
+        yield places
+
+
+@contextlib.contextmanager
+def ours(skeleton: str = "") -> Iterator[Ours]:
+    with homes(skeleton) as places:
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.serve", places.workspace, places.runtime, places.state],
             stdout=subprocess.PIPE,
@@ -207,8 +247,8 @@ def ours() -> Iterator[Ours]:
 
 
 @contextlib.contextmanager
-def terminado() -> Iterator[Terminado]:
-    with temporary_places() as places:
+def terminado(skeleton: str = "") -> Iterator[Terminado]:
+    with homes(skeleton) as places:
         process = subprocess.Popen(
             [sys.executable, "-m", "bench.peer", environment(places)["HOME"]], stdout=subprocess.PIPE, text=True
         )

@@ -46,6 +46,9 @@ LONGEST_TITLE = 200
 REFILL_S = 0.1
 """How long after a shell was asked for the next spare one is started: not before whoever asked has seen it."""
 
+READ_S = 0.3
+"""How long after its start a spare shell's first prompt is read, which need not wait until somebody asks for it."""
+
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
 
@@ -396,7 +399,9 @@ class Terminals:
                 if old is not None:
                     await old[1].close()
                 meta = {**facts, "spare": self._spare_mark}
-                self._spare = (key, await self._start(launch, provider, options.cols, options.rows, meta))
+                fresh = await self._start(launch, provider, options.cols, options.rows, meta)
+                self._spare = (key, fresh)
+                fresh.later(READ_S, fresh.catch_up)
 
         self._tasks.start(fill(), "the spare shell")
 
