@@ -367,13 +367,13 @@ def agreeable_person(app: App) -> Iterator[None]:
         leave()
 
 
-def run_cli(words: list[str], env: dict[str, str]) -> Any:
+def run_cli(words: list[str], env: dict[str, str], given: str | None = None) -> Any:
     """The command line in this process, without what only a server needs."""
 
     async def nobody(options: object) -> None:
         raise AssertionError("nothing is served here")
 
-    return CliRunner().invoke(build(nobody, lambda workspace: []), words, env=env)
+    return CliRunner().invoke(build(nobody, lambda workspace: []), words, env=env, input=given)
 
 
 DOORS: dict[str, Callable[[Served], contextlib.AbstractAsyncContextManager[Caller]]] = {

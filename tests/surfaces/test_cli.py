@@ -2,6 +2,7 @@ import asyncio
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -46,8 +47,10 @@ async def test_each_command_explains_itself(words: list[str]) -> None:
     done = run_cli([*words, "--help"], {})
     assert done.exit_code == 0
     assert "Usage:" in done.output
-    if words and words[0] not in ("serve", "terminal"):
+    if words and words[-1] not in ("terminal", "attach"):
         assert "--json" in done.output
+    assert done.output == run_cli([*words, "-h"], {}).output
+    assert "..." not in "".join(re.findall(r"^  \w+   .*$", done.output, re.M))  # no summary is cut off
     assert done.output.isprintable() or "\x1b" not in done.output
 
 
@@ -77,6 +80,53 @@ async def test_wrong_usage_ends_with_2(words: list[str]) -> None:
     assert "Error" in done.output
 
 
+async def test_a_word_that_is_nearly_a_command_is_mended() -> None:
+    assert "Did you mean 'classify'?" in run_cli(["clasify", "ls"], {}).output
+    assert "Commands: " in run_cli(["zzz"], {}).output
+
+
+async def test_a_directory_that_was_removed_under_somebody_is_said(tmp_path: Path) -> None:
+    code = f"import os; os.chdir({str(tmp_path)!r}); os.rmdir(os.getcwd()); from fourhands.app import main; main()"
+    done = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code, "journal"], capture_output=True)
+    assert (done.returncode, b"has been removed" in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("words", [["stop"], ["terminal", "run", "ls"], ["serve"], ["mcp"]], ids=" ".join)
+async def test_a_place_that_cannot_be_is_said_with_the_way_out(home: Home, words: list[str]) -> None:
+    code, _, err = await home.run(*words, env={"XDG_RUNTIME_DIR": "/proc/self", "XDG_STATE_HOME": "/proc/self"})
+    if words != ["stop"]:  # which needs none
+        assert (code, "XDG_RUNTIME_DIR" in err) == (3, True)
+    assert "Traceback" not in err
+
+
+async def test_a_full_disk_behind_the_output_is_an_error_and_no_crash(home: Home) -> None:
+    command = " ".join(map(shlex.quote, [*MAIN, "classify", "ls", "--json"])) + " > /dev/full"
+    done = await asyncio.to_thread(
+        subprocess.run, ["sh", "-c", command], env=home.env, cwd=home.work, capture_output=True, text=True
+    )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+
+
+async def test_places_that_know_few_characters_get_the_others_escaped(home: Home) -> None:
+    western = {"PYTHONIOENCODING": "latin-1"}
+    _, out, err = await home.run("classify", "echo €", env=western)
+    assert (r"echo \u20ac" in out, err) == (True, "")
+    _, out, _ = await home.run("classify", "echo €", "--json", env=western)
+    assert json.loads(out)["parts"][0]["text"] == "echo €"  # JSON is UTF-8 everywhere
+
+
+@pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
+async def test_colours_are_for_those_who_want_them(env: dict[str, str], coloured: bool) -> None:
+    async def nobody(options: Options) -> None:
+        raise AssertionError
+
+    program = build(nobody, lambda workspace: [])
+    wanted = {"TERM": "xterm", "NO_COLOR": None, **env}
+    done = CliRunner().invoke(program, ["classify", "ls"], env=wanted, color=True)  # as in a terminal
+    assert ("\x1b[" in done.output) is coloured
+
+
 async def test_the_version_is_told() -> None:
     assert re.search(r"\d+\.\d+", run_cli(["--version"], {}).output)
 
@@ -90,7 +140,7 @@ async def test_a_directory_alone_is_served(tmp_path: Path) -> None:
     program = build(serve, lambda workspace: [])
     for words in ([str(tmp_path), "--agent", "tour", "--no-open"], ["serve", str(tmp_path), "--port", "0", "-v"]):
         assert (await asyncio.to_thread(CliRunner().invoke, program, words)).exit_code == 0
-    assert asked[0] == Options(str(tmp_path), ("tour",), None, None, False, False)
+    assert asked[0] == Options(str(tmp_path), ("tour",), None, None, open_page=False)
     assert (asked[1].port, asked[1].verbose, asked[1].open_page) == (0, True, True)
 
 
@@ -121,6 +171,11 @@ async def test_a_call_prints_what_came_of_it_and_ends_accordingly(served: Served
         (["--args", "{"], "not JSON"),
         (["--args", "[1]"], "must be a JSON object"),
         (["--args", "[" * 100_000], "not JSON"),
+        (["--args", "path=a"], "not JSON"),
+        (["{"], "not JSON"),
+        (["-"], "not JSON"),
+        (["--args", '{"path": "a"}', "path=b"], "given twice"),
+        (['{"path": "a"}', '{"path": "b"}'], "given twice"),
         (["nonsense"], "NAME=VALUE"),
         (["=x"], "NAME=VALUE"),
         (["path=a", "path=b"], "given twice"),
@@ -145,6 +200,29 @@ async def test_a_value_is_json_only_where_the_command_wants_no_text(served: Serv
     assert marked.exit_code == 0
     unknown = await cli(served, "call", "openspace.file.read", "path=42", "invented=1", "--json")
     assert "invented" in json.loads(unknown.output)["error"]
+
+
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["--args", '{"path": "42", "startLine": 2}'], None),
+        (['{"path": "42", "startLine": 2}'], None),
+        (['{"path": "42"}', "startLine=2"], None),
+        (["-"], '{"path": "42", "startLine": 2}'),
+        (["--args", "-", "startLine=2"], '{"path": "42"}'),
+    ],
+)
+async def test_arguments_come_in_every_form(served: Served, words: list[str], given: str | None) -> None:
+    Path(served.places.workspace, "42").write_text("a\nb\nc\n")
+    words = ["call", "openspace.file.read", *words, "--json", "-w", served.places.workspace]
+    done = await asyncio.to_thread(run_cli, words, served.env, given)
+    assert json.loads(done.output)["content"] == "b\nc\n"
+
+
+async def test_more_than_a_message_holds_is_refused_before_it_is_sent(served: Served) -> None:
+    words = ["call", "openspace.file.write", "-", "-w", served.places.workspace]
+    done = await asyncio.to_thread(run_cli, words, served.env, '{"content": "' + "x" * 1_100_000)
+    assert (done.exit_code, "more than 1048576 bytes" in done.output) == (1, True)
 
 
 async def test_which_schemas_want_text() -> None:
@@ -185,6 +263,20 @@ async def test_the_journal_shows_what_was_called(served: Served, tmp_path: Path)
     assert "calls written" in (await cli(served, "journal", "--export", str(target))).output
     assert all(json.loads(line) for line in target.read_text().splitlines())
     assert (await cli(served, "journal", "--export", str(tmp_path / "no" / "way"))).exit_code == 1
+    await served.app.call("openspace.\x1b]0;gotcha\x07")
+    shown = (await cli(served, "journal", "-n", "1")).output
+    assert "\x1b" not in shown
+    assert shown.count("\n") == 1
+
+
+async def test_a_journal_that_is_not_there_or_none_is_told() -> None:
+    async with new_home() as home:
+        words = ["journal", "-w", str(home.work)]
+        assert "Nothing was called here yet." in (await asyncio.to_thread(run_cli, words, home.env)).output
+        home.places.prepare()
+        Path(home.places.state, "journal.sqlite").write_bytes(b"this is no database, however long you look at it" * 99)
+        done = await asyncio.to_thread(run_cli, words, home.env)
+        assert (done.exit_code, "cannot be read" in done.output) == (3, True)
 
 
 # -- classify and doctor ---------------------------------------------------------------------------------------------
@@ -211,6 +303,16 @@ async def test_doctor_names_what_works_and_what_does_not(home: Home) -> None:
     assert found["server"]["text"] == "not running"
     _, plain, _ = await home.run("doctor")
     assert "workspace" in plain
+
+
+async def test_doctor_tells_of_settings_that_are_wrong_among_the_rest(home: Home) -> None:
+    file = home.root / "config" / "fourhands" / "settings.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text("nonsense = 1")
+    code, out, _ = await home.run("doctor", "--json", env={"XDG_CONFIG_HOME": str(home.root / "config")})
+    found = {finding["subject"]: finding for finding in json.loads(out)}
+    assert (code, found["settings"]["level"], found["workspace"]["level"]) == (1, "problem", "ok")
+    assert "nonsense" in found["settings"]["text"]
 
 
 # -- starting fast ---------------------------------------------------------------------------------------------------
@@ -244,6 +346,33 @@ async def test_terminals_without_a_host_are_none_and_none_is_started() -> None:
             done = await asyncio.to_thread(run_cli, ["terminal", name, "x", "-w", str(home.work)], home.env)
             assert (done.exit_code, "no terminal 'x'" in done.output) == (1, True)
         assert not os.path.exists(home.places.socket)
+
+
+OLDER = "from fourhands.host import wire; wire.PROTOCOL = 0; from fourhands.host.process import main; main()"
+
+
+async def test_a_host_of_another_version_is_told_of_and_can_be_stopped() -> None:
+    async with new_home() as home:
+        home.places.prepare()
+        here = home.places
+        words = ["--workspace", here.workspace, "--runtime", here.runtime, "--state", here.state]
+        words += ["--ready", "1", "--linger", "600"]
+        older = await asyncio.create_subprocess_exec(sys.executable, "-c", OLDER, *words, stdout=-1, env=home.env)
+        try:
+            assert older.stdout is not None
+            async with asyncio.timeout(60):
+                await older.stdout.readline()  # it listens
+            code, _, err = await home.run("terminal", "run", "ls")
+            assert (code, "another version" in err) == (3, True)
+            _, out, _ = await home.run("doctor", "--json")
+            [finding] = [one for one in json.loads(out) if one["subject"] == "host"]
+            assert (finding["level"], "protocol 0" in finding["text"]) == ("problem", True)
+            assert (await home.run("stop"))[1] == "Ended: host and terminals.\n"
+            async with asyncio.timeout(60):
+                assert await older.wait() == 0
+        finally:
+            if older.returncode is None:
+                older.kill()
 
 
 @pytest.mark.slow

@@ -3,10 +3,14 @@
 Lazy (PEP 562): most commands of the command line need little, and what needs the whole program imports it then.
 """
 
+import io
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 import click
+
+from fourhands.surfaces.command import Directory
 
 if TYPE_CHECKING:
     from fourhands.app.wiring import CONTRIBUTIONS as CONTRIBUTIONS
@@ -26,6 +30,9 @@ def __getattr__(name: str) -> object:
 
 def main() -> None:
     """The `fourhands` program."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # not every place knows every character
     program()()
 
 
@@ -46,8 +53,8 @@ async def _headless(directory: str) -> None:
     await start_headless(directory)
 
 
-@click.command("acp")
-@click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
+@click.command("acp", short_help="Offer terminals and files to an editor, by ACP.")
+@click.argument("directory", default=".", type=Directory())
 def _acp(directory: str) -> None:
     """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
 

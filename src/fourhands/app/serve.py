@@ -16,10 +16,11 @@ from fourhands.app.wiring import App
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.address import claimed
+from fourhands.surfaces.cli.base import show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.mcp.sdk import has_sdk
-from fourhands.surfaces.server import serving
+from fourhands.surfaces.server import Running, serving
 from fourhands.surfaces.tokens import check_secret
 
 
@@ -38,6 +39,7 @@ async def serve(options: Options) -> None:
 
 async def _serve(options: Options, places: Places, secret: str | None) -> None:
     stopping = asyncio.Event()
+    say = (lambda _: None) if options.as_json else click.echo
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
@@ -57,19 +59,28 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 register_acp(connections, mcp_servers=own if has_sdk() else None)
                 for spec in options.agents or ("tour",):
                     await connections.start(spec)
-                link = server.link()
-                click.echo(f"Fourhands for {places.workspace}")
-                click.echo(f"  Open   {click.style(link, bold=True)}")
-                click.echo("         (works once; `fourhands open` gives a fresh one)")
-                click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
-                if not options.agents:
-                    click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
-                if options.open_page and sys.stdout.isatty():
-                    show_page(link)
+                _welcome(options, places, server)
                 await stopping.wait()
-                click.echo("\nStopping …")
+                say("\nStopping …")
         left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
     if left:
-        click.echo(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
+        say(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
     else:
-        click.echo("Nothing is left running.")
+        say("Nothing is left running.")
+
+
+def _welcome(options: Options, places: Places, server: Running) -> None:
+    link, address = server.link(), server.address
+    if options.as_json:
+        show({"workspace": places.workspace, "url": address.url, "link": link, "pid": address.pid}, as_json=True)
+        return
+    click.echo(f"Fourhands for {places.workspace}")
+    click.echo(f"  Open   {click.style(link, bold=True)}")
+    click.echo("         (works once; `fourhands open` gives a fresh one)")
+    if options.port and address.port != options.port:
+        click.echo(f"         port {options.port} is taken: this is {address.port}")
+    click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
+    if not options.agents:
+        click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
+    if options.open_page and sys.stdout.isatty():
+        show_page(link)

@@ -124,7 +124,30 @@ class Link:
             link.close()
             raise
 
-    async def _join(self) -> None:
+    @classmethod
+    async def end(cls, places: Places) -> bool:
+        """End the host of a workspace with all its terminals, also one of another version; False if there is none.
+
+        It ends when its terminals have; how long to wait for that is the caller's to say.
+        """
+        link = cls(places, lambda _: None, lambda: None)
+        try:
+            await link._connect()
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
+        except (PlaceError, OSError) as error:
+            raise Unavailable(f"cannot reach the host of {places.workspace}: {error}") from error
+        gone = link._waiting[0] = link._loop.create_future()  # nothing has this number: the end alone answers it
+        try:
+            await link.request("stop")
+            await gone
+        except HostLost:
+            return True
+        finally:
+            link.close()
+        raise AssertionError("unreachable")
+
+    async def _connect(self) -> None:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
@@ -136,6 +159,9 @@ class Link:
             raise
         self._connection = Connection(sock)
         self._loop.add_reader(sock.fileno(), self._readable)
+
+    async def _join(self) -> None:
+        await self._connect()
         reply = await self.request("hello", protocol=PROTOCOL)
         board, self._wake_fd = reply.fds
         self._board = mmap.mmap(board, BOARD_SIZE)
@@ -291,7 +317,7 @@ def _translate(error: Message) -> FourhandsError:
     if kind == "terminal":
         return NotFound(text)
     if kind == "protocol":
-        return Unavailable(text, hint="end the old host with: fourhands stop")
+        return Unavailable(text, hint="it is of another version: `fourhands stop` ends it, and its terminals")
     return Unavailable(f"the host refused: {text}", errno=name)
 
 

@@ -4,7 +4,6 @@ The runtime directory holds the socket and the lock, the state directory the log
 terminal. Both are named by a hash of the resolved workspace path: a socket's path ends at 107 bytes.
 """
 
-import contextlib
 import hashlib
 import os
 import stat
@@ -82,8 +81,15 @@ class Places:
     def prepare(self) -> None:
         """Create the directories, refuse those that are somebody else's and close to others those that are ours."""
         for directory in self._directories():
-            with contextlib.suppress(FileExistsError):
+            try:
                 os.makedirs(directory, mode=0o700, exist_ok=True)
+            except FileExistsError:
+                pass  # and no directory, as `check` will say
+            except OSError as error:
+                raise PlaceError(
+                    f"cannot make {directory}: {error.strerror}; "
+                    "set XDG_RUNTIME_DIR and XDG_STATE_HOME to places of your own"
+                ) from error
         self.check()
         for directory in self._directories():
             if os.lstat(directory).st_mode & 0o077:

@@ -8,6 +8,7 @@ other side is asked too, by session/request_permission, so that it also works wh
 import asyncio
 import contextlib
 import os
+import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -26,6 +27,7 @@ from fourhands.core.event import Dispose, Event
 from fourhands.core.question import Answer, Choice, Question
 from fourhands.core.tasks import Tasks
 from fourhands.host.places import Places
+from fourhands.surfaces.command import INTERRUPTED, Directory, told
 from fourhands.workbench.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
@@ -219,13 +221,15 @@ async def serve_stdio(bench: Workbench, tasks: Tasks) -> None:
 
 @contextlib.asynccontextmanager
 async def _standard_input() -> AsyncIterator[asyncio.StreamReader]:
-    reader = asyncio.StreamReader(limit=1 << 20)
-    try:
-        source, _ = await asyncio.get_running_loop().connect_read_pipe(
-            lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", buffering=0)
+    if not all(_waitable(descriptor) for descriptor in (0, 1)):
+        raise Unavailable(
+            "standard input and output must be pipes",
+            hint="an editor starts this program; with files: cat REQUESTS | fourhands acp | cat",
         )
-    except ValueError:
-        raise Unavailable("standard input must be a pipe", hint="an editor starts this program, not a person") from None
+    reader = asyncio.StreamReader(limit=1 << 20)
+    source, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", buffering=0)
+    )
     try:
         yield reader
     finally:
@@ -284,6 +288,12 @@ async def join(runtime: str) -> bool:
     return True
 
 
+def _waitable(descriptor: int) -> bool:
+    """Whether a loop can wait for it: a pipe, a socket or a terminal, but no file, nor /dev/null."""
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
+
+
 def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
@@ -294,7 +304,8 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
     """The command `fourhands acp`; `start` runs a workbench for a directory and serves it with `serve_stdio`."""
 
     @click.command("acp")
-    @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
+    @click.argument("directory", default=".", type=Directory())
+    @told
     def acp(directory: str) -> None:
         """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
 
@@ -307,10 +318,7 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
 
         try:
             asyncio.run(run())
-        except FourhandsError as error:
-            click.echo(f"fourhands: {error}", err=True)
-            sys.exit(3 if isinstance(error, Unavailable) else 1)
-        except KeyboardInterrupt:
-            sys.exit(130)
+        except asyncio.CancelledError:  # SIGTERM
+            sys.exit(INTERRUPTED)
 
     return acp

@@ -1,4 +1,4 @@
-"""What the commands of the command line share: errors, JSON, the workspace, the running server.
+"""What the commands of the command line share: JSON, the workspace, the running server.
 
 Most commands should start at once, so heavy things are imported where they are used: `asyncio` for commands that need
 a loop, and the standard library's HTTP client instead of a better one.
@@ -7,20 +7,18 @@ a loop, and the standard library's HTTP client instead of a better one.
 import functools
 import json
 import os
-import sys
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import click
 import msgspec
 
 from fourhands.core.errors import FourhandsError, Unavailable
-from fourhands.host.places import PlaceError, Places
+from fourhands.host.places import Places
 from fourhands.surfaces.address import Address, find_server
-
-FAILED, USAGE, MISSING = 1, 2, 3
+from fourhands.surfaces.command import Directory, told
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,7 +30,7 @@ def workspace_option(function: Callable[P, R]) -> Callable[P, R]:
         "--workspace",
         "-w",
         default=".",
-        type=click.Path(exists=True, file_okay=False),
+        type=Directory(),
         help="The workspace's directory.  [default: this one]",
     )
     return option(function)
@@ -41,23 +39,6 @@ def workspace_option(function: Callable[P, R]) -> Callable[P, R]:
 def json_option(function: Callable[P, R]) -> Callable[P, R]:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON for programs to read.")(function)
-
-
-def told(function: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors of ours become a line on stderr, or JSON, and an exit code."""
-
-    @functools.wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return function(*args, **kwargs)
-        except FourhandsError as error:
-            fail(error, as_json=bool(kwargs.get("as_json")))
-        except PlaceError as error:
-            fail(Unavailable(str(error)), as_json=bool(kwargs.get("as_json")))
-        except KeyboardInterrupt:
-            sys.exit(130)
-
-    return run
 
 
 def run_async(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
@@ -72,22 +53,21 @@ def run_async(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
     return told(run)
 
 
-def fail(error: FourhandsError, *, as_json: bool = False) -> NoReturn:
-    """Say what went wrong and what to do, and end."""
-    if as_json:
-        body = {"success": False, "error": error.message, "code": error.code, "hint": error.hint}
-        click.echo(json.dumps(body))
-    else:
-        click.secho(f"fourhands: {error.message}", fg="red", err=True)
-        if error.hint:
-            click.echo(f"  {error.hint}", err=True)
-    sys.exit(MISSING if isinstance(error, Unavailable) else FAILED)
-
-
 def show(value: object, *, as_json: bool) -> None:
-    """Print a value for people or for programs."""
-    text = msgspec.json.encode(value, enc_hook=str)
-    click.echo(text.decode() if as_json else msgspec.json.format(text, indent=2).decode())
+    """Print a value as JSON: in one line of UTF-8 for programs, wherever it goes, or indented for people."""
+    plain = msgspec.to_builtins(value, enc_hook=str)
+    if as_json:
+        # A path may have bytes that are no text; they must not hide the rest.
+        click.echo(json.dumps(plain, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    else:
+        click.echo(json.dumps(plain, indent=2, ensure_ascii=False))
+
+
+def one_line(text: str) -> str:
+    """A text that agents may have had a hand in, for a line of a table: nothing in it moves the cursor."""
+    from fourhands.safety.text import sanitize
+
+    return sanitize(text.encode("utf-8", "replace")).replace("\n", " ")
 
 
 class Client:

@@ -2,33 +2,51 @@
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
 from fourhands.core.errors import BadArgument, FourhandsError
-from fourhands.surfaces.cli.base import FAILED, Client, json_option, show, told, workspace_option
+from fourhands.surfaces.cli.base import Client, json_option, show, workspace_option
 from fourhands.surfaces.cli.browser import show_page
+from fourhands.surfaces.command import FAILED, told
+
+STDIN_LIMIT = 1024 * 1024
+"""Bytes of arguments from standard input; the server takes no more in one message."""
 
 
-@click.command()
+@click.command(short_help="Call a command of the running workbench.")
 @click.argument("command")
-@click.argument("pairs", nargs=-1, metavar="[NAME=VALUE]...")
-@click.option("--args", "raw", default="{}", help="The arguments as a JSON object.")
+@click.argument("words", nargs=-1, metavar="[JSON | NAME=VALUE | -]...")
+@click.option("--args", "raw", metavar="JSON", help="The arguments as a JSON object; - reads it from standard input.")
 @workspace_option
 @json_option
 @told
-def call(command: str, pairs: tuple[str, ...], raw: str, workspace: str, as_json: bool) -> None:
+def call(command: str, words: tuple[str, ...], raw: str | None, workspace: str, as_json: bool) -> None:
     """Call COMMAND of the running workbench, e.g. openspace.pane.list, as you.
 
-    Arguments come as a JSON object (--args) or as NAME=VALUE: a VALUE is taken as it is where the command wants a
-    text, and read as JSON where it wants something else.
+    Its arguments come as a JSON object, by --args or as they are; from standard input (-); or as NAME=VALUE, where a
+    VALUE is taken as it is if the command wants a text, and read as JSON if it wants something else.
+
+    \b
+      fourhands call openspace.file.read --args '{"path": "a.txt"}'
+      fourhands call openspace.file.read '{"path": "a.txt"}'
+      fourhands call openspace.file.read path=a.txt startLine=3
+      echo '{"path": "a.txt"}' | fourhands call openspace.file.read -
+
+    Ends with 1 if the call fails. `fourhands instructions` and docs/commands.md list the commands.
     """
-    args = _arguments(raw)
+    args: dict[str, object] = {}
+    pairs = []
+    for word in (*words, *(() if raw is None else (raw,))):
+        if word is raw or word == "-" or word.lstrip().startswith("{"):
+            _add(args, _object(_standard_input() if word == "-" else word))
+        else:
+            pairs.append(word)
     client = Client(workspace)
     if pairs:
-        args |= _from_pairs(pairs, _properties(client, command))
+        _add(args, _from_pairs(pairs, _properties(client, command)))
     result = client.call(command, args)
     show(result, as_json=as_json)
     diff = (result.get("data") or {}).get("diff")
@@ -37,16 +55,30 @@ def call(command: str, pairs: tuple[str, ...], raw: str, workspace: str, as_json
     sys.exit(0 if result.get("success") else FAILED)
 
 
-def _arguments(raw: str) -> dict[str, object]:
+def _object(raw: str | bytes) -> dict[str, object]:
     try:
         args = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise BadArgument(
-            f"--args is not JSON: {error}", hint="""for example --args '{"path": "README.md"}'"""
+            f"the arguments are not JSON: {error}", hint="""for example '{"path": "README.md"}', or path=README.md"""
         ) from error
     if not isinstance(args, dict):
-        raise BadArgument(f"--args must be a JSON object, not {type(args).__name__}")
+        raise BadArgument(f"the arguments must be a JSON object, not {type(args).__name__}")
     return args
+
+
+def _standard_input() -> bytes:
+    text = sys.stdin.buffer.read(STDIN_LIMIT + 1)
+    if len(text) > STDIN_LIMIT:
+        raise BadArgument(f"more than {STDIN_LIMIT} bytes on standard input")
+    return text
+
+
+def _add(args: dict[str, object], more: Mapping[str, object]) -> None:
+    for name, value in more.items():
+        if name in args:
+            raise BadArgument(f"{name!r} is given twice")
+        args[name] = value
 
 
 def _properties(client: Client, command: str) -> Mapping[str, Any]:
@@ -58,15 +90,13 @@ def _properties(client: Client, command: str) -> Mapping[str, Any]:
     return {}
 
 
-def _from_pairs(pairs: tuple[str, ...], properties: Mapping[str, Any]) -> dict[str, object]:
+def _from_pairs(pairs: Sequence[str], properties: Mapping[str, Any]) -> dict[str, object]:
     args: dict[str, object] = {}
     for pair in pairs:
         name, found, value = pair.partition("=")
         if not found or not name:
-            raise BadArgument(f"{pair!r} is not of the form NAME=VALUE")
-        if name in args:
-            raise BadArgument(f"{name!r} is given twice")
-        args[name] = value if wants_text(properties.get(name)) else _value(name, value)
+            raise BadArgument(f"{pair[:100]!r} is neither a JSON object nor of the form NAME=VALUE")
+        _add(args, {name: value if wants_text(properties.get(name)) else _value(name, value)})
     return args
 
 
@@ -90,7 +120,7 @@ def _value(name: str, text: str) -> object:
     return value
 
 
-@click.command()
+@click.command(short_help="Print what a model is told.")
 @click.option("--session", help="For this agent session.")
 @workspace_option
 @json_option
@@ -104,7 +134,7 @@ def instructions(session: str | None, workspace: str, as_json: bool) -> None:
         click.echo(text)
 
 
-@click.command("open")
+@click.command("open", short_help="Open the running workbench in a browser.")
 @click.option("--print", "print_only", is_flag=True, help="Print the link instead of opening a browser.")
 @workspace_option
 @json_option

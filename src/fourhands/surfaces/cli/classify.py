@@ -6,18 +6,22 @@ import click
 
 from fourhands.safety.shell import Rules, classify, visible
 from fourhands.settings import load
-from fourhands.surfaces.cli.base import json_option, show, told, workspace_option
+from fourhands.surfaces.cli.base import json_option, show, workspace_option
+from fourhands.surfaces.command import told
 
 EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
 
 
-@click.command("classify")
+@click.command("classify", short_help="Say whether a shell line is safe, unknown or dangerous.")
 @click.argument("line")
 @workspace_option
 @json_option
 @told
 def classify_line(line: str, workspace: str, as_json: bool) -> None:
-    """Say whether the shell line LINE is safe, unknown or dangerous, and why."""
+    """Say whether the shell line LINE is safe, unknown or dangerous, and why.
+
+    Ends with 0 for safe, 10 for unknown, 20 for dangerous.
+    """
     safety = load(workspace).safety
     verdict = classify(line, Rules(safety.safe_commands, safety.dangerous_commands))
     if as_json:

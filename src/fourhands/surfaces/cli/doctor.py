@@ -12,14 +12,20 @@ from typing import Literal
 import click
 
 from fourhands import __version__
+from fourhands.core.errors import FourhandsError
+from fourhands.host.link import Link
 from fourhands.host.places import PlaceError, Places
 from fourhands.providers.base import Provider
-from fourhands.settings import load, user_file
+from fourhands.settings import user_file
 from fourhands.surfaces.address import find_server
 from fourhands.surfaces.cli.base import show
 from fourhands.workbench.platform import platform_information
 
 Level = Literal["ok", "note", "problem"]
+
+MIB = 1024 * 1024
+ROOM = 64 * MIB
+"""Free disk below which something is bound to go wrong soon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +40,16 @@ class Finding:
 async def examine(workspace: str, providers: Callable[[str], list[Provider]], *, as_json: bool) -> None:
     """Look at everything, print the report, end with 1 if there is a problem; `providers` are those of the settings."""
     places = Places.of(workspace)
-    findings = [*_machine(), *_programs(), *_limits(), *_places(places)]
-    for provider in providers(places.workspace):
+    findings = [*_machine(), *_programs(), *_limits(), *_places(places), await _host(places)]
+    try:
+        chosen = providers(places.workspace)
+        where = user_file(os.environ)
+        text = where if os.path.exists(where) else f"defaults ({where} does not exist)"
+        findings.append(Finding("ok", "settings", text))
+    except FourhandsError as error:
+        chosen = []
+        findings.append(Finding("problem", "settings", str(error)))
+    for provider in chosen:
         probe = await provider.probe()
         level: Level = "ok" if probe.works else "note"
         findings.append(Finding(level, f"isolation {provider.isolation}", f"{provider.name}: {probe.detail}"))
@@ -99,13 +113,26 @@ def _places(places: Places) -> list[Finding]:
     try:
         places.prepare()
         findings.append(Finding("ok", "runtime directory", places.runtime))
-        findings.append(Finding("ok", "logs and journal", places.state))
+        findings.append(_space(places.state))
     except (PlaceError, OSError) as error:
-        findings.append(Finding("problem", "directories", str(error)))
+        findings.append(Finding("problem", "directories", f"{error}; set XDG_RUNTIME_DIR and XDG_STATE_HOME"))
     address = find_server(places.runtime)
     findings.append(Finding("ok", "server", f"running at {address.url}" if address else "not running"))
-    findings.append(Finding("ok", "host", "running" if os.path.exists(places.socket) else "not running"))
-    load(places.workspace)
-    where = user_file(os.environ)
-    findings.append(Finding("ok", "settings", where if os.path.exists(where) else f"defaults ({where} does not exist)"))
     return findings
+
+
+def _space(directory: str) -> Finding:
+    free = shutil.disk_usage(directory).free
+    full = free < ROOM
+    text = f"{directory}: {free // MIB} MiB free" + (": terminals pause until there is more" if full else "")
+    return Finding("problem" if full else "ok", "logs and journal", text)
+
+
+async def _host(places: Places) -> Finding:
+    try:
+        link = await Link.open(places, on_event=lambda _: None, on_lost=lambda: None, start=False)
+    except FourhandsError as error:
+        absent = not os.path.exists(places.socket) or isinstance(error.__cause__, ConnectionRefusedError)
+        return Finding("ok", "host", "not running") if absent else Finding("problem", "host", str(error))
+    link.close()
+    return Finding("ok", "host", f"running, with {len(link.found)} terminals")

@@ -1,19 +1,21 @@
 """`fourhands journal`: what was called here, by whom, and what came of it."""
 
+import sqlite3
 from datetime import datetime
 from pathlib import Path
 
 import click
 
-from fourhands.core.errors import BadArgument
+from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.host.places import Places
-from fourhands.surfaces.cli.base import json_option, show, told, workspace_option
+from fourhands.surfaces.cli.base import json_option, one_line, show, workspace_option
+from fourhands.surfaces.command import told
 from fourhands.workbench import ledger
 from fourhands.workbench.journal import export
 from fourhands.workbench.ledger import Filter
 
 
-@click.command()
+@click.command(short_help="Show who called what, and what came of it.")
 @click.option("--session", help="Only this agent session.")
 @click.option("--command", help="Only this command, e.g. openspace.terminal.send.")
 @click.option(
@@ -29,10 +31,17 @@ def journal(
     """Show what was called, by whom, what came of it; or export it. Needs no running server."""
     path = Path(Places.of(workspace).state) / "journal.sqlite"
     wanted = Filter(session=session, command=command)
+    try:
+        _show(path, wanted, limit, target, as_json=as_json)
+    except sqlite3.Error as error:
+        raise Unavailable(f"the journal {path} cannot be read: {error}") from error
+
+
+def _show(path: Path, wanted: Filter, limit: int, target: str | None, *, as_json: bool) -> None:
     if target is not None:
         try:
-            with open(target, "w") as file:
-                count = export(path, file, wanted)
+            with open(target, "w", encoding="utf-8") as file:
+                count = export(path, file, wanted) if path.exists() else 0
         except OSError as error:
             raise BadArgument(f"{target} cannot be written: {error.strerror}") from error
         if as_json:
@@ -40,14 +49,15 @@ def journal(
         else:
             click.echo(f"{count} calls written to {target}.")
         return
-    entries = ledger.read(path, wanted, limit)
+    entries = ledger.read(path, wanted, limit) if path.exists() else []  # nothing was served here yet
     if as_json:
         show(entries, as_json=True)
         return
     for entry in entries:
         result = entry.result
         outcome = "…" if result is None else "ok" if result.success else f"{result.code}: {result.error}"
-        click.echo(f"{_time(entry.asked)}  {entry.call.actor.name:<10} {entry.call.command:<34} {outcome}")
+        line = f"{_time(entry.asked)}  {entry.call.actor.name:<10} {entry.call.command:<34} {outcome}"
+        click.echo(one_line(line))
     if not entries:
         click.echo("Nothing was called here yet.")
 

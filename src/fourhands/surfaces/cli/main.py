@@ -3,15 +3,18 @@
 A command is imported when it is used, so that `fourhands call` does not wait for what only the server needs.
 """
 
+import difflib
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fourhands import __version__
-from fourhands.surfaces.cli.base import json_option, run_async, told, workspace_option
+from fourhands.surfaces.cli.base import json_option, run_async, workspace_option
+from fourhands.surfaces.command import Directory, told
 
 if TYPE_CHECKING:
     from fourhands.providers.base import Provider
@@ -27,6 +30,11 @@ LATE = {
 }
 """Where each command is: module and name."""
 
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server or no place to work in, 130 Ctrl-C. "
+    "`terminal run` ends with its command's code, 124 at its deadline; `classify` with 0, 10 or 20."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -36,15 +44,28 @@ class Options:
     agents: tuple[str, ...]
     host: str | None
     port: int | None
-    open_page: bool
-    verbose: bool
+    open_page: bool = True
+    verbose: bool = False
+    as_json: bool = False
 
 
 class _DirectoryFirst(click.Group):
     """`fourhands`, `fourhands DIR` and `fourhands --agent …` serve; everything else is a command of its own."""
 
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        # click knows neither https://no-color.org nor terminals without colours.
+        plain = bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        return super().make_context(info_name, args, parent, **{"color": False if plain else None, **extra})
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if not args or (args[0] not in self.list_commands(ctx) and args[0] not in ("--help", "--version")):
+        known = self.list_commands(ctx)
+        if args and not args[0].startswith("-") and args[0] not in known and not os.path.exists(args[0]):
+            near = difflib.get_close_matches(args[0], known, 1)
+            meant = f"Did you mean {near[0]!r}?" if near else f"Commands: {', '.join(known)}."
+            raise click.UsageError(f"{args[0]!r} is neither a command nor a directory that is there. {meant}", ctx)
+        if not args or args[0] not in (*known, "--help", "-h", "--version"):
             args = ["serve", *args]
         return super().parse_args(ctx, args)
 
@@ -62,33 +83,54 @@ class _DirectoryFirst(click.Group):
 def build(serve: Callable[[Options], Awaitable[None]], providers: "Callable[[str], list[Provider]]") -> click.Group:
     """The command line around these two."""
 
-    @click.group(cls=_DirectoryFirst)
+    @click.group(
+        cls=_DirectoryFirst,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        options_metavar="",
+        subcommand_metavar="[DIR] | COMMAND [ARGS]...",
+        epilog=EXIT_CODES,
+    )
     @click.version_option(__version__, prog_name="fourhands")
     def main() -> None:
         """A workbench that a person and an AI agent drive together.
 
-        `fourhands [DIR]` serves the workbench for a directory and opens it in the browser.
+        `fourhands [DIR]` serves the workbench for a directory and opens it in the browser; `fourhands serve --help`
+        tells its options. Everything else is a command:
         """
 
-    @main.command("serve")
-    @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
-    @click.option("--agent", "agents", multiple=True, help="Start an agent: tour, opencode, claude, gemini, a model …")
+    @main.command("serve", short_help="Serve the workbench for a directory.")
+    @click.argument("directory", default=".", type=Directory())
+    @click.option(
+        "--agent",
+        "agents",
+        multiple=True,
+        help="Start an agent: tour, opencode, claude, gemini, a model's address …; may be given several times.",
+    )
     @click.option("--host", help="Address to listen on.  [default: 127.0.0.1]")
     @click.option(
-        "--port", type=click.IntRange(0, 65535), help="Port; 0 for any free one.  [default: 4404 or the next free one]"
+        "--port",
+        type=click.IntRange(0, 65535),
+        help="Port, or the next free one after it; 0 for any.  [default: 4404]",
     )
     @click.option("--open/--no-open", "open_page", default=True, help="Open the page in a browser.")
     @click.option("--verbose", "-v", is_flag=True, help="Log what happens to stderr.")
+    @click.option("--json", "as_json", is_flag=True, help="Say where it listens as one line of JSON, and nothing else.")
     @told
     def serve_command(
-        directory: str, agents: tuple[str, ...], host: str | None, port: int | None, open_page: bool, verbose: bool
+        directory: str,
+        agents: tuple[str, ...],
+        host: str | None,
+        port: int | None,
+        open_page: bool,
+        verbose: bool,
+        as_json: bool,
     ) -> None:
         """Serve the workbench for DIRECTORY (default: this one)."""
         import uvloop
 
-        uvloop.run(_until_done(serve(Options(directory, agents, host, port, open_page, verbose))))
+        uvloop.run(_until_done(serve(Options(directory, agents, host, port, open_page, verbose, as_json))))
 
-    @main.command("doctor")
+    @main.command("doctor", short_help="Say what works on this machine, and what to do about the rest.")
     @workspace_option
     @json_option
     @run_async

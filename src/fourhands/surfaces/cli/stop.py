@@ -7,7 +7,7 @@ import signal
 
 import click
 
-from fourhands.core.errors import FourhandsError, TimedOut
+from fourhands.core.errors import TimedOut
 from fourhands.host.link import Link
 from fourhands.host.places import Places
 from fourhands.surfaces.address import find_server, held
@@ -17,7 +17,7 @@ SERVER_S = 15.0
 HOST_S = 10.0
 
 
-@click.command()
+@click.command(short_help="End the server, the host and all terminals.")
 @workspace_option
 @json_option
 @run_async
@@ -50,17 +50,10 @@ async def _stop_server(places: Places) -> bool:
 
 
 async def _stop_host(places: Places) -> bool:
-    gone = asyncio.Event()
     try:
-        link = await Link.open(places, on_event=lambda _: None, on_lost=gone.set, start=False)
-    except FourhandsError:
-        return False
-    try:
-        await link.request("stop")
         async with asyncio.timeout(HOST_S):
-            await gone.wait()
+            return await Link.end(places)
     except TimeoutError:
-        raise TimedOut(f"the host (process {link.host_pid}) does not end") from None
-    finally:
-        link.close()
-    return True
+        raise TimedOut(
+            f"the host of {places.workspace} does not end", hint=f"look into {places.state}/host.log"
+        ) from None

@@ -16,17 +16,16 @@ import click
 from fourhands.core.errors import FourhandsError, NotFound
 from fourhands.host.log import Chunk
 from fourhands.host.places import Places
-from fourhands.safety.text import sanitize
 from fourhands.settings import load
 from fourhands.surfaces.address import find_server
-from fourhands.surfaces.cli.base import Client, json_option, run_async, show, workspace_option
+from fourhands.surfaces.cli.base import Client, json_option, one_line, run_async, show, workspace_option
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 
 DETACH = b"\x1d"
 
 
-@click.group()
+@click.group(short_help="List, run, attach to, read and end terminals.")
 def terminal() -> None:
     """List, run, attach to, read and end terminals."""
 
@@ -63,7 +62,7 @@ async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
         yield one
 
 
-@terminal.command("list")
+@terminal.command("list", short_help="List the terminals of the workspace.")
 @workspace_option
 @json_option
 @run_async
@@ -83,13 +82,7 @@ async def list_terminals(workspace: str, as_json: bool) -> None:
 
 def _print(found: list[dict[str, object]]) -> None:
     titles = ["ID", "TITLE", "STATE", "CWD", "SIZE", "OUTPUT"]
-    rows = [
-        [
-            " ".join(sanitize(str(one[name]).encode()).split())
-            for name in ("id", "title", "state", "cwd", "size", "position")
-        ]
-        for one in found
-    ]
+    rows = [[one_line(str(one[name])) for name in ("id", "title", "state", "cwd", "size", "position")] for one in found]
     widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
     for row in [titles, *rows]:
         cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
@@ -117,7 +110,7 @@ def _facts(one: Terminal) -> dict[str, object]:
     }
 
 
-@terminal.command("run")
+@terminal.command("run", short_help="Run a line in a shell; end with its exit code.")
 @click.argument("line")
 @click.option("--terminal", "-t", "name", help="Run in this terminal (id or title) instead of a new one.")
 @click.option("--title", help="Title of the new terminal.")
@@ -174,7 +167,7 @@ def _why(reason: str, timeout: float) -> str:
     return words.get(reason, reason)
 
 
-@terminal.command("read")
+@terminal.command("read", short_help="Print a terminal's output as text.")
 @click.argument("name")
 @click.option(
     "--lines", "-n", default=100, type=click.IntRange(min=1), show_default=True, help="How many of the last lines."
@@ -200,7 +193,7 @@ async def read(name: str, lines: int, since: int | None, workspace: str, as_json
             click.echo("\n".join(found))
 
 
-@terminal.command("kill")
+@terminal.command("kill", short_help="End what runs in terminals and close them.")
 @click.argument("names", nargs=-1, required=True)
 @workspace_option
 @json_option
@@ -219,7 +212,7 @@ async def kill(names: tuple[str, ...], workspace: str, as_json: bool) -> None:
             click.echo(f"Closed {', '.join(one.title for one in chosen)}.")
 
 
-@terminal.command("attach")
+@terminal.command("attach", short_help="Use a terminal from here; Ctrl-] detaches.")
 @click.argument("name", required=False)
 @workspace_option
 @run_async

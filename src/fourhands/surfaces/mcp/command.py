@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.surfaces.command import INTERRUPTED, Directory, told
 
 StartHeadless = Callable[[str], Awaitable[None]]
 """Serves a directory's workbench and MCP on standard input and output, until that is closed."""
@@ -18,8 +18,9 @@ StartHeadless = Callable[[str], Awaitable[None]]
 def mcp_command(start_headless: StartHeadless) -> click.Command:
     """The command, around what starts a workbench."""
 
-    @click.command("mcp")
-    @click.argument("directory", default=".", type=click.Path(exists=True, file_okay=False))
+    @click.command("mcp", short_help="Offer the workbench to a client, by MCP.")
+    @click.argument("directory", default=".", type=Directory())
+    @told
     def mcp(directory: str) -> None:
         """Offer the workbench of DIRECTORY to an MCP client, on standard input and output.
 
@@ -28,18 +29,11 @@ def mcp_command(start_headless: StartHeadless) -> click.Command:
         # The command line is also used for what needs no loop and should start at once.
         import asyncio
 
-        from fourhands.host.places import PlaceError
         from fourhands.surfaces.mcp.bridge import join_or_start
 
         try:
             asyncio.run(join_or_start(directory, start_headless))
-        except FourhandsError as error:
-            click.echo(f"fourhands: {error}", err=True)
-            sys.exit(3 if isinstance(error, Unavailable) else 1)
-        except (PlaceError, OSError) as error:
-            click.echo(f"fourhands: {error}", err=True)
-            sys.exit(3)
-        except (KeyboardInterrupt, asyncio.CancelledError):
-            sys.exit(130)
+        except asyncio.CancelledError:  # SIGTERM
+            sys.exit(INTERRUPTED)
 
     return mcp
