@@ -160,7 +160,9 @@ async def test_every_stranger_gets_a_reason_in_json(served: Served) -> None:
     assert "fourhands doctor" in wrong.json()["hint"]
     assert (nothing.status_code, nothing.json()["code"]) == (401, "no-token")
     assert "fourhands open" in nothing.json()["hint"]
-    assert (page.status_code, page.json()["code"]) == (403, "bad-origin")
+    assert (page.status_code, page.json()["code"]) == (401, "no-token")
+    assert wrong.headers["www-authenticate"] == 'Bearer error="invalid_token"'
+    assert {one.headers["www-authenticate"] for one in (nothing, page)} == {'Bearer realm="fourhands"'}
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])

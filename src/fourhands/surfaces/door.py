@@ -63,6 +63,12 @@ class Refusal(Exception):
         """The answer in the form of every failed call."""
         return msgspec.json.encode({"success": False, "error": self.message, "code": self.code, "hint": self.hint})
 
+    @property
+    def challenge(self) -> list[tuple[bytes, bytes]]:
+        """What a 401 must say of the way in; MCP's clients look for it."""
+        told = b' error="invalid_token"' if self.code == "bad-token" else b' realm="fourhands"'
+        return [(b"www-authenticate", b"Bearer" + told)] if self.status == 401 else []
+
 
 class Door:
     """An ASGI application around another one; what it lets through has a `Principal` in its scope, or is public."""
@@ -119,15 +125,15 @@ class Door:
         if origin is not None and origin not in self._origins:
             raise Refusal(403, "bad-origin", f"pages from {origin[:100]!r} have no business here")
         principal, bearer = self._identify(scope, headers)
-        plain = not upgrade and scope.get("method") in READING
-        if origin is None and not bearer and not plain:
-            raise Refusal(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
         if principal is None and (upgrade or not self._is_open(scope)):
             if bearer:
                 hint = "an agent's token ends with its session; `fourhands doctor` says where the person's lies"
                 raise Refusal(401, "bad-token", "the token that was given is none of ours", hint)
             hint = "programs: Authorization: Bearer TOKEN; browsers: run `fourhands open` for a fresh link"
             raise Refusal(401, "no-token", "no valid token was given", hint)
+        plain = not upgrade and scope.get("method") in READING
+        if origin is None and not bearer and not plain:
+            raise Refusal(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
         kind, most = scope["type"], AT_ONCE[scope["type"]]
         if principal is not None and self._open[kind, principal.token] >= most:
             raise Refusal(
@@ -258,7 +264,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
         return
     await receive()
     if "websocket.http.response" in scope.get("extensions", {}):
-        headers = [(b"content-type", b"application/json"), *SECURITY_HEADERS]
+        headers = [(b"content-type", b"application/json"), *refusal.challenge, *SECURITY_HEADERS]
         await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
         await send({"type": "websocket.http.response.body", "body": refusal.body})
     else:
@@ -267,6 +273,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
 
 async def _answer(send: Send, refusal: Refusal, *, closing: bool) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(refusal.body)).encode())]
+    headers += refusal.challenge
     if closing:
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": refusal.status, "headers": headers})
