@@ -1,6 +1,7 @@
 """MCP with the official client: in memory in both generations, over HTTP with the door, over pipes."""
 
 import asyncio
+import base64
 import contextlib
 import os
 import socket
@@ -18,6 +19,7 @@ import pytest
 from click.testing import CliRunner
 from mcp import MCPError
 from mcp_types import (
+    BlobResourceContents,
     CallToolResult,
     ClientCapabilities,
     ElicitationCapability,
@@ -497,6 +499,22 @@ async def test_resources_are_files_terminals_and_the_instructions(app: App, mode
         later = await read(f"{listed['build']}?since={part.meta['fourhands/position']}")
         assert "42" not in later.text
         assert len((await read(f"{listed['build']}?lines=1")).text.splitlines()) <= 1
+
+
+@both
+async def test_a_file_that_is_no_text_is_a_blob(app: App, mode: Mode) -> None:
+    picture = b"\x89PNG\r\n\x1a\n\0\0\1"
+    for name, size in (("a.png", 1), ("unknown", 1), ("large.png", 100_000)):
+        Path(app.bench.root, name).write_bytes(picture * size)
+    async with connected(app, mode) as client:
+        for name, kind in (("a.png", "image/png"), ("unknown", "application/octet-stream")):
+            [found] = (await client.read_resource(f"fourhands://file/{name}")).contents
+            assert isinstance(found, BlobResourceContents)
+            assert (base64.b64decode(found.blob), found.mime_type) == (picture, kind)
+        with pytest.raises(MCPError, match="1100000 bytes, and at most 1048576"):
+            await client.read_resource("fourhands://file/large.png")
+        refused = await client.call_tool("openspace_file_read", {"path": "a.png"})
+        assert refused.structured_content["code"] == "bad-argument"
 
 
 @both

@@ -430,6 +430,26 @@ async def test_results_fit_the_schemas_that_were_promised(app: App, mode: Mode) 
         assert (await client.call_tool("openspace_file_read", {"path": "none"})).is_error
 
 
+async def test_schemas_say_nothing_twice(app: App) -> None:
+    waiting = input_schema(app.registry.get("openspace.terminal.wait"))
+    assert waiting["properties"]["pattern"] == {  # type: ignore[index]  # a schema is an object of objects
+        "type": "string",
+        "description": "Until a line matches this regular expression.",
+    }
+    assert {"$schema", "title", "description"}.isdisjoint(waiting)
+    answered = output_schema(app.registry.get("openspace.terminal.wait"))
+    assert answered is not None
+    assert answered["properties"]["exitCode"] == {"type": ["integer", "null"]}  # type: ignore[index]  # the same
+
+
+async def test_a_failure_fits_every_schema_and_so_does_every_example(app: App) -> None:
+    failed = {"success": False, "error": "e", "code": "c", "hint": "", "data": {"accepted": []}}
+    for command in app.registry:
+        for draft in (jsonschema.Draft7Validator, jsonschema.Draft202012Validator):
+            assert draft(output_schema(command)).is_valid(failed), command.id
+            assert command.example is None or draft(input_schema(command)).is_valid(command.example), command.id
+
+
 async def test_schemas_are_valid_in_both_drafts(app: App) -> None:
     for command in app.registry:
         for schema in (input_schema(command), output_schema(command)):

@@ -1,6 +1,7 @@
 """Commands on files: confined to the workspace, with versions, so that nobody overwrites what they have not seen."""
 
 import asyncio
+import base64
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -18,6 +19,9 @@ from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.file", scope="write")
 
+BLOB_LIMIT = 1024 * 1024
+"""Bytes of a binary file that are given out; more is for programs in a terminal."""
+
 
 class ReadFile(Args, frozen=True, kw_only=True):
     """Arguments of the reading commands."""
@@ -28,7 +32,7 @@ class ReadFile(Args, frozen=True, kw_only=True):
 
 
 class Content(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A file's text, or a part of it, and the version of the whole."""
+    """A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text."""
 
     content: str
     version: str
@@ -36,14 +40,24 @@ class Content(Struct, frozen=True, kw_only=True, rename="camel"):
     encoding: str = "utf-8"
 
 
-async def read_content(bench: Workbench, args: ReadFile, call: Call) -> Content:
-    """Read a file for `file.read` and `editor.read_file`."""
+class ReadAny(ReadFile, frozen=True, kw_only=True):
+    """Arguments of `openspace.file.read`."""
+
+    binary: Annotated[bool, Meta(description="Take a file that is no text, too: its content is base64.")] = False
+
+
+async def read_content(bench: Workbench, args: ReadFile, call: Call, *, binary: bool = False) -> Content:
+    """Read a file for `file.read` and `editor.read_file`; `binary` takes one that is no text, too."""
     read = await asyncio.to_thread(bench.files(call.actor).read_text, args.path)
     if read.binary:
-        raise BadArgument(
-            f"{args.path!r} is a binary file of {read.size} bytes",
-            hint="use a program in a terminal to look into it, such as file or xxd",
-        )
+        if not binary or read.size > BLOB_LIMIT:
+            most = f", and at most {BLOB_LIMIT} are given" if binary else ""
+            raise BadArgument(
+                f"{args.path!r} is a binary file of {read.size} bytes{most}",
+                hint="use a program in a terminal to look into it, such as file or xxd",
+            )
+        data = await asyncio.to_thread(bench.files(call.actor).read, args.path, limit=BLOB_LIMIT)
+        return Content(content=base64.b64encode(data).decode(), version=read.version, lines=0, encoding="base64")
     session = bench.session(call)
     if session is not None:
         session.seen[read.path] = read.version
@@ -58,9 +72,9 @@ async def read_content(bench: Workbench, args: ReadFile, call: Call) -> Content:
 @commands.add(
     "read", label="Read a file", read_only=True, uri="fourhands://file/{+path}", example={"path": "README.md"}
 )
-async def read_file(bench: Workbench, args: ReadFile, call: Call) -> Content:
+async def read_file(bench: Workbench, args: ReadAny, call: Call) -> Content:
     """Return the text of a file, or some lines of it."""
-    return await read_content(bench, args, call)
+    return await read_content(bench, args, call, binary=args.binary)
 
 
 class Write(Args, frozen=True, kw_only=True):

@@ -334,7 +334,7 @@ export interface FileChange {
   hunks: ChangeHunk[];
 }
 
-/** A file's text, or a part of it, and the version of the whole. */
+/** A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text. */
 export interface FileContent {
   content: string;
   version: string;
@@ -359,6 +359,14 @@ export interface FileList {
 /** A directory's entries. */
 export interface FileListed {
   files: FileEntry[];
+}
+
+/** Arguments of `openspace.file.read`. */
+export interface FileReadAny {
+  path: string;
+  startLine?: number | null;
+  endLine?: number | null;
+  binary?: boolean;
 }
 
 /** Arguments of `openspace.file.remove`. */
@@ -1011,7 +1019,7 @@ export interface Commands {
   "openspace.editor.scroll_to": { args: EditorScrollTo; result: BaseNothing };
   "openspace.editor.set_draft": { args: EditorSetDraft; result: BaseNothing };
   "openspace.file.list": { args: FileList; result: FileListed };
-  "openspace.file.read": { args: ReadFile; result: FileContent };
+  "openspace.file.read": { args: FileReadAny; result: FileContent };
   "openspace.file.remove": { args: FileRemove; result: BaseNothing };
   "openspace.file.search": { args: FileSearch; result: Found };
   "openspace.file.write": { args: FileWrite; result: FileWrote };

@@ -21,6 +21,9 @@ from fourhands.workbench.workbench import Workbench
 
 INSTRUCTIONS = "fourhands://instructions"
 PLAIN = "text/plain"
+BINARY = "application/octet-stream"
+BYTES = "binary"
+"""The argument of a reading command that makes it take what is no text."""
 
 
 def terminal_uri(name: str) -> str:
@@ -91,7 +94,9 @@ def reading(registry: Registry, uri: str) -> tuple[str, dict[str, object]]:
     for command, pattern in _readable(registry):
         found = template(pattern).match(uri)
         if found is not None and all(isinstance(value, str) for value in found.values()):
-            return command.id, {name: _argument(command, name, str(value)) for name, value in found.items()}
+            args = {name: _argument(command, name, str(value)) for name, value in found.items()}
+            # A resource may be anything, so who can read files that are no text is asked to.
+            return command.id, args | ({BYTES: True} if BYTES in _members(command) else {})
     known = [INSTRUCTIONS, *(pattern for _, pattern in _readable(registry))]
     raise NotFound(f"no resource {uri[:200]!r}", hint=f"there are {', '.join(known)}")
 
@@ -101,6 +106,8 @@ def read(uri: str, result: Result) -> ReadResourceResult:
     data = plain(result.data)
     kind = str(data.pop("mimeType", "") or _kind(uri))
     content, blob, lines = (data.pop(name, None) for name in ("content", "blob", "output"))
+    if data.get("encoding") == "base64":
+        blob, kind = content, BINARY if kind == PLAIN else kind
     meta = {f"fourhands/{key}": value for key, value in data.items()}
     if isinstance(blob, str):
         return ReadResourceResult(contents=[BlobResourceContents(uri=uri, blob=blob, mime_type=kind, _meta=meta)])
@@ -126,10 +133,14 @@ def _readable(registry: Registry) -> Iterator[tuple[Command, str]]:
             yield command, command.uri
 
 
+def _members(command: Command) -> dict[str, object]:
+    members = schema.schema(command.args_type).get("properties", {})
+    return members if isinstance(members, dict) else {}
+
+
 def _argument(command: Command, name: str, text: str) -> object:
     """A part of a URI as the argument that it stands for; what is no number stays text, and the gate says so."""
-    members = schema.schema(command.args_type).get("properties", {})
-    wanted = json_text(members.get(name)) if isinstance(members, dict) else ""
+    wanted = json_text(_members(command).get(name))
     number = '"integer"' in wanted and text.isascii() and text.isdigit() and len(text) < 20
     return int(text) if number else text
 

@@ -70,7 +70,6 @@ def _tool(name: str, command: Command) -> Tool:
         input_schema=input_schema(command),
         output_schema=output_schema(command),
         annotations=ToolAnnotations(
-            title=command.label,
             read_only_hint=command.read_only,
             # What is judged before it runs is judged because it can destroy.
             destructive_hint=command.destructive or (command.safety is not None and not command.read_only),
