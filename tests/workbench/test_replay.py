@@ -1,12 +1,13 @@
 """A terminal's past in pieces."""
 
 from dataclasses import dataclass
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fourhands.host.log import Chunk
-from fourhands.workbench.ink import Ink
+from fourhands.host.log import Chunk, LogReader
+from fourhands.workbench.ink import Ink, Kind
 from fourhands.workbench.replay import past
 
 
@@ -26,12 +27,13 @@ class Log:
         return Chunk(start, self.data[start : start + limit])
 
 
-def ink(position: int, kind: str = "person") -> Ink:
-    return Ink(position, kind, kind, 1.0)  # type: ignore[arg-type]
+def ink(position: int, kind: Kind = "person") -> Ink:
+    return Ink(position, kind, kind, 1.0)
 
 
-def shown(log: Log, marks: list[Ink], limit: int = 1000) -> list[tuple[str, str]]:
-    pieces = past(log, log.head, marks, limit=limit)  # type: ignore[arg-type]
+def shown(log: Log, marks: list[Ink], limit: int = 1000, *, full_screen: bool = False) -> list[tuple[str, str]]:
+    on_disk = cast(LogReader, log)  # it reads like one
+    pieces = past(on_disk, log.head, marks, full_screen=full_screen, limit=limit)
     return [(piece.text, piece.ink.kind if piece.ink else "") for piece in pieces]
 
 
@@ -55,7 +57,7 @@ def test_a_part_does_not_begin_inside_a_full_screen_program() -> None:
     log = Log(b"$ vi\r\n\x1b[?1049h~\r\n~\r\n~\x1b[?1049l$ ls\r\n")
     assert shown(log, [], limit=20) == [("$ ls\r\n", "")]
     inside = Log(b"$ vi\r\n\x1b[?1049h~\r\n~\r\n~")
-    assert "".join(piece.text for piece in past(inside, inside.head, [], full_screen=True, limit=4)) == ""  # type: ignore[arg-type]
+    assert "".join(text for text, _ in shown(inside, [], limit=4, full_screen=True)) == ""
 
 
 @given(st.binary(max_size=60), st.sets(st.integers(0, 70)), st.integers(0, 60), st.integers(1, 80))
