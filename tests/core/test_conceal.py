@@ -1,5 +1,7 @@
 """What a person types where it may be a secret is neither kept nor told."""
 
+import asyncio
+
 import pytest
 from tests.core.kit import AGENT, PERSON, Bench, World
 
@@ -19,6 +21,7 @@ def world() -> World:
     async def type_text(bench: Bench, args: Do) -> Done:
         """Type something."""
         assert args.text == SECRET  # the handler gets it
+        await asyncio.sleep(0)
         return Done(did_what="typed")
 
     world = World()

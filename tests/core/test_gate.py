@@ -159,12 +159,20 @@ async def test_undo_before_contents_and_isolation_reach_their_places():
     assert world.bench.looked == -1
 
 
-async def test_what_changes_things_is_noted_before_it_runs():
+async def test_what_changes_things_and_takes_its_time_is_noted_while_it_runs():
     world = World()
-    await world.gate.run(world.call("safe"))
+    await world.gate.run(world.call("safe"))  # over before anything else can happen: its record says it all
     await world.gate.run(world.call(command="look"))
-    assert [(entry.call.command, entry.result) for entry in world.journal.noted] == [("openspace.thing.do", None)]
+    assert world.journal.noted == []
     assert world.bench.looked == 1
+    world.bench.entered.clear()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.gate.run(world.call(wait_for="a word")))
+        await world.bench.entered.wait()
+        await asyncio.sleep(0)
+        [entry] = world.journal.noted
+        assert (entry.call.command, entry.result) == ("openspace.thing.do", None)
+        world.bench.release("a word")
 
 
 async def test_an_agents_deed_that_cannot_be_recorded_is_not_acknowledged(caplog: pytest.LogCaptureFixture):

@@ -206,21 +206,29 @@ class Gate:
     async def _handle(self, passage: Passage) -> Result:
         call, command, effects = passage.call, passage.command, passage.effects
         assert command is not None
-        if not command.read_only:
-            # Not waited for: it is there so that a crash in mid-command leaves a trace of what was running.
-            self._journal.note(
-                Entry(call=_kept(passage), verdict=passage.verdict, number=passage.number, asked=passage.asked)
-            )
+        # So that a crash in mid-command leaves a trace of what was running. Not waited for, and not done at all for
+        # a command that is over before anything else can happen, as most are.
+        trace = None if command.read_only else asyncio.get_running_loop().call_soon(self._trace, passage)
         self._events.emit("call.started", _summary(passage), actor=call.actor)
         start = time.perf_counter()
         try:
             value = await command.invoke(self._bench, passage.args, call, effects)
         finally:
             passage.duration_ms = (time.perf_counter() - start) * 1000
+            if trace is not None:
+                trace.cancel()
         data = {} if value is None else msgspec.to_builtins(value, enc_hook=repr)
         if not isinstance(data, dict):
             raise TypeError(f"{command.id} returned {type(value).__name__}, not a struct")
         return Result(success=True, data={**data, **passage.noted})
+
+    def _trace(self, passage: Passage) -> None:
+        try:
+            self._journal.note(
+                Entry(call=_kept(passage), verdict=passage.verdict, number=passage.number, asked=passage.asked)
+            )
+        except FourhandsError as error:  # the record at the call's end will fail too, and that one counts
+            log.warning("call %s %s could not be noted: %s", passage.call.id, passage.call.command, error)
 
     def _failure(self, passage: Passage, error: BaseException) -> Result:
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
