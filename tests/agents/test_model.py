@@ -209,6 +209,35 @@ ENDPOINTS: dict[str, tuple[Interface, bytes, str, str]] = {
     ),
     "a refusal": ("openai", b'HTTP/1.1 401 No\r\n\r\n{"error":{"message":"bad key"}}', "", "status 401: bad key"),
     "a page not found": ("openai", b"HTTP/1.1 404 No\r\n\r\n<h1>404</h1>", "", "status 404: <h1>404</h1>"),
+    "no last empty line": ("openai", STREAM + b'data:{"choices":[{"delta":{"content":"fine"}}]}', "fine", ""),
+    "half a character": (
+        *("openai", STREAM + b'data: {"choices":[{"delta":{"content":"\xe2\x82 \\ud83d fine"}}]}\n\n'),
+        *("\ufffd \ufffd fine", ""),
+    ),
+    "parts": (
+        "openai",
+        WHOLE + b'{"choices":[{"message":{"content":[{"type":"text","text":"fi"},1,{"type":"text","text":"ne"}]}}]}',
+        "fine",
+        "",
+    ),
+    "another choice": (
+        *(
+            "openai",
+            STREAM + b'data: {"choices":[{"index":1,"delta":{"content":"no"}},{"delta":{"content":"fine"}}]}\r\r',
+        ),
+        *("fine", ""),
+    ),
+    "text at the start": (
+        "anthropic",
+        STREAM + b'event: x\ndata: {"type":"content_block_start","content_block":{"type":"text","text":"fi"}}\n\n'
+        b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"ne"}}\n\n',
+        "fine",
+        "",
+    ),
+    "come back tomorrow": (
+        *("openai", b"HTTP/1.1 429 Busy\r\nretry-after: 86400\r\n\r\nslow down"),
+        *("", "cannot be reached: status 429: slow down"),
+    ),
     "no HTTP": ("openai", b"SSH-2.0-OpenSSH\r\n", "", "cannot be reached: "),
 }
 

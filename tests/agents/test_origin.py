@@ -129,8 +129,18 @@ async def test_a_head_alone_has_no_body():
         (b"SSH-2.0-OpenSSH\r\n", "not understood"),
         (b"HTTP/1.1 101 Switching\r\nupgrade: x\r\nconnection: upgrade\r\n\r\nhi", "not understood"),
         (b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 400_000, "head of its answer is longer"),
+        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 70_000, "head of its answer is longer"),
+        (HINT * 10_000, "head of its answer is longer"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nhello", "not understood"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello", "not understood"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\nhello", "not understood"),
+        (b"HTTP/1.1 200 OK\r\nx: a\rset-cookie: b\r\n\r\n", "not understood"),
+        (b"HTTP/1.1 200 OK\r\nx\0y: a\r\n\r\n", "not understood"),
     ],
-    ids=["none", "half", "another protocol", "upgrade", "endless"],
+    ids=[
+        *("none", "half", "another protocol", "upgrade", "a long header", "many headers", "many hints"),
+        *("a negative length", "two lengths", "length and chunks", "a lone CR", "a NUL"),
+    ],
 )
 async def test_an_answer_that_is_none_is_named(answer, text):
     async with served(once(answer)) as reached:
@@ -140,8 +150,15 @@ async def test_an_answer_that_is_none_is_named(answer, text):
 
 @pytest.mark.parametrize(
     "answer",
-    [b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello", CHUNKED + b"5\r\nhello\r\n", CHUNKED + b"5\r\nhello\r\nxx"],
-    ids=["length", "chunks", "nonsense"],
+    [
+        b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello",
+        CHUNKED + b"5\r\nhello\r\n",
+        CHUNKED + b"5\r\nhello\r\nxx",
+        CHUNKED + b"5\r\nhello\r\n-1\r\n",
+        CHUNKED + b"5\r\nhello\r\nffffffffffffffffff\r\n",
+        CHUNKED + b"5\r\nhelloXX\r\n0\r\n\r\n",
+    ],
+    ids=["length", "chunks", "nonsense", "a negative chunk", "a chunk beyond measure", "more than it says"],
 )
 async def test_what_came_before_a_break_is_given_first(answer):
     async with served(once(answer)) as reached:

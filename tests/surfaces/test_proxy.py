@@ -19,6 +19,7 @@ from tests.support.stage import KEY, Stage, person_token, stage
 from tests.support.story import block, cut
 
 from fourhands.agents import origin
+from fourhands.agents.dialects import framing
 from fourhands.agents.upstream import Remote
 from fourhands.surfaces.proxy import Proxy
 
@@ -482,6 +483,40 @@ async def test_an_answer_in_an_unknown_encoding_is_not_guessed_at():
     async with raw_server(upstream) as url, stage(upstream=url) as s, s.raw() as client:
         answer = await client.post("/v1/chat/completions", json={"messages": []})
         assert (answer.status_code, "'zstd'" in answer.json()["error"]["message"]) == (502, True)
+
+
+async def test_a_hostile_server_harms_nobody_and_the_next_request_is_served(monkeypatch):
+    monkeypatch.setattr(framing, "MAX_BODY", 1_000_000)
+    flood = gzip.compress(bytes(20_000_000))
+    whole = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
+    stream = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
+    event = b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\n'
+    chunk = b"%x\r\n%s\r\n" % (len(event), event)
+    fine = whole + b"content-length: 2\r\n\r\n{}"
+    cases: list[tuple[bytes, int | None]] = [
+        (whole + b"content-encoding: gzip\r\ncontent-length: %d\r\n\r\n%s" % (len(flood), flood), 502),
+        (whole + b"content-length: 5\r\n\r\n{}", 502),
+        (whole + b"content-encoding: gzip\r\ncontent-length: 2\r\n\r\n{}", 502),
+        (b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 70_000, 502),
+        (stream + chunk + b"zz\r\n", None),
+        (stream + chunk, None),
+    ]
+    answers: list[bytes] = []
+
+    async def upstream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
+        writer.write(answers.pop(0))
+
+    async with raw_server(upstream) as url, stage(upstream=url) as s, s.raw() as client:
+        for answer, status in cases:
+            answers[:] = [answer, fine]
+            body = {"messages": [], "stream": status is None}
+            if status is None:
+                with pytest.raises(httpx.RemoteProtocolError):
+                    await client.post("/v1/chat/completions", json=body)
+            else:
+                got = await client.post("/v1/chat/completions", json=body)
+                assert (got.status_code, got.headers.get("x-fourhands")) == (status, "proxy")
+            assert (await client.post("/v1/chat/completions", json=body)).content == b"{}"
 
 
 async def test_a_redirect_is_an_answer_and_is_not_followed():

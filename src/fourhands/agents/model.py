@@ -30,6 +30,9 @@ log = logging.getLogger(__name__)
 CHARACTERS_PER_TOKEN = 3.5
 """A cautious guess that needs no tokenizer."""
 
+MOST_WAIT_S = 120.0
+"""An endpoint that wants to be left alone for longer is given up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
@@ -154,12 +157,12 @@ class ChatModel(Conversation):
                 if speech.raw:
                     speech.end()
                     raise Unavailable(f"the model's answer broke off: {why}", hint="say 'go on' to continue") from error
-                if attempt == self.endpoint.retries:
+                wait = getattr(error, "after_s", None) or min(30.0, 0.5 * 2**attempt)
+                if attempt == self.endpoint.retries or wait > MOST_WAIT_S:
                     raise Unavailable(
                         f"the model at {self.endpoint.url} cannot be reached: {why}",
                         hint="check that it runs, its address, its key and its limits",
                     ) from error
-                wait = getattr(error, "after_s", None) or min(30.0, 0.5 * 2**attempt)
                 self._emit("agent.noted", text=f"the model does not answer ({why}); trying again in {wait:g} s")
                 await self._sleep(wait)
             except FourhandsError:

@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 import httpx
 import msgspec
 
+from fourhands.agents.dialects.payload import lenient
 from fourhands.agents.dialects.sse import Events, data_of
 from fourhands.agents.shorten import one_line
 from fourhands.core.errors import Unavailable
@@ -35,27 +36,36 @@ async def pieces(response: httpx.Response, kind: str) -> AsyncIterator[Piece]:
         found = read(_decoded(body))
         understood, start = found is not None, body
         for piece in found or ():
-            yield piece
+            yield _sound(piece)
     else:
-        events, start = Events(), b""
-        async for chunk in response.aiter_bytes():
+        start = b""
+        async for lines, chunk in _events(response):
             start = start or chunk
-            for lines in events.feed(chunk):
-                data = data_of(lines)
-                if data is None or data.strip() == b"[DONE]":
-                    continue
-                if (found := read(_decoded(data))) is None:
-                    log.warning("an event of the model cannot be read: %r", data[:EXCERPT])
-                    continue
-                understood = True
-                for piece in found:
-                    yield piece
+            data = data_of(lines)
+            if data is None or data.strip() in (b"", b"[DONE]"):
+                continue
+            if (found := read(_decoded(data))) is None:
+                log.warning("an event of the model cannot be read: %r", data[:EXCERPT])
+                continue
+            understood = True
+            for piece in found:
+                yield _sound(piece)
     if not understood:
         shown = one_line(start.decode("utf-8", "replace"), EXCERPT) or "nothing"
         raise Unavailable(
             f"the model's endpoint gave no answer that can be read, but {content_type or 'no type'}: {shown}",
             hint="check the address: most end with /v1; anthropic:URL#MODEL is for Anthropic's interface",
         )
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[tuple[list[bytes], bytes]]:
+    """The events of a stream as their lines, each with what has just come; the last may lack its empty line."""
+    events, chunk = Events(), b""
+    async for chunk in response.aiter_bytes():
+        yield [], chunk
+        for lines in events.feed(chunk):
+            yield lines, chunk
+    yield events.close(), chunk
 
 
 async def refusal(response: httpx.Response) -> str:
@@ -84,7 +94,7 @@ def _decoded(data: bytes) -> Any:
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return None
+        return lenient(data)
 
 
 def _openai(message: Any) -> list[Piece] | None:
@@ -100,11 +110,21 @@ def _openai(message: Any) -> list[Piece] | None:
 
 
 def _choice(choice: Any) -> Iterator[Piece]:
-    said = (choice.get("delta") or choice.get("message")) if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or choice.get("index"):  # another one than the first was not asked for
+        return
+    said = choice.get("delta") or choice.get("message")
     if isinstance(said, dict):
         for name in ("reasoning_content", "reasoning", "content"):
-            if isinstance(text := said.get(name), str) and text:
+            if text := _content(said.get(name)):
                 yield ("text" if name == "content" else "thought"), text
+
+
+def _content(content: Any) -> str:
+    """A text, or those of its parts that are text."""
+    if isinstance(content, list):
+        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
+        return "".join(text for text in texts if isinstance(text, str))
+    return content if isinstance(content, str) else ""
 
 
 def _anthropic(message: Any) -> list[Piece] | None:
@@ -114,7 +134,7 @@ def _anthropic(message: Any) -> list[Piece] | None:
     if message["type"] == "error":
         raise Unavailable(f"the model reports an error: {_words(message.get('error'))}")
     content = message.get("content")
-    blocks = content if isinstance(content, list) else [message.get("delta")]
+    blocks = content if isinstance(content, list) else [message.get("content_block"), message.get("delta")]
     found: list[Piece] = []
     for block in blocks:
         if not isinstance(block, dict):
@@ -125,6 +145,12 @@ def _anthropic(message: Any) -> list[Piece] | None:
         elif kind in ("thinking", "thinking_delta") and isinstance(text := block.get("thinking"), str):
             found.append(("thought", text))
     return found
+
+
+def _sound(piece: Piece) -> Piece:
+    """The piece without halves of surrogate pairs, which have no form on any wire."""
+    kind, text = piece
+    return kind, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if not text.isascii() else text
 
 
 def _words(problem: Any) -> str:

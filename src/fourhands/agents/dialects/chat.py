@@ -92,7 +92,7 @@ class ChatTranslator(Translator):
         for place, raw in enumerate(choices):
             choice = payload.members(raw)
             spoken = payload.members(choice.get("message")) if choice is not None else None
-            if choice is None or spoken is None or not self._speak(spoken, self._whole):
+            if choice is None or spoken is None or not self._whole_message(spoken, place):
                 continue
             changed = True
             choice["message"] = payload.encode(spoken)
@@ -102,6 +102,18 @@ class ChatTranslator(Translator):
         if changed:
             message["choices"] = payload.encode(choices)
         return Fate.CHANGE if changed else Fate.PASS
+
+    def _whole_message(self, spoken: dict[str, Raw], place: int) -> bool:
+        """Read a message whose parts, if it has any, are one text; return whether it changed."""
+        if payload.text(spoken.get("content")) is not None:
+            return self._speak(spoken, self._whole)
+        key = (place, 0)
+        changed = self._speak(spoken, partial(self._hear, key, carry=_carrier({}, place)))
+        held = self._end(key)
+        if held:
+            parts = payload.elements(spoken.get("content")) or []
+            spoken["content"] = payload.encode([*parts, {"type": "text", "text": held}])
+        return changed or bool(held)
 
     def _speak(self, holder: dict[str, Raw], read: Callable[[str], str]) -> bool:
         """Read the content of a delta or message; return whether it changed."""

@@ -27,8 +27,8 @@ def members(value: bytes | Raw | None) -> dict[str, Raw] | None:
     except msgspec.ValidationError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # Half a surrogate pair, or NaN: real upstreams send both, and the standard library reads them.
-        found = _lenient(value)
+        # Half a surrogate pair, half a character, NaN: real upstreams send them, and the standard library reads them.
+        found = lenient(value)
         return {name: encode(part) for name, part in found.items()} if isinstance(found, dict) else None
 
 
@@ -41,7 +41,7 @@ def elements(value: bytes | Raw | None) -> list[Raw] | None:
     except msgspec.ValidationError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        found = _lenient(value)
+        found = lenient(value)
         return [encode(part) for part in found] if isinstance(found, list) else None
 
 
@@ -54,7 +54,7 @@ def text(value: Raw | None) -> str | None:
     except msgspec.ValidationError:
         return None
     except (msgspec.DecodeError, UnicodeDecodeError):
-        found = _lenient(value)
+        found = lenient(value)
         return found if isinstance(found, str) else None
 
 
@@ -81,12 +81,13 @@ def encode(value: Any) -> Raw:
 
 def _plain(value: object) -> Any:
     if isinstance(value, Raw):
-        return _lenient(value)
+        return lenient(value)
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
-def _lenient(value: bytes | Raw) -> Any:
+def lenient(value: bytes | Raw) -> Any:
+    """Read JSON of which half a character is missing, or that has numbers that are none; None if it is no JSON."""
     try:
-        return json.loads(bytes(value))
+        return json.loads(bytes(value).decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return None

@@ -9,10 +9,11 @@ from typing import Any
 
 from msgspec import Raw
 
-from fourhands.agents.dialects import payload
+from fourhands.agents.dialects import base, payload
 from fourhands.agents.dialects.base import Fate, Key, Synthetic, Translator, Voice
 from fourhands.agents.dialects.framed import framed
 from fourhands.agents.stream import Interceptor
+from fourhands.core.errors import LimitReached
 
 _DELTA = "response.output_text.delta"
 
@@ -37,6 +38,7 @@ class ResponsesTranslator(Translator):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._told: dict[Key, tuple[str, str]] = {}  # as it came, as it was shown
+        self._streamed = False  # a whole text that was not streamed before then repeats what was, in other words
 
     def event(self, message: dict[str, Raw]) -> Fate:
         """Deal with one event."""
@@ -62,12 +64,13 @@ class ResponsesTranslator(Translator):
 
     def _forget(self, key: Key, voice: Voice) -> None:
         super()._forget(key, voice)
-        self._told[key] = "".join(voice.heard), "".join(voice.shown)
+        self._tell(key, "".join(voice.heard), "".join(voice.shown))
 
     def _delta(self, message: dict[str, Raw], key: Key) -> Fate:
         said = payload.text(message.get("delta"))
         if not said:
             return Fate.PASS
+        self._streamed = True
         visible = self._hear(key, said, _carrier(message))
         if visible == said:
             return Fate.PASS
@@ -78,14 +81,21 @@ class ResponsesTranslator(Translator):
         if text is None:
             return None
         self._flush(key)
-        if key not in self._told:
-            self._told[key] = text, self._whole(text)
-        heard, shown = self._told[key]
-        if heard == text:
+        if key not in self._told and not self._streamed:
+            self._tell(key, text, self._whole(text))
+        # Servers count the items of a stream and of the whole differently, so the same text counts, wherever it stands.
+        told = self._told.get(key) or ("", "")
+        shown = told[1] if told[0] == text else next((s for t, s in self._told.values() if t == text), None)
+        if shown is not None:
             return shown
-        # It differs from what was streamed. Show no block of it, but run none either: those that ran were streamed.
+        # It differs from what was told before. Show no block of it, but run none either: those that ran were told.
         interceptor = Interceptor()
         return interceptor.feed(text).visible + interceptor.close().visible
+
+    def _tell(self, key: Key, heard: str, shown: str) -> None:
+        if len(self._told) >= base.MAX_TEXTS:
+            raise LimitReached(f"an answer of the model has more than {base.MAX_TEXTS} texts", hint="it was cut off")
+        self._told[key] = heard, shown
 
     def _replace(self, holder: dict[str, Raw], name: str, visible: str | None) -> Fate:
         if visible is None or visible == payload.text(holder.get(name)):
