@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote_plus
@@ -214,15 +215,17 @@ class Exchange:
 
     async def _stream(self, response: Response, source: Source, answer_filter: Filter, answer: Answer) -> None:
         await self._start(response, [])
-        tick_s, waited = self._proxy.tick_s, True
+        tick_s, first = self._proxy.tick_s, True
         while (data := await self._read(source, tick_s if answer_filter.waiting else None)) != b"":
             given = answer_filter.tick() if data is None else self._feed(answer_filter, data)
             self._take(given, answer)
             if given.data:
                 await self._body(given.data)
-                if waited:
-                    await asyncio.sleep(0)  # what is written leaves when the event loop comes round
-                    waited = False
+                if first:
+                    # It has left. On few processors whoever reads it waits until we are through with the burst behind
+                    # it, unless we stand back for once.
+                    first = False
+                    os.sched_yield()
         given = answer_filter.close()
         self._take(given, answer)
         if not self._broken:
