@@ -34,6 +34,39 @@ def changes_execution(name: str) -> bool:
     return name in _CHANGING or name.startswith(_CHANGING_STARTS) or name.endswith(_CHANGING_ENDS)
 
 
+# Of these it depends on the value: one that fits the second expression is harmless.
+_BY_VALUE = [
+    (re.compile(name), re.compile(harmless))
+    for name, harmless in (
+        (r"PS[012]", r"(?:[^`$]|\$(?!\())*"),
+        (r"(?:SYSTEMD_)?LESS", r"[-\s]*[A-Zacefghijmnqrsuwxz]*"),
+        (r"(?:GNU)?MAKEFLAGS", r"\s*(?:-{0,2}(?:j|jobs=?|k|s|silent|w|no-print-directory)?\s*\d*\s*)*"),
+        (r"SHELL", r"(?:/usr)?(?:/local)?/bin/(?:ba|z|da|fi|k)?sh"),
+        (r"(?:CC|CXX|CPP)", r"(?:s?ccache |distcc )?(?:\w+-)*(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-[\d.]+)?"),
+        (r"RUSTFLAGS|RUSTDOCFLAGS|CARGO_\w*RUSTFLAGS", r"(?!.*(?:link|@)).*"),
+        (r"GOFLAGS", r"(?!.*(?:exec|overlay|modfile)).*"),
+        (r"RUSTUP_TOOLCHAIN", r"[^/]*"),
+        (r"GOPROXY", r"(?:(?:off|direct|https://proxy\.golang\.org)[,|]?)*"),
+        (r"(?:PIP|UV)_\w*INDEX\w*", r"(?:https://pypi\.org/simple/?)?"),
+        (r"(?i:npm_config)_\w+", r"(?:true|false|silent|error|warn|info|verbose|\d+)?"),
+        # Whatever their value is: programs, code, or files that name such.
+        (
+            r"FPATH|ZDOTDIR|INPUTRC|FCEDIT|LESSKEY\w*|LESSEDIT|BAT_CONFIG_PATH|BAT_OPTS|ACK_OPTIONS|FZF_DEFAULT_\w+",
+            r"\Z.\A",
+        ),
+        (r"PYTHONBREAKPOINT|PYTEST_ADDOPTS|PYTEST_PLUGINS|NODE_PATH|LUA_INIT\w*|PHPRC|PHP_INI_SCAN_DIR", r"\Z.\A"),
+        (r"MAKEFILES|RUSTC|RUSTDOC|RUSTC_\w*WRAPPER|CARGO_\w+_(?:RUNNER|LINKER|RUSTC|RUSTDOC|WRAPPER)", r"\Z.\A"),
+        (r"GCONV_PATH|GETCONF_DIR|OPENSSL_(?:CONF|ENGINES|MODULES)|(?:RSYNC|CVS)_RSH|WGETRC|CURL_HOME", r"\Z.\A"),
+        (r"JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS|SSH_SK_PROVIDER", r"\Z.\A"),
+    )
+]
+
+
+def names_program(name: str, value: str) -> bool:
+    """Tell whether a variable with this value makes some program run another one, or load its code."""
+    return any(named.fullmatch(name) and not harmless.fullmatch(value) for named, harmless in _BY_VALUE)
+
+
 def is_secret_variable(name: str) -> bool:
     """Tell whether a variable of this name is withheld from programs."""
     upper = name.upper()

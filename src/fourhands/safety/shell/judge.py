@@ -13,7 +13,7 @@ from fourhands.safety.shell.grammar import Place, Simple, structure
 from fourhands.safety.shell.judge_network import NETWORK
 from fourhands.safety.shell.judge_programs import SECRET_VARIABLE, SUSPECTS, UNFED, ProgramJudge
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dangerous, unknown, worst
-from fourhands.safety.shell.places import NULL, normal, written
+from fourhands.safety.shell.places import NULL, device, normal, written
 from fourhands.safety.shell.scan import scan
 from fourhands.safety.shell.tables_system import SYSTEM_PREFIXES
 from fourhands.safety.shell.tokens import (
@@ -151,8 +151,7 @@ class Judge(ProgramJudge):
 
     def _here(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
         """Judge one simple command in the directory where the line is now."""
-        if command.loop is not None:
-            self._loop(command.loop)
+        loop = FINE if command.loop is None else self._loop(command.loop)
         words, place = command.words, command.place
         if (
             words
@@ -165,6 +164,7 @@ class Judge(ProgramJudge):
             if quick is not None:
                 return quick, words  # type: ignore[return-value]  # quick findings are for plain words only
         finding, argv = self._judged(command, number, argvs)
+        finding = worst(finding, loop, self.hidden)
         if self.older and any(isinstance(word, Word) for word in words):
             finding = worst(finding, self._with_older(command, number, argvs))
         return finding, argv
@@ -301,13 +301,16 @@ class Judge(ProgramJudge):
             return dangerous("C2.7", "an endless loop that starts background jobs")
         return FINE
 
-    def _loop(self, loop: list[str | Word]) -> None:
+    def _loop(self, loop: list[str | Word]) -> Finding:
         name, *words = loop
         if not isinstance(name, str):
-            return
+            return FINE
         values = resolve_all(words[:64], self.variables)
+        result = FINE
         for value in values[:64] if values else [None]:
             self.set(name, value)
+            result = worst(result, self.setting(name, value))
+        return result
 
     def _assign(self, word: str | Word, name: str, sign: str) -> Finding:
         value = assigned(word, self.variables)
@@ -338,6 +341,12 @@ class Judge(ProgramJudge):
             if piece.kind == PARAM and isinstance(piece.inner, Param):
                 name = piece.inner.name
                 kept = piece.inner.op not in ("+", ":+") and piece.inner.lead != "#"
+                if piece.inner.lead == "!" and not (piece.inner.index or piece.inner.op):
+                    pointed = self.variables.get(name)
+                    if isinstance(pointed, str) and is_static(pointed):
+                        name = pointed
+                    else:
+                        findings.append(unknown("C5.4", f"expands a variable that only the shell knows: ${{!{name}}}"))
                 if depth < DEPTH_LIMIT:
                     self._pieces(piece.inner.operand, findings, depth + 1)
             elif piece.kind != VAR:
@@ -364,7 +373,7 @@ class Judge(ProgramJudge):
             return worst(FINE, *findings)
         findings.append(self.everywhere([path]))
         if op in ("<", "<&"):
-            if found := self.secret([path]):
+            if found := self.secret([path]) or device([path], self.cwd):
                 findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
             elif not is_static(path) and path[:1] != "\ue009":
                 findings.append(unknown("C3.1", "reads a file whose name is not in the text"))

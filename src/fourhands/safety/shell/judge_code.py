@@ -255,6 +255,7 @@ def names_variable(argv: list[str], case: Case) -> Finding:
     elif name == "printf":
         checked = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word == "-v"]
         checked += [word[2:] for word in argv if word.startswith("-v") and len(word) > 2]
+        checked += [word for word in argv[2:] if re.match(r"\w+\[", word)]  # zsh evaluates what is printed as a number
     else:
         checked = argv[1:]
     for word in checked:

@@ -207,6 +207,8 @@ def tar(argv: list[str], case: Case) -> Finding:
     )
     if not lists:
         findings.append(unknown("C5.2", "writes an archive or its files"))
+    elif any(":" in value.partition("/")[0] for value in args.values("-f", "--file")):
+        findings.append(unknown("C7", "reads an archive on another host"))
     findings.extend(
         dangerous("C5.2", f"extracts into {shown(value)}")
         for value in args.values("-C", "--directory")
@@ -230,119 +232,6 @@ def _old_style(rest: list[str]) -> list[str]:
         if "-" + letter in _TAR.with_value and queue:
             out.append(queue.pop(0))
     return out + queue
-
-
-_SED = Tool(
-    takes=words("-l --line-length -f --file"),
-    texts=words("-e --expression"),
-    unskip=words("-f --file -e --expression"),
-    skip=1,
-)
-_LONGEST_SED = 4_096
-_SED_ONE = r"(?:\d+|\$|/(?:[^/\\\n]|\\.)*/[IM]*|\\(.)(?:(?!\1).)*\1)"
-_SED_TWO = r"(?:\s*[,~]\s*[+~]?(?:\d+|\$|/(?:[^/\\\n]|\\.)*/[IM]*))?"
-_SED_ADDRESS = rf"(?:\A|[;{{}}\n])\s*(?:{_SED_ONE}{_SED_TWO})?\s*!?\s*"
-_SED_RUNS = re.compile(_SED_ADDRESS + r"e(?:\s|\Z|;|\})|" + _SED_ADDRESS + r"e\s+\S", re.DOTALL)
-_SED_FILE = re.compile(_SED_ADDRESS + r"[wWrR]\s*([^;\n}]+)", re.DOTALL)
-_SED_SUBSTITUTE = re.compile(
-    r"s([^\w\s\\])((?:\\.|(?!\1)[^\\])*)\1((?:\\.|(?!\1)[^\\])*)\1([a-zA-Z0-9]*)\s*([^;\n}]*)", re.DOTALL
-)
-
-
-def sed(argv: list[str], case: Case) -> Finding:
-    """Judge `sed`: the scripts that run or write, and editing in place."""
-    args = read(argv[1:], _SED)
-    scripts = args.values("-e", "--expression")
-    if not scripts and not args.has("-f", "--file"):
-        scripts = args.operands[:1]
-    findings = [case.court.plain(_SED, argv[1:], case)]
-    if args.has("-i", "--in-place") or any(option.startswith("--in-place") for option, _ in args.options):
-        files = args.operands if args.values("-e") else args.operands[1:]
-        findings.append(unknown("C5.2", "edits files in place"))
-        findings.extend(written(word, case.court.cwd, "edits") for word in files)
-    if args.has("-f", "--file"):
-        findings.append(unknown("C6.4", "runs a sed script from a file"))
-    findings.extend(_sed_script(literal(script), case) for script in scripts)
-    return worst(*findings)
-
-
-def _sed_script(script: str, case: Case) -> Finding:
-    if not is_static(script):
-        return unknown("C6.4", "a sed script that is not wholly in the text")
-    if len(script) > _LONGEST_SED:
-        return unknown("C6.4", "a sed script too long to judge")
-    findings = [FINE]
-    for found in _SED_SUBSTITUTE.finditer(script):
-        flags = found.group(4)
-        if "e" in flags:
-            findings.append(dangerous("C6.4", "sed runs a command: flag e"))
-        if "w" in flags or "W" in flags:
-            findings.append(written(found.group(5) or flags.partition("w")[2], case.court.cwd))
-    bare = _SED_SUBSTITUTE.sub(lambda found: "", script)
-    if _SED_RUNS.search(bare):
-        findings.append(dangerous("C6.4", "sed runs a command: e"))
-    for found in _SED_FILE.finditer(bare):
-        name = found.group(found.lastindex or 0).strip()
-        findings.append(_sed_file(found.group(), name, case))
-    return worst(*findings)
-
-
-def _sed_file(command: str, name: str, case: Case) -> Finding:
-    if re.search(r"[wW]\s*\S+\Z", command) and not re.search(r"[rR]\s*\S+\Z", command):
-        return written(name, case.court.cwd)
-    if case.court.secret([name]):
-        return dangerous("C5.4", f"reads the secret file {name}")
-    return FINE
-
-
-_AWK = Tool(
-    takes=words("-F -i -l -L -D -p --include --load --field-separator"),
-    texts=words("-v --assign -e --source"),
-    unskip=words("-f --file -E --exec -e --source"),
-    skip=1,
-    rule="C6.4",
-    writes=words("-o --pretty-print -d --dump-variables"),
-    ask={
-        "-f": "runs an awk script from a file",
-        "--file": "runs an awk script from a file",
-        "-E": "runs a script from a file",
-        "-i": "loads a library",
-        "-l": "loads a library",
-        "--include": "loads a library",
-        "--load": "loads a library",
-    },
-)
-_AWK_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"|/(?:[^/\\\n]|\\.)+/(?=\s*[\{,)!&|;]|\s*\Z)|#[^\n]*')
-_AWK_RUNS = re.compile(r"\bsystem\s*\(|\|&|(?<!\|)\|(?!\|)|@\w|\bfork\s*\(|\bextension\s*\(")
-
-
-def awk(argv: list[str], case: Case) -> Finding:
-    """Judge `awk`: programs that run commands or write."""
-    args = read(argv[1:], _AWK)
-    findings = [case.court.plain(_AWK, argv[1:], case)]
-    programs = args.values("-e", "--source")
-    if not programs and not args.has("-f", "--file", "-E", "--exec"):
-        programs = args.operands[:1]
-    findings.extend(_awk_program(literal(program), case) for program in programs)
-    return worst(*findings)
-
-
-def _awk_program(program: str, case: Case) -> Finding:
-    if "/inet" in program or re.search(r"\bsystem\s*\(", program):
-        return dangerous("C6.4", "awk runs a command or opens a connection")
-    bare = _AWK_STRING.sub('""', program)
-    if _AWK_RUNS.search(bare):
-        return dangerous("C6.4", "awk runs a command")
-    for found in re.finditer(r'"((?:[^"\\\n]|\\.)*)"', program):
-        if case.court.secret([found.group(1)]):
-            return dangerous("C5.4", f"awk reads the secret file {found.group(1)}")
-    if not is_static(program):
-        return unknown("C6.4", "an awk program that is not wholly in the text")
-    prints = re.search(r"\bprintf?\b[^;\n}]*?>", bare)
-    if prints:
-        target = re.search(r'>\s*"([^"]*)"', program)
-        return written(target.group(1), case.court.cwd) if target else unknown("C6.4", "awk writes a file")
-    return FINE if "getline" not in bare else unknown("C6.4", "awk reads a file by name")
 
 
 def looks(argv: list[str], case: Case) -> Finding:
@@ -468,8 +357,6 @@ FILES: dict[str, Handler] = {
     "find": find,
     **dict.fromkeys(("fd", "fdfind"), fd),
     **dict.fromkeys(("tar", "bsdtar", "gtar"), tar),
-    **dict.fromkeys(("sed", "gsed"), sed),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), awk),
     **dict.fromkeys({*LOOKS, *LOOK_OPTIONS, *LOOKS_BARE}, looks),
     "ip": ip,
     "hostname": hostname,

@@ -11,6 +11,7 @@ from fourhands.safety.shell.words import STAR, is_static, literal, shown
 
 _RUNNING = re.compile(RUNNING_KEY, re.IGNORECASE)
 _HARMLESS = re.compile(HARMLESS_KEY, re.IGNORECASE)
+_LISTED, _SHOWN = Tool(operands="name", danger=RUNS), Tool(danger=RUNS)
 _OTHER = Tool(rank=1, reason="changes the repository or is not known", danger=RUNS)
 
 
@@ -81,15 +82,15 @@ def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
         plain = options <= lists and (
             not args.operands or (options - {"-v", "-vv", "-i", "--color", "--no-color", "--verbose"})
         )
-        return Tool(operands="name") if plain else tool
+        return _LISTED if plain else tool
     if first in lists or (
         not first
         and sub in ("remote", "worktree", "reflog", "submodule", "notes", "bisect", "lfs")
         and options <= lists
     ):
-        return Tool(operands="read" if first == "show" and sub == "stash" else "name")
+        return _SHOWN if first == "show" and sub == "stash" else _LISTED
     if sub == "reflog" and first not in LISTS[sub][1]:
-        return Tool(operands="name")
+        return _LISTED
     return tool
 
 
@@ -135,6 +136,8 @@ def _config(rest: list[str], args: Arguments, case: Case) -> Finding:
         "--get-color",
     )
     operands = args.operands
+    if found := case.court.secret(args.values("--file", "-f", "--blob")):
+        return dangerous("C5.4", f"reads the secret file {shown(found)}")
     verb = operands[0] if operands else ""
     key = next((word for word in operands if "." in word), "")
     if (args.has(*reads[:6]) or verb in ("get", "list", "get-urlmatch")) and not args.has(

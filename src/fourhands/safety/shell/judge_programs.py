@@ -14,13 +14,15 @@ from fourhands.safety.shell import text as raw_text
 from fourhands.safety.shell.case import Case, Handler
 from fourhands.safety.shell.judge_code import CODE, VERSIONED, interpreter, names_variable
 from fourhands.safety.shell.judge_files import FILES
+from fourhands.safety.shell.judge_filters import FILTERS
 from fourhands.safety.shell.judge_git import git
 from fourhands.safety.shell.judge_network import NETWORK
 from fourhands.safety.shell.judge_packages import PACKAGES
-from fourhands.safety.shell.levels import FINE, SAFE, UNKNOWN, Finding, dangerous, unknown, worst
+from fourhands.safety.shell.levels import DANGEROUS, FINE, SAFE, UNKNOWN, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
-from fourhands.safety.shell.places import is_outside, is_protected, normal, own, secret, written
+from fourhands.safety.shell.places import device, is_outside, is_protected, normal, own, secret, written
+from fourhands.safety.shell.tables_arguments import suspicious
 from fourhands.safety.shell.tables_names import (
     HARMLESS_PAGERS,
     HELPFUL,
@@ -35,10 +37,13 @@ from fourhands.safety.shell.tokens import DEPTH_LIMIT
 from fourhands.safety.shell.verdict import Rules
 from fourhands.safety.shell.words import COMMAND, DYNAMIC, Value, is_static, literal, shown
 from fourhands.safety.shell.wrappers import unwrap, wrapper_name
-from fourhands.safety.variables import changes_execution
+from fourhands.safety.variables import changes_execution, names_program
 
 _DECLARE = frozenset({"export", "declare", "typeset", "readonly", "local"})
-_NAMES = frozenset({"test", "[", "[[", "printf", "read", "let", "unset", "mapfile", "readarray"}) | _DECLARE
+_NAMES = (
+    frozenset({"test", "[", "[[", "printf", "read", "let", "unset", "mapfile", "readarray", "wait", "getopts"})
+    | _DECLARE
+)
 SECRET_VARIABLE = re.compile(rf"(?:\A|_)(?:{'|'.join(sorted(SECRET_PARTS))})(?:_|\Z)", re.IGNORECASE)
 _SYSTEM_BIN = re.compile(
     r"/(?:usr/(?:local/)?)?s?bin/[^/]+|/opt/homebrew/bin/[^/]+|/snap/bin/[^/]+|/lib(?:32|"
@@ -46,6 +51,9 @@ _SYSTEM_BIN = re.compile(
 )
 _PROGRAM = re.compile(r"[\w./+-]+(?: +-[\w=-]+)*")
 _COMPRESSORS = words_of("gzip pigz bzip2 pbzip2 lbzip2 xz pixz zstd pzstd lz4 lzop lzip compress")
+_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"})
+# What arithmetic would run if a variable had it as its value (C2.5).
+_HIDDEN = re.compile(r"\A\s*\w+\[[^\]]*(?:\$\(|`)")
 _MOST_WRAPPERS = 32
 _MOST_PLACES = 32
 _LONGEST_PLACE = 512
@@ -53,7 +61,7 @@ _LONGEST_COMPARED = 20_000
 # Which operands a program writes, by what the table says of them.
 _WRITTEN = {"write": slice(None), "last": slice(-1, None), "second": slice(1, 2)}
 
-HANDLERS: dict[str, Handler] = {**PACKAGES, **NETWORK, **FILES, **CODE, "git": git}
+HANDLERS: dict[str, Handler] = {**PACKAGES, **NETWORK, **FILES, **FILTERS, **CODE, "git": git}
 TABLE: Mapping[str, Tool] = {**READERS, **SYSTEM, **PROJECT}
 # Programs that are judged by a table alone: what they read makes no difference.
 UNFED = frozenset(
@@ -72,6 +80,7 @@ class ProgramJudge(ABC):
         self.cwd = ""
         self.places: list[str] = []  # every directory that the line has gone to
         self.revisiting = False
+        self.hidden = FINE  # what the values of variables hide
         self.inside = 0
         self.downloads: set[str] = set()
         self.variables: dict[str, Value | None] = {}
@@ -161,8 +170,8 @@ class ProgramJudge(ABC):
             self._builtin(name, argv)
             if name in _DECLARE:
                 finding = worst(finding, *(self.setting(*_split(word)) for word in rest if "=" in word))
-                if any(word.startswith("-") and "p" in word for word in rest[:1]) and len(rest) == 1:
-                    finding = worst(finding, unknown("C5.4", "prints all variables"))
+                if any(word.startswith("-") and "p" in word for word in rest[:1]):
+                    finding = worst(finding, self._printenv(rest))
         elif name == "printenv":
             return self._printenv(rest)
         elif name == "set" and rest:
@@ -181,6 +190,7 @@ class ProgramJudge(ABC):
                 self.downloads.update(normal(word, self.cwd) for word in rest if not word.startswith("-"))
         else:
             finding = worst(finding, self._unlisted(name, argv, case))
+        finding = worst(finding, *suspicious(name, rest))
         if finding.rank == UNKNOWN and name in self.rules.safe_commands:
             return Finding(SAFE, "rules", f"{name} is in your list of safe commands")
         return finding
@@ -194,6 +204,8 @@ class ProgramJudge(ABC):
         if name in self.functions:
             if name in self.forwarders and len(argv) > 1:
                 return self.argv(argv[1:], case)
+            if any(_HIDDEN.search(word) for word in argv[1:]):
+                return dangerous("C2.5", f"a command hidden in an argument of {name}")
             return Finding(SAFE, "C2.2", f"calls the function {name}, whose commands are judged")
         if found := self.secret(argv[1:]):
             return dangerous("C5.4", f"could read the secret file {shown(found)}")
@@ -239,6 +251,8 @@ class ProgramJudge(ABC):
             ]
         if found := self.secret(read_words):
             findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
+        if kind == "read" and (found := device(operands, self.cwd)):
+            findings.append(dangerous("C5.4", f"reads all that is behind {shown(found)}"))
         if tool.deep and args.has(*tool.deep):
             findings.extend(
                 unknown("C5.4", f"reads every file below {shown(word)}, secrets too")
@@ -306,6 +320,8 @@ class ProgramJudge(ABC):
 
     def set(self, name: str, value: Value | None) -> None:
         """Give a variable a value; the values it had before in this line still count."""
+        if any(_HIDDEN.search(text) for text in ([value] if isinstance(value, str) else value or ())):
+            self.hidden = dangerous("C2.5", f"a command hidden in the value of {name}")
         if name in self.variables and self.variables[name] != value:
             older = self.older.setdefault(name, [])
             if len(older) < 64 and self.variables[name] not in older:
@@ -318,8 +334,16 @@ class ProgramJudge(ABC):
             return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
         if name.endswith("_PAGER") and name != "GIT_PAGER" and value in ("", "cat"):
             return FINE  # how pagers are switched off
-        if changes_execution(name):
+        if changes_execution(name) or (name == "path" and isinstance(value, list)):  # zsh's PATH
             return dangerous("C3.4", f"sets {name}: changes what programs run")
+        text = value if isinstance(value, str) else DYNAMIC
+        if names_program(name, literal(text)):
+            known = is_static(text)
+            return Finding(DANGEROUS if known else UNKNOWN, "C3.4", f"sets {name}: changes what programs run")
+        if name in _REPOSITORY:
+            return unknown("C7", f"git uses another repository: {name}")
+        if name.startswith("GIT_TRACE") and text.startswith("/"):
+            return written(text)
         return FINE
 
 

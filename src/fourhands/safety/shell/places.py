@@ -32,12 +32,16 @@ _HINT = re.compile(
     r"env|id_|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfstate)|cred|secret|npmrc|pypirc|netrc|pgpass|"
     r"my\.cnf|htpasswd|dockercfg|"
     r"vault|kubeconfig|service-account|\.ssh|\.aws|\.gnupg|\.kube|\.azure|\.config|\.docker|shadow|passw|"
-    r"/proc|fourhands|[^\x00-\x7f]"
+    r"/proc|sudoers|ssh_host|fourhands|[^\x00-\x7f]"
 )
 _SENSITIVE = re.compile(
     r"(?:/private)?/etc/(?:g?shadow-?|master\.passwd|security/opasswd|sudoers(?:\.d/.*)?)\Z|"
-    r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)\Z"
+    r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)\Z|/proc/(?:kcore|kmem)\Z|/etc/ssh/ssh_host_\w+_key\Z"
 )
+_DEVICE = re.compile(
+    r"/dev/(?:k?mem|port|(?:[shv]|xv)d[a-z]+\d*|nvme\w+|dm-\d+|mapper/.+|disk/.+|loop\d+|sr\d+|input/.+)\Z"
+)
+_THROUGH = re.compile(r"\A/proc/[^/]+/(?:task/[^/]+/)?root(?=/|\Z)")  # the whole machine again
 _SENSITIVE_NAMES = ("/etc/shadow", "/etc/gshadow", "/proc/1/environ")
 _DOTTED = (
     *(
@@ -64,6 +68,7 @@ def normal(path: str, cwd: str = "") -> str:
     if cwd and path[:1] not in ("/", "~"):
         path = f"{cwd}/{path}"
     path = posixpath.normpath(path) if path else ""
+    path = _THROUGH.sub("", path) or "/" if path.startswith("/proc/") else path
     return "/" + path.lstrip("/") if path.startswith("//") else path
 
 
@@ -126,6 +131,11 @@ def secret(argv: list[str], cwd: str = "", names: SecretNames | None = None) -> 
 @lru_cache(maxsize=256)
 def _hints(cwd: str) -> bool:
     return _HINT.search(cwd.lower()) is not None
+
+
+def device(argv: list[str], cwd: str = "") -> str:
+    """Return the first argument that is a disk, memory or a keyboard: whoever reads it reads everything."""
+    return next((word for word in argv if "dev" in word + cwd and _DEVICE.match(normal(word, cwd))), "")
 
 
 def candidates(word: str) -> list[str]:

@@ -284,6 +284,8 @@ class WordScanner(ABC):
             pieces[0] = Piece(LIT, pieces[0].text[len(op) :], False)
         elif pieces:
             op = "?"
+        if op.startswith("[") and any("$(" in piece.text or "`" in piece.text for piece in pieces if piece.quoted):
+            self.scan.findings.append(dangerous("C2.5", "a quoted command hidden in a subscript"))
         if op.startswith("@") and pieces[0].text.startswith("P"):
             self.scan.findings.append(dangerous("C2.5", "${…@P} runs commands that are hidden in a value"))
         return Param(name, lead, index, op, pieces)

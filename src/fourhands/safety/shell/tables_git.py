@@ -16,6 +16,8 @@ RUNS = {
     "--exec": "runs a program",
     "--ext-diff": "runs an external program",
     "--textconv": "runs an external program",
+    "--filters": "runs an external program",
+    "--web": "starts a browser",
 }
 
 
@@ -61,7 +63,6 @@ GIT: dict[str, Tool] = {
             "rev-list",
             "ls-files",
             "ls-tree",
-            "help",
             "version",
             "name-rev",
             "merge-base",
@@ -81,6 +82,8 @@ GIT: dict[str, Tool] = {
         ),
         _look(operands="name"),
     ),
+    "config": Tool(takes=words("-f --file --blob --type --default --value --comment")),
+    "help": _look(operands="name", danger={"-w": "starts a browser", "--web": "starts a browser"}),
     "grep": _look(
         skip=1,
         unskip=words("-e -f"),

@@ -63,7 +63,7 @@ READERS |= {
     "tr": Tool(operands="text"),
     "jq": Tool(
         skip=1,
-        unskip=words("-f --from-file"),
+        unskip=words("-f --from-file --slurpfile --rawfile"),
         takes=words("-f --from-file -L --arg --argjson --slurpfile --rawfile --indent --tab"),
         texts=words("--arg --argjson"),
     ),
