@@ -169,6 +169,10 @@ def test_what_an_agent_offers_is_chosen_by_keys_and_mouse_and_its_title_is_shown
         box.focus()
         page.keyboard.type("/t")
         expect(offered.get_by_role("option")).to_have_count(3)  # that it begins with, or that says so
+        page.keyboard.press("Escape")
+        expect(offered).to_be_hidden()
+        page.keyboard.press("Backspace")
+        page.keyboard.type("t")
         if again:
             offered.get_by_role("option", name="/tidy").click()
         else:

@@ -130,6 +130,8 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return [args.hunk === undefined ? "reverted" : "reverted a change of", path, ""];
     case "openspace.agent.stop":
       return [args.kill ? "killed" : "stopped", title(text(args.sessionId)) || "the agent", ""];
+    case "openspace.agent.consent":
+      return [args.allow ? "said what may be done by" : "took consent back from", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.pause":
       return ["paused", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.resume":

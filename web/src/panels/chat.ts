@@ -3,7 +3,7 @@
 import type { ChatItem } from "../model/chat.ts";
 import { describe, type Step } from "../model/steps.ts";
 import type { Desk } from "./desk.ts";
-import { h, perFrame, place } from "./dom.ts";
+import { alike, h, perFrame, place, renew } from "./dom.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Questions } from "./question.ts";
 import { changeConsent, inWords, mayDo } from "./scopes.ts";
@@ -19,6 +19,7 @@ export class ChatPane {
   private readonly queue: { session: string; text: string; key: string }[] = [];
   private session = "";
   private barText = "";
+  private atEnd = true;
   private readonly render = perFrame(() => this.draw());
 
   constructor(
@@ -38,6 +39,9 @@ export class ChatPane {
       }
     });
     this.sendButton.addEventListener("click", () => void this.send());
+    // A card that comes takes room from the log: its end stays in sight.
+    this.log.addEventListener("scroll", () => (this.atEnd = this.isAtEnd()));
+    new ResizeObserver(() => this.atEnd && this.log.scrollTo(0, this.log.scrollHeight)).observe(this.log);
     desk.model.signals.on(["chat", "agents", "actions"], this.render);
     desk.model.signals.on("connection", () => {
       if (desk.link.status.kind === "open") void this.sendQueued();
@@ -47,6 +51,10 @@ export class ChatPane {
 
   focus(): void {
     this.box.focus();
+  }
+
+  private isAtEnd(): boolean {
+    return this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
   }
 
   private grow(): void {
@@ -108,11 +116,11 @@ export class ChatPane {
       return;
     }
     delete this.log.dataset.empty;
-    const atEnd = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < 40;
+    const atEnd = this.isAtEnd();
     const elements = items.map((item) => {
       const old = this.drawn.get(item.key);
       if (old?.item === item && item.kind !== "step") return old.element;
-      const element = this.drawItem(item, old?.element);
+      const element = alike(old?.element, this.drawItem(item, old?.element));
       this.drawn.set(item.key, { item, element });
       return element;
     });
@@ -127,20 +135,20 @@ export class ChatPane {
     this.barText = text;
     this.bar.hidden = agents.length === 0;
     const choose = h("select", { "aria-label": "Agent" }, ...agents.map((one) => h("option", { value: one.id }, one.name)));
-    choose.value = session;
     choose.addEventListener("change", () => {
       this.desk.chosenAgent = choose.value;
       this.desk.model.signals.fire(["agents", "chat"]);
     });
     const agent = agents.find((one) => one.id === session);
     const state = agent ? (agent.paused ? "paused" : agent.status) : "";
-    const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made", "aria-label": "New chat" }, "New", h("span", { class: "wide" }, " chat"));
-    reset.addEventListener("click", () => void this.desk.run("openspace.agent.reset", { sessionId: session }));
+    const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made" }, "New ", h("span", { class: "wide" }, "chat"));
+    reset.addEventListener("click", () => void this.desk.run("openspace.agent.reset", { sessionId: this.desk.agent() }));
     const title = this.desk.model.titles.get(session) ?? "";
     const may = h("button", { class: "link", title: `Change what this agent may do here: ${inWords(agent?.scopes ?? [])}` }, agent ? mayDo(agent) : "");
-    may.addEventListener("click", () => void changeConsent(this.desk, session));
-    const named = title ? h("div", { class: "title", title }, title) : "";
-    this.bar.replaceChildren(choose, h("span", { class: "state" }, state), may, reset, named);
+    may.addEventListener("click", () => void changeConsent(this.desk, this.desk.agent()));
+    const named = title ? [h("div", { class: "title", title }, title)] : [];
+    renew(this.bar, [choose, h("span", { class: "state" }, state), may, reset, ...named]);
+    this.bar.querySelector("select")!.value = session;
   }
 
   private drawItem(item: ChatItem, old?: HTMLElement): HTMLElement {
@@ -201,7 +209,7 @@ export class ChatPane {
     if (step.state === "failed") return null;
     if (step.command === "openspace.editor.highlight") {
       const id = this.markOf(step);
-      return id ? link("clear", () => void this.desk.run("openspace.editor.clear_highlight", { highlightId: id })) : null;
+      return id ? link("clear", () => void this.desk.run("openspace.editor.clear_highlight", { highlightId: this.markOf(step) ?? id })) : null;
     }
     if (path && (step.command === "openspace.editor.open" || step.command === "openspace.editor.scroll_to")) {
       const line = typeof step.args.line === "number" ? step.args.line : undefined;

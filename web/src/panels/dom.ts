@@ -67,6 +67,16 @@ export function place(parent: Element, children: Node[]): void {
   while (parent.childNodes.length > children.length) parent.lastChild!.remove();
 }
 
+// The same for children that were made anew: one that looks like what is there leaves it in place. A button that goes while
+// somebody presses it would take the click along.
+export function renew(parent: Element, children: Node[]): void {
+  place(parent, children.map((child, index) => alike(parent.childNodes[index], child)));
+}
+
+export function alike<N extends Node>(old: Node | undefined, fresh: N): N {
+  return old?.isEqualNode(fresh) ? (old as N) : fresh;
+}
+
 export function setText(element: Element, text: string): void {
   if (element.textContent !== text) element.textContent = text;
 }

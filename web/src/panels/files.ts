@@ -2,12 +2,21 @@
 
 import type { FileEntry } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
-import { debounce, h, icon } from "./dom.ts";
+import { debounce, h, icon, place } from "./dom.ts";
+
+interface RowState {
+  expanded: boolean;
+  current: boolean;
+  open: boolean;
+  byAgent: boolean;
+  dirty: boolean;
+}
 
 export class Files {
   readonly element: HTMLElement;
   private readonly tree = h("div", { class: "tree", role: "tree", "aria-label": "Files" });
   private readonly open = new Set<string>();
+  private drawn = new Map<string, { state: string; row: HTMLElement }>();
   private readonly listed = new Map<string, readonly FileEntry[]>();
   private readonly again = debounce(() => void this.refresh(), 200);
 
@@ -46,15 +55,18 @@ export class Files {
   private render(): void {
     const focused = document.activeElement instanceof HTMLElement ? document.activeElement.dataset.path : undefined;
     const rows: HTMLElement[] = [];
-    this.rows(".", 0, rows);
-    this.tree.replaceChildren(...rows);
+    const before = this.drawn;
+    this.drawn = new Map();
+    this.rows(".", 0, rows, before);
+    // A row that is the same stays the same element: one that goes while somebody presses it would take the click along.
+    place(this.tree, rows);
     const selected = rows.find((row) => row.dataset.path === focused);
     for (const row of rows) row.tabIndex = -1;
     (selected ?? rows[0])?.setAttribute("tabindex", "0");
     if (focused !== undefined) selected?.focus();
   }
 
-  private rows(path: string, depth: number, rows: HTMLElement[]): void {
+  private rows(path: string, depth: number, rows: HTMLElement[], before: Files["drawn"]): void {
     const { model } = this.desk;
     const activePath = model.layout.activePane;
     for (const entry of this.listed.get(path) ?? []) {
@@ -62,28 +74,38 @@ export class Files {
       const expanded = this.open.has(entry.path);
       const editor = model.editors.get(entry.path);
       const byAgent = editor !== undefined && model.agents.has(editor.owner);
-      const row = h(
-        "div",
-        {
-          class: `entry${editor && activePath ? " current" : ""}${entry.name.startsWith(".") ? " hiddenfile" : ""}`,
-          role: "treeitem",
-          "aria-level": depth + 1,
-          "aria-expanded": directory ? String(expanded) : undefined,
-          "aria-selected": String(editor !== undefined),
-          "data-path": entry.path,
-          "data-kind": entry.kind,
-          style: `padding-left:${14 + depth * 14}px`,
-          title: entry.path,
-          on: { click: () => void this.activate(entry.path, directory) },
-        },
-        h("span", { class: "twist" }, directory ? icon(expanded ? "down" : "right") : null),
-        h("span", { class: "name" }, entry.name),
-        byAgent ? h("span", { class: "mark", title: "The agent has it open" }, "●") : null,
-        editor?.dirty ? h("span", { class: "mark", title: "Not saved" }, "M") : null,
-      );
+      const current = editor !== undefined && activePath !== null;
+      const look: RowState = { expanded, current, open: editor !== undefined, byAgent, dirty: editor?.dirty ?? false };
+      const state = JSON.stringify([entry.kind, depth, look]);
+      const old = before.get(entry.path);
+      const row = old?.state === state ? old.row : this.row(entry, depth, look);
+      this.drawn.set(entry.path, { state, row });
       rows.push(row);
-      if (directory && expanded) this.rows(entry.path, depth + 1, rows);
+      if (directory && expanded) this.rows(entry.path, depth + 1, rows, before);
     }
+  }
+
+  private row(entry: FileEntry, depth: number, state: RowState): HTMLElement {
+    const directory = entry.kind === "directory";
+    return h(
+      "div",
+      {
+        class: `entry${state.current ? " current" : ""}${entry.name.startsWith(".") ? " hiddenfile" : ""}`,
+        role: "treeitem",
+        "aria-level": depth + 1,
+        "aria-expanded": directory ? String(state.expanded) : undefined,
+        "aria-selected": String(state.open),
+        "data-path": entry.path,
+        "data-kind": entry.kind,
+        style: `padding-left:${14 + depth * 14}px`,
+        title: entry.path,
+        on: { click: () => void this.activate(entry.path, directory) },
+      },
+      h("span", { class: "twist" }, directory ? icon(state.expanded ? "down" : "right") : null),
+      h("span", { class: "name" }, entry.name),
+      state.byAgent ? h("span", { class: "mark", title: "The agent has it open" }, "●") : null,
+      state.dirty ? h("span", { class: "mark", title: "Not saved" }, "M") : null,
+    );
   }
 
   private async activate(path: string, directory: boolean): Promise<void> {

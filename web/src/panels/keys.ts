@@ -70,7 +70,7 @@ export class Keys {
   private escape(focus: Element | null): void {
     const { model } = this.desk;
     if (model.highlights.size === 0) return;
-    if (focus?.closest(".find-widget, .find, dialog, .suggest-widget")) return;
+    if (focus?.closest(".find-widget, .find, dialog, .suggest-widget, .drawer > .side, [aria-activedescendant]")) return;
     if (focus?.closest(".peek")?.querySelector("ul:not([hidden])")) return;
     if (document.querySelector(".monaco-editor .find-widget.visible")) return;
     void this.desk.run("openspace.editor.escape", {});

@@ -12,7 +12,7 @@ import { Stream } from "../wire/stream.ts";
 import type { Tab } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import type { View } from "./dock.ts";
-import { debounce, h, setText } from "./dom.ts";
+import { debounce, h, renew, setText } from "./dom.ts";
 import { Find } from "./find.ts";
 import { Gutter } from "./gutter.ts";
 import { token } from "./theme.ts";
@@ -358,7 +358,7 @@ export class TerminalView implements View {
     const call = (command: "take_over" | "hand_back" | "interrupt") => () =>
       void this.desk.run(`openspace.terminal.${command}`, { terminalId: this.id });
     let kind = "";
-    let parts: (Node | string)[] = [];
+    let parts: HTMLElement[] = [];
     const name = model.agents.get(lease.holder)?.name ?? "Agent";
     if (terminal.status !== "running") {
       kind = "";
@@ -392,14 +392,15 @@ export class TerminalView implements View {
         button("Hand back", call("hand_back")),
       ];
     }
-    const text = kind + parts.map((part) => (typeof part === "string" ? part : part.textContent)).join("|");
+    const text = kind + parts.map((part) => part.textContent).join("|");
     if (this.strip.dataset.text === text) return;
     this.strip.dataset.text = text;
-    const had = this.strip.contains(document.activeElement);
+    const focused = document.activeElement;
+    const had = this.strip.contains(focused);
     this.strip.className = `lease ${kind}`;
     this.strip.hidden = kind === "";
-    this.strip.replaceChildren(...parts);
-    if (had) (this.strip.querySelector("button") ?? this.term).focus();
+    renew(this.strip, parts);
+    if (had && !this.strip.contains(focused)) (this.strip.querySelector("button") ?? this.term).focus();
   }
 
   private showEnd(text: string): void {
