@@ -176,3 +176,24 @@ def test_every_command_line_in_the_manual_exists() -> None:
                         assert word.partition("=")[0] in options, f"{page}: {line}: there is no {word}"
                 seen.add(command.name)
     assert {"serve", "open", "stop", "doctor", "classify", "mcp", "acp", "attach", "run"} <= seen
+
+
+def session(block: Block) -> Iterator[tuple[str, str]]:
+    """The commands of a block and what they print."""
+    for part in re.split(r"^\$ ", block.text, flags=re.M)[1:]:
+        command, _, printed = part.partition("\n")
+        yield command, printed
+
+
+@pytest.mark.timeout(120)
+@of("console")
+def test_a_session_in_the_manual_goes_as_it_is_shown(block: Block) -> None:
+    with tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as home:
+        env = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "HOME": home, "LANG": "C.UTF-8"}
+        env |= {"XDG_RUNTIME_DIR": home, "XDG_STATE_HOME": home, "SHELL": "/bin/bash"}
+        try:
+            for command, printed in session(block):
+                done = subprocess.run(command, shell=True, cwd=home, env=env, capture_output=True, text=True)
+                assert done.stdout == printed, f"{block.page}: {command}\n{done.stderr}"
+        finally:
+            subprocess.run(["fourhands", "stop"], cwd=home, env=env, capture_output=True)

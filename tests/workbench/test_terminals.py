@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.bench import environment, open_terminals, quick, temporary_places
@@ -270,3 +271,26 @@ async def test_a_size_that_another_program_gives_is_noticed_without_any_output(t
             await resized.wait()
     assert one.size == (101, 31)
     assert one.log.head == 0
+
+
+@pytest.mark.parametrize("words", ["ls -l", b"ls", [], ["ls", 3], 7, ["a\0b"]], ids=repr)
+async def test_what_is_no_list_of_words_is_not_run(terminals: Terminals, words: Any) -> None:
+    with pytest.raises(BadArgument, match="words"):
+        await terminals.create(argv=words)
+    if words != []:
+        with pytest.raises(BadArgument, match="words"):
+            await terminals.execute("ls", words)
+
+
+async def test_values_of_a_wrong_type_are_named(terminals: Terminals) -> None:
+    wrong: Any = 3
+    with pytest.raises(BadArgument, match="title"):
+        await terminals.create(title=wrong)
+    with pytest.raises(BadArgument, match="each a text"):
+        await terminals.execute(wrong)
+    terminal = await terminals.create(argv=["true"])
+    text: Any = "x"
+    with pytest.raises(BadArgument, match="lines must be between 1 and 10000, not 'x'"):
+        terminal.lines(text)
+    with pytest.raises(BadArgument, match="position 'x' does not exist"):
+        terminal.since(text)

@@ -265,8 +265,8 @@ class Terminals:
         cols = self.settings.terminal.cols if cols is None else cols
         rows = self.settings.terminal.rows if rows is None else rows
         check_size(cols, rows)
-        if title is not None and (not title.strip() or len(title) > LONGEST_TITLE or not title.isprintable()):
-            raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title[:50]!r}")
+        if title is not None and not _is_title(title):
+            raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
         if len(self._known) >= self._max:
             raise LimitReached(
                 f"there are {len(self._known)} terminals, the limit is {self._max}",
@@ -299,8 +299,7 @@ class Terminals:
         variables = self.variables(changes, agent=agent)
         shells = (await self.provider(provider)).shells
         if argv is not None:
-            if not argv or not all(isinstance(word, str) and "\0" not in word for word in argv):
-                raise BadArgument("argv must be at least one word, each a text without NUL bytes")
+            check_words("argv", argv)
             program = argv[0]
             if shells is None:
                 program = oneshot.find_program(program, variables.get("PATH", os.defpath), cwd)
@@ -422,6 +421,8 @@ class Terminals:
         """Run a program to its end on pipes; what went wrong is in the result, with a code of its own."""
         if not 0 < timeout_s <= 24 * 3600:
             raise BadArgument(f"timeout_s must be between 0 and 86400 seconds, not {timeout_s!r}")
+        check_words("args", args, least=0)
+        check_words("command", (command,))
         chosen = await self.provider(provider)
         variables = self.variables(env, agent=agent)
         try:
@@ -471,6 +472,20 @@ class Terminals:
         return await self.execute(
             shell, ["-c", script], input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=provider, agent=agent
         )
+
+
+def check_words(kind: str, words: object, least: int = 1) -> None:
+    """Refuse what is no list of words; one text would be taken letter by letter."""
+    if isinstance(words, str | bytes) or not isinstance(words, Sequence):
+        raise BadArgument(
+            f"{kind} must be a list of words, not {words!r:.80}", hint="a line for a shell: run, run_script"
+        )
+    if len(words) < least or not all(isinstance(word, str) and "\0" not in word for word in words):
+        raise BadArgument(f"{kind} must be words, at least {least}, each a text without NUL bytes")
+
+
+def _is_title(title: object) -> bool:
+    return isinstance(title, str) and 0 < len(title.strip()) <= len(title) <= LONGEST_TITLE and title.isprintable()
 
 
 def resolve_cwd(cwd: str | None, workspace: str, allowed_root: str = "") -> str:

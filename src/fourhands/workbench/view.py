@@ -108,8 +108,10 @@ def read_range(log: LogReader, start: int, end: int) -> Chunk:
 def since(log: LogReader, position: int, *, limit: int = READ_LIMIT, closed: bool = False) -> Slice:
     """Everything from a position on, up to `limit` bytes. `closed`: nothing more will come, so hold nothing back."""
     head = log.head
-    if position < 0 or position > head:
-        raise BadArgument(f"position {position} does not exist", hint=f"positions here go from {log.floor} to {head}")
+    if not isinstance(position, int) or not 0 <= position <= head:
+        raise BadArgument(
+            f"position {position!r:.80} does not exist", hint=f"positions here go from {log.floor} to {head}"
+        )
     start = max(position, log.floor)
     chunk = read_range(log, start, min(head, start + limit))
     gap = (position, chunk.start) if chunk.start > position else None
@@ -161,8 +163,8 @@ class Fits:
 
 def lines(log: LogReader, count: int) -> list[str]:
     """The last lines; a line that has no end yet counts too."""
-    if not 1 <= count <= MOST_LINES:
-        raise BadArgument(f"lines must be between 1 and {MOST_LINES}, not {count}")
+    if not isinstance(count, int) or not 1 <= count <= MOST_LINES:
+        raise BadArgument(f"lines must be between 1 and {MOST_LINES}, not {count!r:.80}")
     text, _, _ = last(log, count * 100, Fits(lines=count))
     return text.removesuffix("\n").split("\n")[-count:] if text else []
 

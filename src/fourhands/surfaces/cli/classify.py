@@ -32,5 +32,6 @@ def classify_line(line: str, workspace: str, as_json: bool) -> None:
         click.echo(f"{click.style(verdict.level, fg=colours[verdict.level], bold=True)}: {verdict.reason}")
         for part in verdict.parts:
             level = click.style(f"{part.level:<9}", fg=colours[part.level])
-            click.echo(f"  {level} {visible(part.text)}  {click.style(part.reason, dim=True)}")
+            reason = part.reason.removeprefix(f"{part.level}: ")
+            click.echo(f"  {level} {visible(part.text)}  {click.style(reason, dim=True)}")
     sys.exit(EXIT_OF_LEVEL[verdict.level])
