@@ -61,9 +61,13 @@ _BY_VALUE = [
     )
 ]
 
+_ANY_BY_VALUE = re.compile("|".join(f"(?:{named.pattern})" for named, _ in _BY_VALUE))
+
 
 def names_program(name: str, value: str) -> bool:
     """Tell whether a variable with this value makes some program run another one, or load its code."""
+    if not _ANY_BY_VALUE.fullmatch(name):
+        return False
     return any(named.fullmatch(name) and not harmless.fullmatch(value) for named, harmless in _BY_VALUE)
 
 

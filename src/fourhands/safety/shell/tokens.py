@@ -8,7 +8,7 @@ from fourhands.safety.shell.levels import Finding
 DEPTH_LIMIT = 64
 """Nesting beyond this is not followed: nobody writes it, and such text is never safe."""
 
-MOST_TOKENS = 15_000
+MOST_TOKENS = 12_000
 """A line of more words and signs is dangerous as it is: nobody can look at it, and judging it would take too long."""
 
 LIT, VAR, PARAM, SUB, PROC, ARITH = range(6)
