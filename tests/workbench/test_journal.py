@@ -7,12 +7,14 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from fourhands.core.call import Actor, Call, Entry, Result
 from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.workbench import journal as module
 from fourhands.workbench import ledger
 from fourhands.workbench.journal import Journal, export
 from fourhands.workbench.ledger import Before, Ledger
@@ -47,6 +49,27 @@ async def test_a_note_is_stored_without_waiting_and_kept_when_the_journal_closes
         journal.note(entry(7))
     assert os.listdir(tmp_path) == ["journal.db"]
     assert [found.number for found in ledger.read(journal.path)] == [7]
+
+
+async def test_what_nobody_waits_for_is_stored_together_with_what_follows_and_holds_nothing_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module, "_COMPANY_S", 1000.0)
+    groups: list[int] = []
+    write = Ledger.write
+
+    def counted(store: Ledger, items: Iterable[Entry | Before]) -> None:
+        kept = list(items)
+        write(store, kept)
+        groups.append(len(kept))
+
+    monkeypatch.setattr(Ledger, "write", counted)
+    async with Journal(tmp_path / "journal.db") as journal:
+        for number in (1, 2):
+            journal.note(entry(number))
+        await journal.record(entry(3))
+        assert groups == [3]
+        assert [found.number for found in await journal.query()] == [1, 2, 3]
 
 
 async def test_contents_from_before_can_be_read_back(tmp_path: Path):

@@ -162,6 +162,16 @@ def test_a_group_is_stored_whole_or_not_at_all(tmp_path: Path):
     store.close()
 
 
+def test_of_a_calls_beginning_and_end_in_one_group_the_first_end_is_stored(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    end = entry(1)
+    begin = Entry(call=end.call, number=1, asked=end.asked)
+    late = Entry(call=end.call, number=1, asked=end.asked, finished=999.0)
+    store.write([begin, end, begin, late])
+    assert ledger.read(store.path) == [end]
+    store.close()
+
+
 @pytest.mark.parametrize("damage", ["text", "head", "middle", "cut"])
 def test_a_damaged_file_is_put_aside_and_what_can_be_read_is_saved(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture

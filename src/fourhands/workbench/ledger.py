@@ -5,6 +5,7 @@ to a command during which the program died. A database that is damaged is moved 
 into a new one, and a warning says how much that was: the journal never stands in the way of starting.
 """
 
+import functools
 import json
 import logging
 import math
@@ -100,6 +101,8 @@ class Ledger:
         self.path = path
         self._redact = redact or (lambda text: text)
         self._synchronous = synchronous
+        # The same few actors stand in all rows.
+        self._actor = functools.lru_cache(256)(lambda actor: self._json(msgspec.to_builtins(actor)))
         self._connection = self._open()
 
     def write(self, items: Iterable[Entry | Before]) -> None:
@@ -205,7 +208,7 @@ class Ledger:
             entry.asked,
             None if call.session is None else _text(call.session),
             entry.number,
-            self._json(msgspec.to_builtins(call.actor)),
+            self._actor(call.actor),
             call.origin,
             None if call.answer_id is None else _text(call.answer_id),
             _text(call.command),

@@ -445,6 +445,15 @@ class Terminal:
         wanted = Wanted(exit, finished, pattern, quiet_s, stable_s, input_wanted, port, min_s, deadline_s)
         return await wait(self, wanted, position, visible)
 
+    async def wait_for_prompt(self, deadline_s: float) -> None:
+        """Return when its shell's marks tell of a prompt, when that is out of the question, or after so long."""
+        news = asyncio.Event()
+        with self.listening(news.set), contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline_s):
+                while self.marked and not self.exited and self.shell_state != "prompt":
+                    news.clear()
+                    await news.wait()
+
     async def probe(self) -> Message:
         """What the foreground program does, as the kernel tells the host."""
         if self.exit is not None:

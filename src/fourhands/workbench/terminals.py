@@ -46,8 +46,8 @@ LONGEST_TITLE = 200
 REFILL_S = 0.1
 """How long after a shell was asked for the next spare one is started: not before whoever asked has seen it."""
 
-READ_S = 0.3
-"""How long after its start a spare shell's first prompt is read, which need not wait until somebody asks for it."""
+PROMPT_S = 5.0
+"""How long a spare shell's first prompt is awaited: read now, it need not be read when somebody asks for the shell."""
 
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
@@ -400,7 +400,7 @@ class Terminals:
                 meta = {**facts, "spare": self._spare_mark}
                 fresh = await self._start(launch, provider, options.cols, options.rows, meta)
                 self._spare = (key, fresh)
-                fresh.later(READ_S, fresh.catch_up)
+                await fresh.wait_for_prompt(PROMPT_S)
 
         self._tasks.start(fill(), "the spare shell")
 
