@@ -40,7 +40,7 @@ class Server(httpx.AsyncBaseTransport):
     def __init__(self) -> None:
         self.posted: list[tuple[str, Any]] = []
         self.came = asyncio.Event()
-        self.events: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+        self.events: asyncio.Queue[dict[str, Any] | Exception | None] = asyncio.Queue()
         self.messages: list[Any] = []
         self.permissions: list[Any] = []
         self.states: dict[str, Any] = {}
@@ -92,12 +92,14 @@ class Server(httpx.AsyncBaseTransport):
 
 
 class Stream(httpx.AsyncByteStream):
-    def __init__(self, events: "asyncio.Queue[dict[str, Any] | None]") -> None:
+    def __init__(self, events: "asyncio.Queue[dict[str, Any] | Exception | None]") -> None:
         self._events = events
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         yield b'data: {"type":"server.connected","properties":{}}\n\n'
         while (event := await self._events.get()) is not None:
+            if isinstance(event, Exception):
+                raise event
             yield b"data: " + json.dumps(event).encode() + b"\n\n"
 
 
@@ -270,7 +272,8 @@ async def test_with_the_proxy_in_front_what_still_looks_like_a_block_is_hidden_a
         assert await t.ran() == []
 
 
-async def test_a_broken_event_stream_is_read_again_and_nothing_is_lost_or_doubled():
+@pytest.mark.parametrize("problem", [None, httpx.ReadError("reset"), httpx.ReadTimeout("silent")])
+async def test_a_broken_event_stream_is_read_again_and_nothing_is_lost_or_doubled(problem):
     async with table(joined=True) as t:
         await t.ask()
         t.server.message("msg_a", "assistant")
@@ -279,7 +282,7 @@ async def test_a_broken_event_stream_is_read_again_and_nothing_is_lost_or_double
         await t.until("agent.said")
         part = {"id": "p1", "type": "text", "text": f"one {LIST}two", "time": {"end": 1}}
         t.server.messages.append({"info": {"id": "msg_a", "role": "assistant"}, "parts": [part]})
-        t.server.events.put_nowait(None)
+        t.server.events.put_nowait(problem)
         await t.server.until("/prompt_async", 2)  # with what came of the block
         t.server.tell("session.status", status={"type": "busy"})
         t.server.idle()

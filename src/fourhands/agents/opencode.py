@@ -23,15 +23,15 @@ from fourhands.agents.answer import Answer
 from fourhands.agents.conversation import ROUNDS, Conversation, Recollection
 from fourhands.agents.memory import Memory
 from fourhands.agents.opencode_events import Telling
+from fourhands.agents.opencode_permission import Permissions
 from fourhands.agents.opencode_server import Address, Gateway, started
 from fourhands.agents.results import turn_message
+from fourhands.agents.shorten import one_line
 from fourhands.agents.stream import Dropped
 from fourhands.agents.wayout import certificates, proxy_to
-from fourhands.core.errors import BadArgument, Denied, FourhandsError, NoAnswer, NotFound, TimedOut, Unavailable
+from fourhands.core.errors import BadArgument, Denied, FourhandsError, NotFound, TimedOut, Unavailable
 from fourhands.core.event import Event
-from fourhands.core.question import Choice, Question
 from fourhands.core.tasks import Tasks
-from fourhands.safety.shell import classify
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -51,7 +51,6 @@ GO_ON = "The results of your commands are there. Go on with them, or tell the pe
 log = logging.getLogger(__name__)
 
 _SESSION = re.compile(r"ses[A-Za-z0-9_-]{1,100}")
-_REPLIES = {"once": "once", "session": "always", "always": "always"}
 
 
 class OpenCode(Conversation):
@@ -89,7 +88,7 @@ class OpenCode(Conversation):
         self._telling: Telling
         self._family: set[str] = set()  # our session there and those that it began for parts of its work
         self._answers: dict[str, Answer] = {}
-        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._permissions = Permissions(bench, session, tasks, self._reply)
         self._busy = False
         self._failures = 0  # to read its events, since it was last possible
         self._idle = asyncio.Event()
@@ -153,8 +152,7 @@ class OpenCode(Conversation):
         except asyncio.CancelledError:
             for answer in self._answers.values():
                 answer.stop()
-            for task in list(self._asking.values()):
-                task.cancel()
+            self._permissions.cancel()
             self._tasks.start(self._abort(), f"stopping OpenCode of {self.session.name}")
             raise
         finally:
@@ -315,7 +313,11 @@ class OpenCode(Conversation):
                 continue
             if not answer.is_success:
                 raise Unavailable(f"OpenCode answers {answer.status_code} to {method} {path}", hint=answer.text[:300])
-            return answer.json() if answer.content else None
+            try:
+                return answer.json() if answer.content else None
+            except (ValueError, RecursionError):
+                shown = one_line(answer.text, 200)
+                raise Unavailable(f"what answers {method} {path} is no OpenCode: {shown}") from None
         raise AssertionError("not reached")
 
     async def _check_model(self) -> None:
@@ -354,14 +356,13 @@ class OpenCode(Conversation):
             self._failures += 1
 
     async def _read(self, stream: httpx.Response) -> None:
-        async with asyncio.TaskGroup() as group:
-            ticking = group.create_task(self._tick())
-            try:
-                async for line in stream.aiter_lines():
-                    if line.startswith("data:"):
-                        await self._event(line[5:])
-            finally:
-                ticking.cancel()
+        ticking = self._tasks.start(self._tick(), f"the clock of {self.session.name}")
+        try:
+            async for line in stream.aiter_lines():
+                if line.startswith("data:"):
+                    await self._event(line[5:])
+        finally:
+            ticking.cancel()
 
     async def _tick(self) -> None:
         while True:
@@ -387,8 +388,7 @@ class OpenCode(Conversation):
             self._permission(told)
         elif kind == "permission.replied":
             for name in ("requestID", "permissionID", "id"):
-                if (task := self._asking.pop(str(told.get(name)), None)) is not None:
-                    task.cancel()
+                self._permissions.replied(str(told.get(name)))
         elif told.get("sessionID") == self._id and kind in ("session.status", "session.idle", "session.error"):
             self._status_told(str(kind), told)
         else:
@@ -408,65 +408,24 @@ class OpenCode(Conversation):
         """After connecting: what was said, what is asked, and whether it still works."""
         messages = await self._call("GET", f"/session/{self._id}/message")
         self._telling.catch_up(messages)
-        for told in await self._call("GET", "/permission") or ():
+        asked = await self._call("GET", "/permission")
+        for told in asked if isinstance(asked, list) else ():
             if isinstance(told, dict):
                 self._permission(told)
         states = await self._call("GET", "/session/status")
         state = states.get(self._id) if isinstance(states, dict) else None
-        if self._ready.done() and self._busy and (state is None or state.get("type") == "idle"):
+        if self._ready.done() and self._busy and (not isinstance(state, dict) or state.get("type") == "idle"):
             self._idle.set()
         self._failures = 0
         if not self._ready.done():
             self._ready.set_result(None)
 
-    # -- permissions --------------------------------------------------------------------------------------------------
-
     def _permission(self, told: dict[str, Any]) -> None:
-        id = str(told.get("id", ""))
-        ours = self._command or told.get("sessionID") in self._family
-        if ours and id and id not in self._asking:
-            task = self._tasks.start(self._ask(id, told), f"a permission of {self.session.name}")
-            self._asking[id] = task
-            task.add_done_callback(lambda _: self._asking.pop(id, None))
+        if self._command or told.get("sessionID") in self._family:
+            self._permissions.asked(told)
 
-    async def _ask(self, id: str, told: dict[str, Any]) -> None:
-        reply, reason = "reject", "nobody answered; nothing was run"
-        with contextlib.suppress(NoAnswer):
-            reply, reason = await self._answered(told)
-        self._asking.pop(id, None)  # from here on our own reply must not cancel us
-        body = {"reply": reply, "message": reason} if reply == "reject" and reason else {"reply": reply}
+    async def _reply(self, id: str, body: dict[str, str]) -> None:
         await self._call("POST", f"/permission/{id}/reply", body)
-
-    async def _answered(self, told: dict[str, Any]) -> tuple[str, str]:
-        kind = str(told.get("permission", "something"))
-        metadata = told.get("metadata")
-        metadata = metadata if isinstance(metadata, dict) else {}
-        patterns = [str(pattern) for pattern in told.get("patterns") or ()]
-        command = metadata.get("command")
-        shown, level, why = ", ".join(patterns), "unknown", f"OpenCode asks before {kind}"
-        if kind == "bash" and isinstance(command, str):
-            verdict = classify(command)
-            shown, level, why = command, verdict.level, verdict.reason
-        if level == "safe" and "run" in self.bench.gate.consent.scopes(self.session.id, self.session.name):
-            return "once", ""
-        dangerous = level == "dangerous"
-        options: tuple[Choice, ...] = ("once", "deny") if dangerous else ("once", "session", "deny")
-        question = Question(
-            kind="confirmation",
-            session=self.session.id,
-            text=f"{self.session.name} wants to {'run' if kind == 'bash' else kind}: {shown[:200]}",
-            options=options,
-            shown=shown,
-            level=level,
-            reason=why,
-            rule="" if dangerous else ", ".join(str(rule) for rule in told.get("always") or ()),
-            detail={"permission": kind, **{name: value for name, value in metadata.items() if name != "command"}},
-            actor=self.session.actor,
-            limit_s=None,
-        )
-        answered = await self.bench.questions.ask(question)
-        choice = answered.answer.choice
-        return _REPLIES.get(choice, "reject"), answered.answer.reason
 
 
 def _error(error: Any) -> str:
