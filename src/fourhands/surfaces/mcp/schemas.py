@@ -7,6 +7,8 @@ from fourhands.core import schema
 from fourhands.core.registry import Command
 from fourhands.core.schema import JsonSchema
 
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
 _FAILURE = ["error", "code", "hint"]
 """What a failure always has beside `success`: all texts. `data` may come with them."""
 
@@ -15,7 +17,8 @@ def input_schema(command: Command) -> JsonSchema:
     """A command's arguments; the command itself is described beside them."""
     shape = _short(schema.schema(command.args_type), out=False)
     shape.pop("description", None)
-    return shape
+    # A word of this dialect alone; without it both drafts read the same.
+    return {"$schema": DIALECT, **shape} if "$defs" in shape else shape
 
 
 def output_schema(command: Command) -> JsonSchema | None:
