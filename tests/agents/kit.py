@@ -11,8 +11,10 @@ from msgspec import Meta, Struct
 
 from fourhands.commands import help as help_module
 from fourhands.core.call import Call, Result
+from fourhands.core.consent import Consent, Remembered
 from fourhands.core.errors import NotFound
 from fourhands.core.event import Events
+from fourhands.core.question import Questions
 from fourhands.core.registry import Contribution, Registry
 from fourhands.settings import Settings
 from fourhands.workbench.session import Session
@@ -96,8 +98,9 @@ class FakeTerminal:
         return SimpleNamespace(head=self.head)
 
     @property
-    def last_command(self) -> Any:
-        return None if self.last_exit is None else SimpleNamespace(exit_code=self.last_exit)
+    def commands(self) -> Any:
+        last = None if self.last_exit is None else SimpleNamespace(exit_code=self.last_exit)
+        return SimpleNamespace(state=self.shell_state, cwd=self.cwd, last=last)
 
     def modes(self) -> tuple[bool, bool]:
         return (not self.secret, True)
@@ -129,6 +132,7 @@ class FakeGate:
     def __init__(self) -> None:
         self.is_paused = False
         self.waiting = 0
+        self.consent = Consent(Questions(Events()), Remembered(), lambda session, state, scopes: None)
 
     def paused(self, session: str) -> bool:
         return self.is_paused
