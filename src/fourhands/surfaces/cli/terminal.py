@@ -163,6 +163,7 @@ def _why(reason: str, timeout: float) -> str:
         "incomplete": "the shell waits for the rest of the command",
         "exit": "the shell ended",
         "input": "this shell has no marks: the exit code is not known",
+        "quiet": "the shell is back at its prompt but did not say how the command ended: the exit code is not known",
     }
     return words.get(reason, reason)
 
