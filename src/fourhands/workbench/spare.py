@@ -1,11 +1,70 @@
-"""Whose spare shell it is: a mark by which others on the same host tell one that is still wanted from an orphan."""
+"""The spare shell: started before anybody asks, so that whoever does need not wait for a shell to start.
 
+There is at most one, like the shell that was asked for last. It has a mark by which others on the same host tell one
+that is still wanted from an orphan.
+"""
+
+import asyncio
+import contextlib
 import os
+from collections.abc import Awaitable, Callable
+from typing import Any
 
+from fourhands.core.errors import FourhandsError
 from fourhands.core.ids import ulid
 from fourhands.host import tree
+from fourhands.workbench.terminal import Terminal
+
+REFILL_S = 0.1
+"""How long after a shell was asked for the next spare one is started: not before whoever asked has seen it."""
+
+PROMPT_S = 5.0
+"""How long a spare shell's first prompt is awaited: read now, it need not be read when somebody asks for the shell."""
+
+Start = Callable[[dict[str, Any]], Awaitable[Terminal]]
+"""Starts a shell with these facts."""
 
 _wanted: set[str] = set()
+
+
+class Spare:
+    """The place of one spare shell; `open` it before use."""
+
+    def __init__(self) -> None:
+        self.terminal: Terminal | None = None
+        self._key: object = None
+        self._mark = ""
+
+    def open(self) -> None:
+        """From now on its shells are somebody's."""
+        self._mark = new_mark()
+
+    def close(self) -> None:
+        """Nobody wants its shells any more; the one that is here goes on, as after a crash."""
+        self.terminal = None
+        drop(self._mark)
+
+    def take(self, key: object) -> Terminal | None:
+        """The shell, if it is the very one that is wanted: of an equal key, and alive."""
+        terminal = self.terminal
+        if terminal is None or key is None or self._key != key or terminal.exited:
+            return None
+        self.terminal = None
+        return terminal
+
+    async def fill(self, key: object, start: Start, facts: dict[str, Any]) -> None:
+        """Have a shell of this key, instead of any other."""
+        await asyncio.sleep(REFILL_S)
+        old = self.terminal
+        if old is not None and self._key == key:
+            return
+        self.terminal = None
+        with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
+            if old is not None:
+                await old.close()
+            fresh = await start({**facts, "spare": self._mark})
+            self.terminal, self._key = fresh, key
+            await fresh.wait_for_prompt(PROMPT_S)
 
 
 def new_mark() -> str:

@@ -36,18 +36,13 @@ from fourhands.providers import registry
 from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
 from fourhands.settings import Settings
-from fourhands.workbench import oneshot, spare
+from fourhands.workbench import oneshot
 from fourhands.workbench.marks import SCRIPTS, integrate
 from fourhands.workbench.platform import Shell, detect_shell, foreign_shell, named_shell
+from fourhands.workbench.spare import Spare, is_orphan
 from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 LONGEST_TITLE = 200
-
-REFILL_S = 0.1
-"""How long after a shell was asked for the next spare one is started: not before whoever asked has seen it."""
-
-PROMPT_S = 5.0
-"""How long a spare shell's first prompt is awaited: read now, it need not be read when somebody asks for the shell."""
 
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
@@ -77,8 +72,7 @@ class Terminals:
         self._keep = keep
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
-        self._spare: tuple[object, Terminal] | None = None
-        self._spare_mark = ""
+        self._spare = Spare()
         self._max = self.settings.terminal.max_terminals
         self._link: Link | None = None
         self._tasks: Tasks | None = None
@@ -102,7 +96,7 @@ class Terminals:
                 budget=options.log_budget,
             )
             stack.callback(self.leave)
-            self._spare_mark = spare.new_mark()
+            self._spare.open()
             for record in self._link.found:
                 with contextlib.suppress(NotFound):  # closed by somebody else since the host told of it
                     await self._adopt(record)
@@ -118,19 +112,18 @@ class Terminals:
 
     async def _clean_up(self) -> None:
         doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
-        if self._spare is not None:
-            doomed.append(self._spare[1])
+        if self.spare is not None:
+            doomed.append(self.spare)
         await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
         for name in self._used:
             await self.providers[name].clean_up()
 
     def leave(self) -> None:
         """Let go of the host and leave everything running, as a crash would."""
-        for terminal in [*self._known.values(), *([self._spare[1]] if self._spare else [])]:
+        for terminal in [*self._known.values(), *([self.spare] if self.spare is not None else [])]:
             terminal.dispose()
         self._known.clear()
-        self._spare = None
-        spare.drop(self._spare_mark)
+        self._spare.close()
         if self._link is not None:
             self._link.close()
 
@@ -150,7 +143,7 @@ class Terminals:
     async def _adopt(self, record: Message) -> None:
         """A terminal from before our time."""
         if mark := record["meta"].get("spare"):
-            if not spare.is_orphan(mark):
+            if not is_orphan(mark):
                 return  # the server's: this one only looks in
             await self._host.request("end", terminal=record["id"], forget=True)
             await self._finish(record["id"], record["meta"])
@@ -167,8 +160,8 @@ class Terminals:
 
     def _event(self, message: Message) -> None:
         terminal = self._known.get(message.get("terminal", ""))
-        if terminal is None and self._spare is not None and self._spare[1].id == message.get("terminal"):
-            terminal = self._spare[1]
+        if terminal is None and self.spare is not None and self.spare.id == message.get("terminal"):
+            terminal = self.spare
         if terminal is None:
             return
         match message["event"]:
@@ -232,7 +225,7 @@ class Terminals:
     @property
     def spare(self) -> Terminal | None:
         """The shell that waits to be asked for."""
-        return self._spare[1] if self._spare is not None else None
+        return self._spare.terminal
 
     async def settled(self) -> None:
         """Return when nothing is being prepared in the background any more."""
@@ -275,11 +268,12 @@ class Terminals:
         place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
         facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
         launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent)
-        terminal = await self._take_spare(key, cols, rows)
+        terminal = self._spare.take(key)
         if terminal is None:
             terminal = await self._start(launch, provider, cols, rows, {**fixed, **facts})
         else:
             self._known[terminal.id] = terminal
+            terminal.resize(cols, rows)
             terminal.describe_soon(spare=False, **facts)
         self._mine.add(terminal.id)
         self._refill(key, launch, provider, fixed)
@@ -373,36 +367,15 @@ class Terminals:
                     self._used.add(name)
         return provider
 
-    # -- the spare shell -------------------------------------------------------------------------------------------
-
-    async def _take_spare(self, key: object, cols: int, rows: int) -> Terminal | None:
-        """A shell that was started before anybody asked, if it is the very one that is wanted now."""
-        if self._spare is None or key is None or self._spare[0] != key or self._spare[1].exited:
-            return None
-        terminal, self._spare = self._spare[1], None
-        terminal.resize(cols, rows)
-        return terminal
-
     def _refill(self, key: object, launch: Launch, provider: str, facts: dict[str, Any]) -> None:
-        if not self.settings.terminal.spare_shell or key is None or self._tasks is None:
-            return
         options = self.settings.terminal
+        if not options.spare_shell or key is None or self._tasks is None:
+            return
 
-        async def fill() -> None:
-            await asyncio.sleep(REFILL_S)
-            old = self._spare
-            if old is not None and old[0] == key:
-                return
-            self._spare = None
-            with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
-                if old is not None:
-                    await old[1].close()
-                meta = {**facts, "spare": self._spare_mark}
-                fresh = await self._start(launch, provider, options.cols, options.rows, meta)
-                self._spare = (key, fresh)
-                await fresh.wait_for_prompt(PROMPT_S)
+        async def start(all_facts: dict[str, Any]) -> Terminal:
+            return await self._start(launch, provider, options.cols, options.rows, all_facts)
 
-        self._tasks.start(fill(), "the spare shell")
+        self._tasks.start(self._spare.fill(key, start, facts), "the spare shell")
 
     # -- one-shot --------------------------------------------------------------------------------------------------
 
