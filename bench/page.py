@@ -1,7 +1,7 @@
 """How long until the page can be used: until a terminal shows its prompt, against a page with nothing but xterm.js.
 
 Both are opened by the same browser in turn, once as a stranger to it (nothing cached, the one-time code to exchange)
-and once by a reload.
+and once by a reload. Both are looked at in the same way: from inside, before each frame, from the first one on.
 """
 
 import contextlib
@@ -24,18 +24,27 @@ XTERM = Path(__file__).parent.parent / "web" / "node_modules" / "@xterm" / "xter
 BARE = """<!doctype html><link rel="stylesheet" href="xterm.css"><div id="t"></div>
 <script src="xterm.js"></script><script>
 const term = new Terminal(); term.open(document.getElementById("t"));
-term.write("demo $ ", () => { window.__ready = performance.now(); });
+window.__fh = { terminals: { bare: { term } } };
+term.write("demo $ ");
 </script>"""
-USABLE = """async () => {
-    while (performance.now() < 30_000) {
-        if (window.__ready) return window.__ready;
+LOOK = """(() => {
+    const look = () => {
         const view = Object.values(window.__fh?.terminals ?? {})[0];
         const line = view?.term.buffer.active.getLine(0)?.translateToString(true) ?? "";
-        if (/\\S/.test(line)) return performance.now();
-        await new Promise(resolve => requestAnimationFrame(resolve));
+        if (/\\S/.test(line)) window.__usable = performance.now();
+        else requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+})()"""
+USABLE = """async () => {
+    while (!window.__usable) {
+        if (performance.now() > 30_000) throw new Error("no terminal with a prompt within 30 s");
+        await new Promise(resolve => setTimeout(resolve, 5));
     }
-    throw new Error("no terminal with a prompt within 30 s");
+    return window.__usable;
 }"""
+CALM_MS = 1000
+"""How long a browser is busy with itself after it was given a new window, which each stranger is."""
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -76,7 +85,10 @@ def _measure(browser: Browser, served: Served, bare: str, rounds: int) -> list[R
     for number in range(rounds + 1):
         for times, address in ((ours, served.running.link()), (theirs, bare)):
             context = browser.new_context(viewport={"width": 1280, "height": 800})
-            times.append(_opened(context.new_page(), address))
+            context.add_init_script(LOOK)
+            page = context.new_page()
+            page.wait_for_timeout(CALM_MS)
+            times.append(_opened(page, address))
             context.close()
         if number == 0:  # the browser itself was cold
             ours.clear()

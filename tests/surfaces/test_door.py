@@ -16,7 +16,7 @@ from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.surfaces import door, server, tokens
 from fourhands.surfaces.address import Address
-from fourhands.surfaces.door import SECURITY_HEADERS, Door
+from fourhands.surfaces.door import SCRIPT, SECURITY_HEADERS, Door
 from fourhands.surfaces.server import host_names, listen
 from fourhands.surfaces.tokens import Tokens
 
@@ -639,6 +639,29 @@ async def test_a_length_that_is_no_number_is_refused(tmp_path: Path) -> None:
         headers = [(b"host", b"h"), (b"origin", b"http://h"), (b"content-length", length.encode("latin-1"))]
         await Door(nothing, Tokens(tmp_path, tmp_path), hosts=["h"])({**scope, "headers": headers}, nothing, send)
         assert sent[-2]["status"] == 413
+
+
+async def test_a_script_inside_is_let_run_only_by_the_answer_that_has_it(tmp_path: Path) -> None:
+    sent: list[Any] = []
+
+    async def page(scope: Any, receive: Any, send: Any) -> None:
+        if scope["path"] == "/":
+            scope["state"][SCRIPT] = b"sha256-abc="
+        # What the application says of its own is no policy of ours.
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"x-script", b"sha256-evil=")]})
+
+    async def send(message: Any) -> None:
+        sent.append(dict(message["headers"])[b"content-security-policy"])
+
+    async def receive() -> Any:
+        raise AssertionError("there is no body")
+
+    guard = Door(page, Tokens(tmp_path, tmp_path), hosts=["h"], public=["/", "/icon.svg"])
+    for path in ("/", "/icon.svg"):
+        await guard({"type": "http", "method": "GET", "path": path, "headers": [(b"host", b"h")]}, receive, send)
+    assert b"script-src 'self' 'sha256-abc=';" in sent[0]
+    assert b"script-src 'self';" in sent[1]
+    assert sent[0].replace(b" 'sha256-abc='", b"") == sent[1]
 
 
 async def test_loopback_is_what_this_machine_says() -> None:

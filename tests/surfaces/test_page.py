@@ -1,14 +1,17 @@
 """The page's files as a browser gets them."""
 
+import base64
 import gzip
+import hashlib
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from fourhands.surfaces import page
+from fourhands.surfaces import door, page
 from fourhands.surfaces.page import FOR_EVER, Page
 
 SCRIPT = b"console.log('hello');\n" * 200
@@ -61,7 +64,32 @@ async def test_what_need_not_be_packed_is_sent_as_it_is(
     assert path != "/" or answer.headers["cache-control"] == "no-cache"
 
 
-async def test_what_the_browser_has_is_not_sent_again(client: httpx.AsyncClient) -> None:
-    first = await client.get("/assets/main-abc.js")
-    again = await client.get("/assets/main-abc.js", headers={"if-none-match": first.headers["etag"]})
-    assert (again.status_code, again.content) == (304, b"")
+@pytest.mark.parametrize("path", ["/", "/index.html", "/assets/main-abc.js", "/assets/small-abc.js"])
+async def test_what_the_browser_has_is_not_sent_again(client: httpx.AsyncClient, path: str) -> None:
+    first = await client.get(path)
+    for _ in range(2):
+        again = await client.get(path, headers={"if-none-match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_a_page_that_was_built_anew_is_sent_by_a_server_that_runs(
+    client: httpx.AsyncClient, tmp_path: Path
+) -> None:
+    first = await client.get("/")
+    (tmp_path / "index.html").write_text("<!doctype html><p>new")
+    second = await client.get("/", headers={"if-none-match": first.headers["etag"]})
+    assert (second.status_code, second.text) == (200, "<!doctype html><p>new")
+
+
+async def test_the_digest_of_the_script_inside_is_left_for_the_policy(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("<script>begin();</script><script src=/assets/a.js></script>")
+    page = Page(tmp_path)
+    for headers in ([], [(b"if-none-match", (await page.get_response(".", _scope([]))).headers["etag"].encode())]):
+        scope = _scope(headers)
+        await page.get_response(".", scope)
+        digest = base64.b64encode(hashlib.sha256(b"begin();").digest())
+        assert scope["state"] == {door.SCRIPT: b"sha256-" + digest}
+
+
+def _scope(headers: list[tuple[bytes, bytes]]) -> dict[str, Any]:
+    return {"type": "http", "method": "GET", "path": "/", "headers": headers}

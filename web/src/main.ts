@@ -1,19 +1,33 @@
 // The one place that knows every panel: signs in, connects, puts the page together.
 
-import { link, signedIn } from "./wire/begin.ts"; // before all else: the network is slower than the rest
 import "./style/index.css";
 import type { Manifest } from "./model/schema.ts";
 import { type KeptChats, Model } from "./model/state.ts";
 import { Desk } from "./panels/desk.ts";
 import { h } from "./panels/dom.ts";
 import { Frame } from "./panels/frame.ts";
+import { openSpare } from "./panels/terminal.ts";
 import { Theme } from "./panels/theme.ts";
 import { Toasts } from "./panels/toasts.ts";
+import { begin } from "./wire/begin.ts";
 import { headers } from "./wire/key.ts";
+import { Link } from "./wire/link.ts";
 
+const PATIENCE_MS = 150;
+
+openSpare();
+const link = new Link();
 const model = new Model();
 const desk = new Desk(model, link, new Theme(), new Toasts());
 const frame = new Frame(desk);
+
+// The page is put together before it is drawn; a server that is slow to tell what there is does not keep it away.
+const patience = setTimeout(appear, PATIENCE_MS);
+
+function appear(): void {
+  clearTimeout(patience);
+  if (!frame.element.isConnected) document.body.replaceChildren(frame.element, desk.toasts.element);
+}
 
 let asking = false;
 
@@ -23,7 +37,9 @@ async function takeSnapshot(): Promise<void> {
   asking = true;
   try {
     const answer = await link.call("openspace.workbench.snapshot", {});
-    if (answer.success) model.reset(answer);
+    if (!answer.success) return;
+    model.reset(answer);
+    frame.connected();
   } finally {
     asking = false;
   }
@@ -55,10 +71,16 @@ model.onActions = () => {
 };
 
 link.onEvent = (event) => model.apply(event);
-link.onOpen = () => void takeSnapshot().then(() => frame.connected());
+link.onFirst = ({ state, screens }) => {
+  if (model.rev >= 0) return; // the connection was faster
+  desk.screens = screens;
+  model.reset(state);
+  setTimeout(appear); // behind the terminals' turn, which was asked for just now: what is drawn first has their text
+};
 link.onHello = (hello) => {
   model.me = hello.actor.id;
   model.browsers = hello.browsers ?? 1;
+  void takeSnapshot();
   void takeChats();
   if (hello.manifest !== model.manifestVersion) void takeManifest();
   model.signals.fire(["presence"]);
@@ -72,6 +94,7 @@ link.onStatus = (status) => {
 };
 
 function showSignIn(): void {
+  clearTimeout(patience);
   document.body.replaceChildren(
     h(
       "main",
@@ -98,7 +121,4 @@ Object.defineProperty(window, "__fh", {
   },
 });
 
-document.body.replaceChildren(frame.element, desk.toasts.element);
-void signedIn.then((here) => {
-  if (!here) showSignIn();
-});
+link.start(window.begun ?? begin());

@@ -8,7 +8,8 @@ everything but `/health`, the code exchange and the page's static files needs a 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 from urllib.parse import parse_qs
 
 import msgspec
@@ -25,6 +26,9 @@ KEY_PROTOCOL = "fourhands.key."
 PROXY_ROUTES = ("/v1/", "/v1beta/")
 READING = ("GET", "HEAD")
 OPEN_ROUTES = {"/health": READING, "/api/browser": ("POST",)}
+SCRIPT = "script"
+"""Where the page leaves, in a request's state, the digest of the script that is written into it."""
+
 AT_ONCE = {"websocket": 64, "http": 256}
 """How many sockets, and how many requests that are not answered yet, each token may have."""
 
@@ -34,14 +38,19 @@ PROXY_BODY_LIMIT = 64 * 1024 * 1024
 BODY_S = 30.0
 """How long a whole body may take to come."""
 
-SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+
+def _policy(script: bytes) -> tuple[bytes, bytes]:
     # Monaco and xterm.js write style attributes: the one exception. Workers are files of our own.
-    (
+    return (
         b"content-security-policy",
-        b"default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; "
-        b"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; manifest-src 'self'; "
-        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
+        b"default-src 'none'; script-src 'self'" + script + b"; style-src 'self' 'unsafe-inline'; "
+        b"img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+        b"manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    )
+
+
+SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
+    _policy(b""),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -100,7 +109,7 @@ class Door:
             return
         scope.setdefault("state", {})["principal"] = principal
         if scope["type"] == "http":
-            body = _Body(receive, _with_headers(send), _limit(scope))
+            body = _Body(receive, _with_headers(send, scope["state"]), _limit(scope))
             receive, send = body.receive, body.send
         if principal is None:
             await self._app(scope, receive, send)
@@ -200,10 +209,13 @@ def _limit(scope: Scope) -> int:
     return PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
 
 
-def _with_headers(send: Send) -> Send:
+def _with_headers(send: Send, state: Mapping[str, Any]) -> Send:
+    """Add the headers of every answer. The page has one script of its own inside: its digest comes in `state`."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message["headers"] = [*message.get("headers", ()), *SECURITY_HEADERS]
+            policy = _policy(b" '" + state[SCRIPT] + b"'") if state.get(SCRIPT) else SECURITY_HEADERS[0]
+            message["headers"] = [*message.get("headers", ()), policy, *SECURITY_HEADERS[1:]]
         await send(message)
 
     return sending
@@ -260,7 +272,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
         names = {name for name, _ in scope["headers"]}
         # What follows is nothing that anybody will read: a client may not keep the connection busy with it.
         closing = bool(names & {b"content-length", b"transfer-encoding"})
-        await _answer(_with_headers(send), refusal, closing=closing)
+        await _answer(_with_headers(send, {}), refusal, closing=closing)
         return
     await receive()
     if "websocket.http.response" in scope.get("extensions", {}):

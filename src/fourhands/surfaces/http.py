@@ -21,6 +21,7 @@ from fourhands.agents.hub import Hub
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.first import first_sight
 from fourhands.surfaces.metrics import Metrics
 from fourhands.surfaces.openapi import openapi
 from fourhands.surfaces.page import Page
@@ -146,6 +147,7 @@ class Routes:
             Route("/openspace/command-results", guarded(self.post(self.hub.post_result)), methods=["POST"]),
             Route("/openspace/instructions", guarded(self.instructions)),
             Route("/openspace/chats", guarded(self.show_chats)),
+            Route("/openspace/first", guarded(self.show_first)),
             Route("/metrics", guarded(self.show_metrics)),
             WebSocketRoute("/ws", self.socket),
             WebSocketRoute("/ws/terminals", self.viewer),
@@ -157,14 +159,16 @@ class Routes:
         return JSONResponse({"status": "ok", "name": "fourhands", "version": __version__})
 
     async def browser(self, request: Request) -> Response:
-        """Exchange a one-time code for a cookie and a key."""
+        """Exchange a one-time code for a cookie and a key, and for what the page shows first."""
         body = await read_json(request)
         pair = self.tokens.exchange(str(body.get("code", "")))
         if pair is None:
             await asyncio.sleep(0.2)  # guessing is hopeless already; this keeps the log readable
             raise Denied("this link has been used or is too old", hint="run `fourhands open` for a fresh one")
         cookie, key = pair
-        response = Json({"success": True, "key": key})
+        person = self.tokens.check_browser(cookie, key)
+        first = await first_sight(self.bench, person.actor) if person else None
+        response = Json({"success": True, "key": key, "first": first})
         response.set_cookie(
             self.tokens.cookie,
             cookie,
@@ -219,6 +223,11 @@ class Routes:
         """What was said and done in each agent's chat; not for agents."""
         _person_only(request)
         return Json(self.chats.told())
+
+    async def show_first(self, request: Request) -> Response:
+        """What a page shows first."""
+        _person_only(request)
+        return Json(await first_sight(self.bench, _principal(request).actor))
 
     async def show_metrics(self, request: Request) -> Response:
         """Prometheus' text."""

@@ -9,7 +9,7 @@ import "@xterm/xterm/css/xterm.css";
 import { isReply } from "../model/reply.ts";
 import { ago, describe } from "../model/steps.ts";
 import { Stream } from "../wire/stream.ts";
-import type { Tab } from "../wire/types.ts";
+import type { Tab, TerminalReplayed } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import type { View } from "./dock.ts";
 import { debounce, h, renew, setText } from "./dom.ts";
@@ -57,6 +57,43 @@ export function terminalTheme(): ITheme {
   };
 }
 
+interface Opened {
+  term: Xterm;
+  fit: FitAddon;
+  holder: HTMLElement;
+}
+
+// An empty terminal that is on the page already; whatever a person can choose is left to whoever takes it.
+function open(): Opened {
+  const term = new Xterm({
+    allowProposedApi: true,
+    scrollback: SCROLLBACK,
+    fontFamily: token("mono"),
+    fontSize: 13,
+    lineHeight: 1.15,
+    cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
+    macOptionIsMeta: true,
+    minimumContrastRatio: 3,
+    // Windows and other control of the page are not a program's business.
+    windowOptions: {},
+  });
+  const fit = new FitAddon();
+  term.loadAddon(fit);
+  term.loadAddon(new WebLinksAddon((_, uri) => void window.open(uri, "_blank", "noopener,noreferrer")));
+  term.loadAddon(new Unicode11Addon());
+  term.unicode.activeVersion = "11";
+  const holder = h("div", { class: "fit" });
+  term.open(holder);
+  return { term, fit, holder };
+}
+
+let spare: Opened | null = null;
+
+// The first one is opened while the page waits for the server: nothing that is shown first takes longer.
+export function openSpare(): void {
+  spare = open();
+}
+
 const resting = new Set<Stream>(); // the one that was looked at last comes last
 
 export class TerminalView implements View {
@@ -64,11 +101,11 @@ export class TerminalView implements View {
   readonly term: Xterm;
   readonly id: string;
   private readonly stream: Stream;
-  private readonly fit = new FitAddon();
+  private readonly fit: FitAddon;
   private webgl: WebglAddon | null = null;
   private readonly strip = h("div", { class: "lease", role: "status", hidden: true });
-  private readonly holder = h("div", { class: "fit" });
-  private readonly screen = h("div", { class: "screen" }, this.holder);
+  private readonly holder: HTMLElement;
+  private readonly screen: HTMLElement;
   private readonly gutter: Gutter;
   private readonly note = h("div", { class: "sizenote", hidden: true });
   private readonly ended = h("div", { class: "ended", hidden: true });
@@ -92,27 +129,14 @@ export class TerminalView implements View {
     private readonly desk: Desk,
   ) {
     this.id = tab.content;
+    const { term, fit, holder } = spare ?? open();
+    spare = null;
+    this.term = term;
+    this.fit = fit;
+    this.holder = holder;
+    this.screen = h("div", { class: "screen" }, holder, this.note);
     this.element = h("section", {}, this.strip, this.screen, this.ended);
-    this.screen.append(this.note);
-    this.term = new Xterm({
-      allowProposedApi: true,
-      scrollback: SCROLLBACK,
-      fontFamily: token("mono"),
-      fontSize: 13,
-      lineHeight: 1.15,
-      cursorBlink: !matchMedia("(prefers-reduced-motion: reduce)").matches,
-      macOptionIsMeta: true,
-      minimumContrastRatio: 3,
-      screenReaderMode: localStorage.getItem("fourhands.screenReader") === "1",
-      theme: terminalTheme(),
-      // Windows and other control of the page are not a program's business.
-      windowOptions: {},
-    });
-    this.term.loadAddon(this.fit);
-    this.term.loadAddon(new WebLinksAddon((_, uri) => void window.open(uri, "_blank", "noopener,noreferrer")));
-    this.term.loadAddon(new Unicode11Addon());
-    this.term.unicode.activeVersion = "11";
-    this.term.open(this.holder);
+    term.options.screenReaderMode = localStorage.getItem("fourhands.screenReader") === "1";
     this.gutter = new Gutter(this.term, this.id, desk, this.screen);
     this.find = new Find(this.term, this.screen);
     this.listen();
@@ -136,6 +160,12 @@ export class TerminalView implements View {
   // What was there before this page: scrollback with its authors, then the exact screen. A new terminal has no past.
   private async begin(): Promise<void> {
     this.begun = true;
+    const given = this.desk.screens[this.id];
+    delete this.desk.screens[this.id];
+    if (given) {
+      this.replay(given);
+      return this.stream.start(given.position);
+    }
     const position = this.desk.model.terminals.get(this.id)?.position ?? 0;
     if (position === 0) return this.stream.start(0);
     // Both at once: the stream from where the terminal was when we heard of it, and all that was before.
@@ -143,6 +173,11 @@ export class TerminalView implements View {
     const answer = await this.desk.link.call("openspace.terminal.replay", { terminalId: this.id });
     if (this.disposed) return;
     if (!answer.success) return this.stream.release(null);
+    this.replay(answer);
+    this.stream.release(answer.position);
+  }
+
+  private replay(answer: TerminalReplayed): void {
     this.replaying = true;
     this.term.resize(Math.max(2, answer.cols), Math.max(1, answer.rows));
     for (const { text, ink } of answer.past) {
@@ -155,7 +190,6 @@ export class TerminalView implements View {
       this.parsed = answer.position;
       this.gutter.remember(answer.position);
     });
-    this.stream.release(answer.position);
   }
 
   private listen(): void {

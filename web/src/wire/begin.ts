@@ -1,16 +1,44 @@
-// The first thing that runs: signs in and connects while the rest of the page is still being put together.
+// What comes before all else: signs in and connects. It is written into the page itself, so that this is done while the
+// rest of the page is still on its way.
 
-import { exchange, storedKey, takeCode } from "./key.ts";
-import { Link } from "./link.ts";
+import { askFirst, exchange, type First, protocols, socketAddress, storedKey, takeCode } from "./key.ts";
 
-export const link = new Link();
-
-function connect(key: string): boolean {
-  if (key) link.start();
-  return key !== "";
+export interface Begun {
+  signedIn: Promise<string>; // the key that came with it, yet to be kept
+  first: Promise<First | null>; // is here before there is a connection
+  socket: Promise<WebSocket | null>; // null: this browser is not signed in
+  early: string[]; // came before anybody listened
 }
 
-const code = takeCode();
+declare global {
+  interface Window {
+    begun?: Begun;
+  }
+}
 
-// Whether this browser may be here. Without a code nothing is waited for, not even a turn of the event loop.
-export const signedIn: Promise<boolean> = code ? exchange(code).then(connect) : Promise.resolve(connect(storedKey()));
+export function begin(): Begun {
+  const early: string[] = [];
+  const connect = (key: string): WebSocket | null => {
+    if (!key) return null;
+    const socket = new WebSocket(socketAddress("/ws?attend=1"), protocols(key));
+    socket.onmessage = (message) => early.push(String(message.data));
+    return socket;
+  };
+  const code = takeCode();
+  if (code) {
+    const exchanged = exchange(code);
+    return {
+      early,
+      signedIn: exchanged.then((given) => given?.key ?? ""),
+      first: exchanged.then((given) => given?.first ?? null),
+      socket: exchanged.then((given) => connect(given?.key ?? storedKey())),
+    };
+  }
+  const key = storedKey();
+  return {
+    early,
+    signedIn: Promise.resolve(""),
+    first: key ? askFirst() : Promise.resolve(null),
+    socket: Promise.resolve(connect(key)),
+  };
+}

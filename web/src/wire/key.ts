@@ -1,5 +1,7 @@
 // The browser's key: exchanged once for the code in the address, kept in the origin's own storage, sent with every call.
 
+import type { TerminalReplayed, WorkbenchEverything } from "./types.ts";
+
 const STORED = "fourhands.key";
 
 export function storedKey(): string {
@@ -13,25 +15,37 @@ export function takeCode(): string {
   return code;
 }
 
-// Exchange a code for a key; one that is no longer good leaves what is stored.
-export async function exchange(code: string): Promise<string> {
+// What a page that has just been opened shows.
+export interface First {
+  state: WorkbenchEverything;
+  screens: Record<string, TerminalReplayed>; // of the terminals in front
+}
+
+// Exchange a code for a key, which is yet to be kept, and for what is shown first; null: the code is no longer good.
+export async function exchange(code: string): Promise<{ key: string; first: First } | null> {
   const response = await fetch("/api/browser", {
     method: "POST",
     headers: { "content-type": "application/json" },
     body: JSON.stringify({ code }),
   });
-  if (!response.ok) return storedKey();
-  const { key } = (await response.json()) as { key: string };
+  return response.ok ? await response.json() : null;
+}
+
+export async function askFirst(): Promise<First | null> {
+  const response = await fetch("/openspace/first", { headers: headers() });
+  return response.ok ? await response.json() : null;
+}
+
+export function keep(key: string): void {
   localStorage.setItem(STORED, key);
-  return key;
 }
 
 export function headers(): Record<string, string> {
   return { "x-fourhands-key": storedKey() };
 }
 
-export function protocols(): string[] {
-  return ["fourhands", `fourhands.key.${storedKey()}`];
+export function protocols(key = storedKey()): string[] {
+  return ["fourhands", `fourhands.key.${key}`];
 }
 
 export function socketAddress(path: string): string {

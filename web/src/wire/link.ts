@@ -1,6 +1,7 @@
 // The socket for calls and events: reconnects by itself, and refuses calls while it is down instead of keeping them.
 
-import { headers, protocols, socketAddress } from "./key.ts";
+import type { Begun } from "./begin.ts";
+import { type First, headers, keep, protocols, socketAddress } from "./key.ts";
 import type { Actor, Commands, Event } from "./types.ts";
 
 export interface Hello {
@@ -34,7 +35,7 @@ const LARGEST = 1024 * 1024; // bytes of one message that the server takes
 export class Link {
   status: Status = { kind: "connecting" };
   onStatus: (status: Status) => void = () => {};
-  onOpen: () => void = () => {}; // calls can be made; the greeting has not come yet
+  onFirst: (first: First) => void = () => {};
   onHello: (hello: Hello) => void = () => {};
   onEvent: (event: Event) => void = () => {};
 
@@ -42,10 +43,14 @@ export class Link {
   private waiting = new Map<number, (answer: Answer<unknown>) => void>();
   private last = 0;
   private delay = FIRST_MS;
+  private opened: () => void = () => {};
+  private opening: Promise<void> | null = new Promise((resolve) => (this.opened = resolve));
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  start(): void {
-    this.connect();
+  start({ signedIn, first, socket, early }: Begun): void {
+    void signedIn.then((key) => key && keep(key));
+    void first.then((all) => all && this.onFirst(all));
+    void socket.then((open) => (open ? this.take(open, early) : this.set({ kind: "refused" })));
     addEventListener("online", () => this.retry());
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.retry();
@@ -64,7 +69,8 @@ export class Link {
   async call<Id extends keyof Commands>(command: Id, args: Commands[Id]["args"]): Promise<Answer<Commands[Id]["result"]>>;
   async call(command: string, args: Record<string, unknown>): Promise<Answer<Record<string, unknown>>>;
   async call(command: string, args: object): Promise<Answer<unknown>> {
-    const socket = this.socket;
+    if (this.opening) await this.opening; // a page that has just come is about to be connected
+    const { socket } = this;
     if (!socket || socket.readyState !== WebSocket.OPEN) return offline();
     const id = ++this.last;
     const message = JSON.stringify({ id, command, args });
@@ -78,13 +84,19 @@ export class Link {
 
   private connect(): void {
     if (this.status.kind !== "lost") this.set({ kind: "connecting" });
-    const socket = new WebSocket(socketAddress("/ws?attend=1"), protocols());
+    this.take(new WebSocket(socketAddress("/ws?attend=1"), protocols()), []);
+  }
+
+  private take(socket: WebSocket, early: string[]): void {
     this.socket = socket;
-    socket.onopen = () => this.onOpen();
+    socket.onopen = () => this.began();
+    if (socket.readyState === WebSocket.OPEN) this.began();
     socket.onmessage = (message) => this.receive(JSON.parse(String(message.data)));
     socket.onclose = () => {
       if (this.socket === socket) void this.lost();
     };
+    for (const text of early) this.receive(JSON.parse(text));
+    if (socket.readyState === WebSocket.CLOSED) void this.lost();
   }
 
   private receive(message: { hello?: Hello; event?: Event; id?: number | null; result?: Answer<unknown> }): void {
@@ -100,8 +112,14 @@ export class Link {
     }
   }
 
+  private began(): void {
+    this.opening = null;
+    this.opened();
+  }
+
   private async lost(): Promise<void> {
     this.socket = null;
+    this.began();
     for (const resolve of this.waiting.values()) resolve(offline());
     this.waiting.clear();
     // A browser does not say why an upgrade failed; a plain request does.
