@@ -235,7 +235,8 @@ def test_a_paste_at_a_prompt_waits_for_enter_and_a_selection_is_copied(visit: Vi
 def test_an_address_in_a_terminal_opens_in_a_page_of_its_own(page: Page, served: Served) -> None:
     new_terminal(page)
     url = f"{served.running.address.url}/health"
-    page.keyboard.type(f"clear; echo {url}\n")
+    page.keyboard.type(f"clear; echo {url}; echo shown-$((1+1))\n")
+    wait_for_screen(page, "shown-2")  # what was typed, which has the address too, is gone by now
     row = page.locator(".xterm-rows > div", has_text=url).last
     box = row.bounding_box()
     assert box is not None

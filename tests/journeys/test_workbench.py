@@ -73,6 +73,10 @@ def test_a_conflict_keeps_both_and_lets_the_person_choose(page: Page, served: Se
     note = page.locator(".editornote")
     expect(note).to_contain_text("changed on disk")
     assert (served.workspace / "src/store.py").read_text() == "# theirs\n"
+    # One that is closed before the difference is found leaves no error behind.
+    page.evaluate(
+        "() => { const { code } = window.__fh.editors['src/store.py']; code.compare('x'); code.compare(null); }"
+    )
     note.get_by_role("button", name="Compare").click()
     expect(page.locator(".monaco-diff-editor")).to_be_visible()
     note.get_by_role("button", name="Keep mine").click()

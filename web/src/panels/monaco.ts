@@ -78,14 +78,25 @@ const DIFF: monaco.editor.IDiffEditorConstructionOptions = {
   useInlineViewWhenSpaceIsLimited: true,
 };
 
+// Let a diff editor show two texts; gives the way to end it. The view model is made here because Monaco never ends one that
+// it made itself, and a difference that is still being looked for would fail when its texts are gone.
+function showBoth(editor: monaco.editor.IStandaloneDiffEditor, original: monaco.editor.ITextModel, modified: monaco.editor.ITextModel): () => void {
+  const both = editor.createViewModel({ original, modified });
+  editor.setModel(both);
+  return () => {
+    editor.dispose();
+    both.dispose();
+  };
+}
+
 // Two texts beside each other, only to look at; gives the way to end it.
 export function createDiff(holder: HTMLElement, path: string, before: string, after: string): () => void {
   const uri = (side: string) => monaco.Uri.from({ scheme: "fourhands", authority: side, path: `/${path}` });
   const [original, modified] = [monaco.editor.createModel(before, undefined, uri("before")), monaco.editor.createModel(after, undefined, uri("after"))];
   const editor = monaco.editor.createDiffEditor(holder, { ...OPTIONS, ...DIFF, readOnly: true, fontFamily: token("mono"), hideUnchangedRegions: { enabled: true } });
-  editor.setModel({ original, modified });
+  const end = showBoth(editor, original, modified);
   return () => {
-    editor.dispose();
+    end();
     original.dispose();
     modified.dispose();
   };
@@ -115,7 +126,7 @@ class MonacoEditor implements CodeEditor {
   private readonly model: monaco.editor.ITextModel;
   private readonly editor: monaco.editor.IStandaloneCodeEditor;
   private readonly decorations = new Map<string, monaco.editor.IEditorDecorationsCollection>();
-  private diff: { editor: monaco.editor.IStandaloneDiffEditor; other: monaco.editor.ITextModel; holder: HTMLElement } | null = null;
+  private diff: { editor: monaco.editor.IStandaloneDiffEditor; other: monaco.editor.ITextModel; holder: HTMLElement; end: () => void } | null = null;
   private wanted: [number, number] | null = null;
   private own = false; // a change that we make, not the person
 
@@ -231,7 +242,7 @@ class MonacoEditor implements CodeEditor {
 
   compare(other: string | null): void {
     if (this.diff) {
-      this.diff.editor.dispose();
+      this.diff.end();
       this.diff.other.dispose();
       this.diff.holder.remove();
       this.diff = null;
@@ -246,8 +257,7 @@ class MonacoEditor implements CodeEditor {
       ...DIFF,
       fontFamily: token("mono"),
     });
-    editor.setModel({ original: theirs, modified: this.model });
-    this.diff = { editor, other: theirs, holder };
+    this.diff = { editor, other: theirs, holder, end: showBoth(editor, theirs, this.model) };
   }
 
   setReadOnly(readOnly: boolean): void {
