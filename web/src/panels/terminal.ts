@@ -63,7 +63,7 @@ interface Opened {
   holder: HTMLElement;
 }
 
-// An empty terminal that is on the page already; whatever a person can choose is left to whoever takes it.
+// An empty terminal; whatever a person can choose is left to whoever takes it.
 function open(): Opened {
   const term = new Xterm({
     allowProposedApi: true,
