@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import textwrap
@@ -152,6 +153,43 @@ async def test_no_kind_of_wall_lets_root_change_the_kernel(
     """
     _, out, _ = await run(provider, script, yard.workspace, yard.env)
     assert out == ""
+
+
+async def test_a_hostile_program_finds_no_way_out(yard: Yard) -> None:
+    """Sockets without a path, links to the outside, devices, set-uid programs, other processes, keys typed for us."""
+    outside = yard.root / "outside"
+    outside.mkdir()
+    (outside / "canary").write_text("untouched")
+    (yard.workspace / "link").symlink_to(outside)
+    name = f"fourhands-test-{os.getpid()}"
+    connect = (
+        "perl -MSocket -e 'socket(S, AF_UNIX, SOCK_STREAM, 0) or die; "
+        f'print connect(S, pack("Sa*", AF_UNIX, "\\0{name}")) ? "LEAK" : "closed"\''
+    )
+    script = f"""
+        echo "socket $({connect})"
+        echo changed >link/canary; ln -s "{outside}" other; echo changed >other/canary
+        mknod disk b 8 0; mknod /tmp/disk b 8 0
+        kill -0 {os.getpid()} && echo "sees LEAK"
+        ls -d /home /root/* /srv /mnt /sys/fs /sys/kernel /dev/sd* /dev/mem /dev/kmsg /dev/input
+        ls -d {outside} {yard.root}/run
+        ls -A /run "$HOME" | tr '\\n' ' '
+        true </dev/tty && echo "tty LEAK"
+        grep -E '^(CapBnd|CapEff|NoNewPrivs)' /proc/self/status | tr -d '\\t\\n'
+    """
+    provider = await ready(yard)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0{name}")
+        listening.listen()
+        _, out, _ = await run(provider, script, yard.workspace, {"PATH": "/usr/bin:/bin", "HOME": yard.env["HOME"]})
+    lines = out.splitlines()
+    assert lines[0] == "socket closed"
+    assert "LEAK" not in out
+    assert lines[-1].endswith("CapEff:0000000000000000CapBnd:0000000000000000NoNewPrivs:1")
+    assert [line for line in lines[1:-1] if line.startswith("/") and not line.endswith(":")] == []
+    assert (outside / "canary").read_text() == "untouched"
+    assert not (yard.workspace / "disk").exists()
+    await provider.clean_up()
 
 
 async def test_the_network_can_be_allowed(yard: Yard) -> None:
