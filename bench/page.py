@@ -21,7 +21,7 @@ from tests.journeys.served import Served
 from bench.rows import Row
 
 XTERM = Path(__file__).parent.parent / "web" / "node_modules" / "@xterm" / "xterm"
-BARE = """<!doctype html><link rel="stylesheet" href="xterm.css"><div id="t"></div>
+BARE = """<!doctype html><link rel="icon" href="data:,"><link rel="stylesheet" href="xterm.css"><div id="t"></div>
 <script src="xterm.js"></script><script>
 const term = new Terminal(); term.open(document.getElementById("t"));
 window.__fh = { terminals: { bare: { term } } };
