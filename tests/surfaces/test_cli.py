@@ -3,6 +3,7 @@ import json
 import os
 import re
 import shlex
+import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -17,6 +18,8 @@ from tests.support.agree import run_cli
 from tests.support.program import MAIN, Home, Server, new_home
 from tests.support.served import Served
 
+from fourhands.core.errors import BadArgument
+from fourhands.providers.base import Provider
 from fourhands.surfaces.cli.call import wants_text
 from fourhands.surfaces.cli.main import LATE, Options, build
 
@@ -85,20 +88,24 @@ async def test_a_word_that_is_nearly_a_command_is_mended() -> None:
     assert "Commands: " in run_cli(["zzz"], {}).output
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_directory_that_was_removed_under_somebody_is_said(tmp_path: Path) -> None:
     code = f"import os; os.chdir({str(tmp_path)!r}); os.rmdir(os.getcwd()); from fourhands.app import main; main()"
     done = await asyncio.to_thread(subprocess.run, [sys.executable, "-c", code, "journal"], capture_output=True)
     assert (done.returncode, b"has been removed" in done.stderr) == (2, True)
 
 
-@pytest.mark.parametrize("words", [["stop"], ["terminal", "run", "ls"], ["serve"], ["mcp"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["terminal", "run", "ls"], ["doctor"]], ids=" ".join)
 async def test_a_place_that_cannot_be_is_said_with_the_way_out(home: Home, words: list[str]) -> None:
-    code, _, err = await home.run(*words, env={"XDG_RUNTIME_DIR": "/proc/self", "XDG_STATE_HOME": "/proc/self"})
-    if words != ["stop"]:  # which needs none
-        assert (code, "XDG_RUNTIME_DIR" in err) == (3, True)
-    assert "Traceback" not in err
+    env = home.env | {"XDG_RUNTIME_DIR": "/proc/self", "XDG_STATE_HOME": "/proc/self"}
+    done = await asyncio.to_thread(run_cli, [*words, "-w", str(home.work)], env)
+    assert (done.exit_code, "XDG_RUNTIME_DIR" in done.output) == (1 if words == ["doctor"] else 3, True)
+    assert isinstance(done.exception, SystemExit)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_full_disk_behind_the_output_is_an_error_and_no_crash(home: Home) -> None:
     command = " ".join(map(shlex.quote, [*MAIN, "classify", "ls", "--json"])) + " > /dev/full"
     done = await asyncio.to_thread(
@@ -108,12 +115,13 @@ async def test_a_full_disk_behind_the_output_is_an_error_and_no_crash(home: Home
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_places_that_know_few_characters_get_the_others_escaped(home: Home) -> None:
-    western = {"PYTHONIOENCODING": "latin-1"}
-    _, out, err = await home.run("classify", "echo €", env=western)
-    assert (r"echo \u20ac" in out, err) == (True, "")
-    _, out, _ = await home.run("classify", "echo €", "--json", env=western)
-    assert json.loads(out)["parts"][0]["text"] == "echo €"  # JSON is UTF-8 everywhere
+    words = [*MAIN, "classify", "echo €", "-w", str(home.work)]
+    env = home.env | {"PYTHONIOENCODING": "latin-1"}
+    done = await asyncio.to_thread(subprocess.run, words, env=env, capture_output=True, text=True)
+    assert (r"echo \u20ac" in done.stdout, done.stderr) == (True, "")
 
 
 @pytest.mark.parametrize(("env", "coloured"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)])
@@ -306,12 +314,16 @@ async def test_doctor_names_what_works_and_what_does_not(home: Home) -> None:
 
 
 async def test_doctor_tells_of_settings_that_are_wrong_among_the_rest(home: Home) -> None:
-    file = home.root / "config" / "fourhands" / "settings.toml"
-    file.parent.mkdir(parents=True)
-    file.write_text("nonsense = 1")
-    code, out, _ = await home.run("doctor", "--json", env={"XDG_CONFIG_HOME": str(home.root / "config")})
-    found = {finding["subject"]: finding for finding in json.loads(out)}
-    assert (code, found["settings"]["level"], found["workspace"]["level"]) == (1, "problem", "ok")
+    async def nobody(options: Options) -> None:
+        raise AssertionError
+
+    def providers(workspace: str) -> list[Provider]:
+        raise BadArgument("no setting 'nonsense'")
+
+    words = ["doctor", "--json", "-w", str(home.work)]
+    done = await asyncio.to_thread(CliRunner().invoke, build(nobody, providers), words, env=home.env)
+    found = {finding["subject"]: finding for finding in json.loads(done.output)}
+    assert (done.exit_code, found["settings"]["level"], found["workspace"]["level"]) == (1, "problem", "ok")
     assert "nonsense" in found["settings"]["text"]
 
 
@@ -351,25 +363,30 @@ async def test_terminals_without_a_host_are_none_and_none_is_started() -> None:
 OLDER = "from fourhands.host import wire; wire.PROTOCOL = 0; from fourhands.host.process import main; main()"
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(120)
 async def test_a_host_of_another_version_is_told_of_and_can_be_stopped() -> None:
     async with new_home() as home:
-        home.places.prepare()
         here = home.places
+        here.prepare()
         words = ["--workspace", here.workspace, "--runtime", here.runtime, "--state", here.state]
         words += ["--ready", "1", "--linger", "600"]
         older = await asyncio.create_subprocess_exec(sys.executable, "-c", OLDER, *words, stdout=-1, env=home.env)
+
+        async def tried(*words: str) -> Any:
+            return await asyncio.to_thread(run_cli, [*words, "-w", here.workspace], home.env)
+
         try:
             assert older.stdout is not None
-            async with asyncio.timeout(60):
-                await older.stdout.readline()  # it listens
-            code, _, err = await home.run("terminal", "run", "ls")
-            assert (code, "another version" in err) == (3, True)
-            _, out, _ = await home.run("doctor", "--json")
-            [finding] = [one for one in json.loads(out) if one["subject"] == "host"]
+            await older.stdout.readline()  # it listens
+            run = await tried("terminal", "run", "ls")
+            assert (run.exit_code, "another version" in run.output) == (3, True)
+            [finding] = [
+                one for one in json.loads((await tried("doctor", "--json")).output) if one["subject"] == "host"
+            ]
             assert (finding["level"], "protocol 0" in finding["text"]) == ("problem", True)
-            assert (await home.run("stop"))[1] == "Ended: host and terminals.\n"
-            async with asyncio.timeout(60):
-                assert await older.wait() == 0
+            assert (await tried("stop")).output == "Ended: host and terminals.\n"
+            assert await older.wait() == 0
         finally:
             if older.returncode is None:
                 older.kill()
@@ -483,3 +500,27 @@ async def test_what_is_run_beside_a_server_is_seen_there_and_stop_ends_it_all() 
             await server.rest()
             assert server.process.returncode == 0
         assert not os.path.exists(home.places.socket)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+async def test_a_script_is_told_where_the_server_is_and_nothing_else() -> None:
+    async with new_home() as home:
+        taken = socket.create_server(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+        words = ["--json", "--no-open", "--port", str(port)]
+        process = await asyncio.create_subprocess_exec(*MAIN, str(home.work), *words, stdout=-1, stdin=-3, env=home.env)
+        try:
+            assert process.stdout is not None
+            async with asyncio.timeout(110):
+                told = json.loads(await process.stdout.readline())
+                assert (told["workspace"], told["pid"]) == (str(home.work), process.pid)
+                assert told["url"] == home.address.url != f"http://127.0.0.1:{port}"
+                assert told["link"].startswith(f"{told['url']}/#code=")
+                process.terminate()
+                assert await process.stdout.read() == b""
+                assert await process.wait() == 0
+        finally:
+            taken.close()
+            if process.returncode is None:
+                process.kill()
