@@ -299,12 +299,15 @@ async def test_without_bubblewrap_it_says_what_to_install(yard: Yard, monkeypatc
     assert not (await provider.probe()).works
 
 
-async def test_a_wall_that_cannot_be_built_is_refused_with_the_reason(yard: Yard) -> None:
+async def test_a_wall_that_cannot_be_built_is_refused_with_the_reason(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fake = yard.root / "bin"
     fake.mkdir()
     (fake / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (fake / "bwrap").chmod(0o755)
-    provider = Bubblewrap(env={**yard.env, "PATH": str(fake)})
+    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", f"{fake}:/usr/bin:/bin")
+    provider = Bubblewrap(env=yard.env)
     probe = await provider.probe()
     assert not probe.works
     assert "No permissions to create new namespace" in probe.detail

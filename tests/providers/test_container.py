@@ -243,9 +243,9 @@ async def test_a_working_engine_is_taken_when_the_first_one_is_broken(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A stand-in for docker: it writes down what it is asked."""
-    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", "/usr/bin:/bin")
     tools = yard.root / "tools"
     tools.mkdir()
+    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", f"{tools}:/usr/bin:/bin")
     (tools / "podman").write_text("#!/bin/sh\nexit 1\n")
     (tools / "docker").write_text(
         f"#!/bin/sh\necho \"$@\" >>{yard.root}/asked\ncase $1 in info) echo '[name=rootless]';; esac\n"

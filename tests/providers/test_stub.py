@@ -70,3 +70,20 @@ def test_rlimits_are_set_by_any_shell(shell: str) -> None:
     limits = {line[:25].strip(): line.split()[-3:-1] for line in out.splitlines()}
     assert limits["Max processes"] == ["1000", "1000"]
     assert limits["Max data size"] == [str(1 << 30)] * 2
+
+
+def test_the_systems_own_builder_comes_before_one_in_the_workspace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system, workspace = tmp_path / "system", tmp_path / "workspace"
+    for place in (system, workspace):
+        place.mkdir()
+        (place / "bwrap").write_text("")
+        (place / "bwrap").chmod(0o755)
+    monkeypatch.setattr(stub, "SAFE_PATH", str(system))
+    monkeypatch.chdir(workspace)
+    assert stub.find_builder("bwrap", {"PATH": f"{workspace}:.:"}) == str(system / "bwrap")
+    monkeypatch.setattr(stub, "SAFE_PATH", "")
+    assert stub.find_builder("bwrap", {"PATH": f".::{workspace}"}) == str(workspace / "bwrap")
+    assert stub.find_builder("bwrap", {"PATH": ".::"}) is None
+    assert stub.find_builder("bwrap", {}) is None

@@ -71,7 +71,7 @@ class Bubblewrap:
         return self._probe
 
     async def _try(self) -> str:
-        program = shutil.which("bwrap", path=f"{self._env.get('PATH', '')}:{stub.SAFE_PATH}")
+        program = stub.find_builder("bwrap", self._env)
         if program is None:
             raise Unavailable("bubblewrap is not installed", hint="install the package bubblewrap")
         self._program = os.path.realpath(program)

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import resource
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -54,10 +53,9 @@ class Engine:
     @classmethod
     def find(cls, wanted: str, env: Mapping[str, str]) -> list["Engine"]:
         """The engines that are installed, the wanted one only if one is wanted."""
-        path = f"{env.get('PATH', '')}:{stub.SAFE_PATH}"
         found = []
         for name in (wanted,) if wanted else ENGINES:
-            program = shutil.which(name, path=path)
+            program = stub.find_builder(name, env)
             if program is not None:
                 found.append(cls(name, program, env))
         return found

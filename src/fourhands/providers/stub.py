@@ -7,6 +7,7 @@ each `NAME=value` travels as the value of a harmless variable, and is unpacked i
 
 import os
 import shlex
+import shutil
 import termios
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -31,6 +32,15 @@ _OWN_GROUP = (
     f'setpgrp(0, 0); $SIG{{TTOU}} = "IGNORE"; ioctl(STDIN, {termios.TIOCSPGRP}, pack("i", $$)); '
     '$SIG{TTOU} = "DEFAULT"; exec @ARGV; exit 127'
 )
+
+
+def find_builder(name: str, env: Mapping[str, str]) -> str | None:
+    """The program that builds a wall: the system's own before any other of the PATH.
+
+    A directory of the workspace may be first in the PATH, and what is behind the wall writes there.
+    """
+    places = [place for place in env.get("PATH", "").split(":") if os.path.isabs(place)]
+    return shutil.which(name, path=":".join(filter(None, [SAFE_PATH, *places])))
 
 
 def packed(env: Mapping[str, str]) -> dict[str, str]:
