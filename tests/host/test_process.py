@@ -11,12 +11,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.support.hosts import Events, House, Term, carriers, is_alive, need, new_house, wait_gone
 
 from fourhands.core.errors import FourhandsError
 from fourhands.host import pty, shelf
+from fourhands.host.client import Client
 from fourhands.host.link import HostLost, Link
 from fourhands.host.log import LogWriter
 from fourhands.host.places import Places
@@ -383,6 +385,24 @@ def test_a_quiet_terminal_is_served_in_the_middle_of_a_flood(idle_host: Host) ->
         host.forget(terminal)
     flooding.close()
     typing.close()
+
+
+def test_what_was_printed_is_in_the_log_before_the_answer_to_a_probe(
+    idle_host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal, shell = plug(idle_host, "term_shell", 1)
+    for name, answer in {"modes": (True, True), "unread": 0}.items():
+        monkeypatch.setattr(pty, name, lambda *_, answer=answer: answer)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda fd: 1)
+    terminal.tty_path = ""
+    shell.send(b"prompt")
+    heads: list[int] = []
+    assert terminal.log is not None
+    log = terminal.log
+    idle_host.requests._do_probe(cast(Client, None), {"terminal": terminal.id}, lambda found: heads.append(log.head))
+    assert heads == [6]
+    idle_host.forget(terminal)
+    shell.close()
 
 
 async def test_a_flood_does_not_starve_its_neighbours(house: House) -> None:

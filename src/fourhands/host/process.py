@@ -219,6 +219,11 @@ class Host:
 
     # -- output --------------------------------------------------------------------------------------------------
 
+    def take(self, terminal: Terminal) -> None:
+        """Store what a terminal has printed so far, without waiting for its turn."""
+        if terminal.polled and terminal.log is not None:
+            self._read_burst(terminal)
+
     def _read_quiet(self, terminal: Terminal) -> None:
         """The keystroke's way: one read; a second one only when the first was large."""
         buffer = self._small

@@ -314,19 +314,19 @@ class Requests:
         group = os.tcgetpgrp(terminal.master)
         processes = tree.group_of(terminal.pid, group)
         waits = {tree.waits_for_terminal(p, terminal.tty) for p in processes}
-        reply(
-            {
-                "running": True,
-                "group": group,
-                "shell": group == terminal.pid,
-                "names": [p.name for p in processes],
-                "echo": echo,
-                "canonical": canonical,
-                "waits": sorted(waits - {""}),
-                "unread": pty.unread(terminal.tty_path),
-                "asleep": all(p.state == "S" for p in processes) and bool(processes),
-            }
-        )
+        found = {
+            "running": True,
+            "group": group,
+            "shell": group == terminal.pid,
+            "names": [p.name for p in processes],
+            "echo": echo,
+            "canonical": canonical,
+            "waits": sorted(waits - {""}),
+            "unread": pty.unread(terminal.tty_path),
+            "asleep": all(p.state == "S" for p in processes) and bool(processes),
+        }
+        self.host.take(terminal)  # who waits has printed why: it is in the log when the answer is there
+        reply(found)
 
     def _do_members(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         """Who belongs to a terminal, and on which ports they listen."""

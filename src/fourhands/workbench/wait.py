@@ -271,8 +271,10 @@ class _Wait:
         """The conditions that only the kernel knows."""
         now = self.loop.time()
         if self.wanted.input_wanted and now >= self.probe_timer.due:
+            probe = await self.terminal.probe()
+            # Looked at afterwards: a shell that has come to its prompt meanwhile would seem to be a program that reads.
             state = self.terminal.shell_state if self.terminal.is_shell else "none"
-            kind, sure = input_kind(await self.terminal.probe(), state)
+            kind, sure = input_kind(probe, state)
             self.probe_timer.next(now)
             # Twice in a row: what was typed a moment ago may not have reached its reader yet.
             if kind is not None and kind == self.wanting:
