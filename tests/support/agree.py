@@ -194,7 +194,7 @@ STORY = [
 _IDS = re.compile(r"\b(?:([a-z]+)_)?[0-9A-HJKMNP-TV-Z]{26}\b")
 _MOVING = {
     *("position", "created", "uptimeSeconds", "pid", "elapsedSeconds", "modified", "mtime", "time"),
-    *("shellState", "lastExitCode", "lease"),  # a moment earlier or later they are others
+    *("shellState", "lastExitCode", "finishedCommands", "lease"),  # a moment earlier or later they are others
 }
 _VERSIONS = {"version", "manifestVersion", "baseVersion"}
 

@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+import pytest
 from tests.support.bench import open_app
 
 from fourhands.app import App
+from fourhands.core.call import Actor
 from fourhands.workbench.file import ABSENT
 from fourhands.workbench.watch import Watch
 
@@ -83,3 +85,42 @@ async def test_an_open_file_that_becomes_a_directory_or_a_pipe_harms_nobody() ->
         file.mkdir()
         await looking.look()
         assert told == []
+
+
+async def test_a_write_that_is_under_way_is_no_news_to_the_watch() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        with app.bench.writes:  # a command has written, and its editor does not know yet
+            file.write_text("two")
+            await looking.look()
+        assert told == []
+        app.bench.state.set_version("a.txt", app.bench.files(Actor.person()).version("a.txt"))
+        await looking.look()
+        assert told == []
+
+
+async def test_what_was_read_before_a_write_is_not_told_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        real = looking._version
+
+        def late(path: str) -> str | None:
+            version = real(path)
+            with app.bench.writes:
+                file.write_text("two")
+                app.bench.state.set_version("a.txt", app.bench.files(Actor.person()).version("a.txt"))
+            return version
+
+        monkeypatch.setattr(looking, "_version", late)
+        await looking.look()
+        assert told == []
+        monkeypatch.setattr(looking, "_version", real)
+        file.write_text("three")  # from outside
+        await looking.look()
+        assert [path for path, _ in told] == ["a.txt"]

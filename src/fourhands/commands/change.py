@@ -116,7 +116,8 @@ async def revert(bench: Workbench, args: Settle, call: Call) -> Nothing:
             return ABSENT
         return files.write(args.path, wanted, expected_version=version).version
 
-    tell_editor(bench, args.path, await asyncio.to_thread(exchange))
+    with bench.writes:
+        tell_editor(bench, args.path, await asyncio.to_thread(exchange))
     return Nothing()
 
 

@@ -244,15 +244,16 @@ async def save(bench: Workbench, args: Save, call: Call) -> Saved:
     text = args.text if args.text is not None else draft.text if draft else ""
     expected = args.expected_version or (draft.base_version if draft else editor.version)
     files = bench.files(call.actor)
-    try:
-        written = await asyncio.to_thread(
-            lambda: files.write_text(
-                editor.path, text, encoding=args.encoding, expected_version=None if expected == "any" else expected
+    with bench.writes:
+        try:
+            written = await asyncio.to_thread(
+                lambda: files.write_text(
+                    editor.path, text, encoding=args.encoding, expected_version=None if expected == "any" else expected
+                )
             )
-        )
-    except Conflict:
-        if args.text is not None:
-            bench.state.set_draft(editor.path, args.text, expected if expected != "any" else None)
-        raise
-    bench.state.saved(editor.path, written.version)
+        except Conflict:
+            if args.text is not None:
+                bench.state.set_draft(editor.path, args.text, expected if expected != "any" else None)
+            raise
+        bench.state.saved(editor.path, written.version)
     return Saved(version=written.version)

@@ -109,12 +109,13 @@ async def write_file(bench: Workbench, args: Write, call: Call, effects: Effects
     if call.actor.kind == "agent":
         await effects.before(path, before)
     content = args.content.encode()
-    written = await asyncio.to_thread(lambda: files.write(args.path, content, expected_version=expected))
-    if session is not None:
-        session.seen[written.path] = written.version
-    if call.actor.kind == "agent":
-        effects.undo(f"wrote {written.path}", _swap(bench, written.path, before, content, written.version))
-    tell_editor(bench, written.path, written.version)
+    with bench.writes:
+        written = await asyncio.to_thread(lambda: files.write(args.path, content, expected_version=expected))
+        if session is not None:
+            session.seen[written.path] = written.version
+        if call.actor.kind == "agent":
+            effects.undo(f"wrote {written.path}", _swap(bench, written.path, before, content, written.version))
+        tell_editor(bench, written.path, written.version)
     return Wrote(version=written.version, created=written.created)
 
 
@@ -148,9 +149,10 @@ def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, 
             except (Conflict, NotFound) as error:
                 raise _changed_since(files, path, mine) from error
 
-        version = await asyncio.to_thread(exchange)
-        other, mine = mine, other
-        tell_editor(bench, path, version)
+        with bench.writes:
+            version = await asyncio.to_thread(exchange)
+            other, mine = mine, other
+            tell_editor(bench, path, version)
 
     return swap
 
@@ -213,6 +215,7 @@ class Remove(Args, frozen=True, kw_only=True):
 async def remove(bench: Workbench, args: Remove, call: Call) -> Nothing:
     """Delete a file."""
     files = bench.files(call.actor)
-    await asyncio.to_thread(lambda: files.remove(args.path, expected_version=args.expected_version))
-    bench.events.emit("file.changed", {"path": args.path, "version": ABSENT})
+    with bench.writes:
+        await asyncio.to_thread(lambda: files.remove(args.path, expected_version=args.expected_version))
+        tell_editor(bench, args.path, ABSENT)
     return Nothing()

@@ -35,6 +35,9 @@ class Watch:
 
     async def look(self) -> None:
         """Look once at each open file, and tell of those that have another content than their editor knows."""
+        quiet = self._bench.writes.since()
+        if quiet is None:
+            return  # in a second it is over
         paths = [editor.path for editor in self._bench.state.editors()]
         if not paths:
             self._seen.clear()
@@ -44,7 +47,9 @@ class Watch:
         self._seen = seen
         for path in changed:
             version = await asyncio.to_thread(self._version, path)
-            # It may have been closed, or written by a command, while its content was read.
+            if self._bench.writes.since() != quiet:  # what was read may be from before, or not yet told by its writer
+                self._seen.pop(path, None)
+                continue
             known = {editor.path: editor.version for editor in self._bench.state.editors()}
             if path in known and known[path] != version and version is not None:
                 self._tell(path, version)

@@ -45,6 +45,7 @@ from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 from fourhands.workbench.undo import UndoStack
 from fourhands.workbench.view import READ_LIMIT, Slice, read_range
+from fourhands.workbench.writes import Writes
 
 log = logging.getLogger(__name__)
 
@@ -139,6 +140,7 @@ class Workbench:
         self.sessions = Sessions(Saved(state / "sessions.json"), settings.server.max_sessions)
         self.undo = UndoStack()
         self.outputs = Outputs()
+        self.writes = Writes()
         self._withheld = withheld(terminals.env)
         self.gate: Gate
         root = terminals.places.workspace
