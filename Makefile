@@ -50,7 +50,7 @@ test: $(VENV)/ready tools check web ## check, then every test
 	@cd web && npm test --silent
 	@# A test takes at most 20 s by itself; beside others, on a busy machine, the limit is there for hangs only.
 	@# Apart from the rest: the browser driver keeps an event loop of its own running in its process.
-	@$(BIN)/pytest -n 2 --dist loadgroup -m 'not soak and not browser' --timeout 120 --durations 12 --cov --cov-report= $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadgroup -m 'not soak and not browser' --timeout 300 --durations 12 --cov --cov-report= $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile -m browser --cov --cov-append --cov-report=term --cov-fail-under=85 $(ARGS)
 
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
