@@ -5,8 +5,10 @@ import re
 import socket
 
 import pytest
+from tests.support.bench import open_terminals, quick
 
 from fourhands.core.errors import BadArgument
+from fourhands.host.log import LEAST
 from fourhands.workbench.terminals import Terminals
 
 
@@ -40,6 +42,26 @@ async def test_a_pattern_that_would_hang_a_backtracking_engine_does_not(terminal
         argv=["bash", "--norc", "-c", "head -c 100000 /dev/zero | tr '\\0' a; echo; read"]
     )
     assert (await terminal.wait(pattern="(a+)+b", position=0, deadline_s=1)).reason == "deadline"
+
+
+async def test_a_long_past_is_searched_while_others_go_on(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["bash", "--norc", "-c", "seq 600000; echo needle; seq 9; read"])
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    assert terminal.log.head > 3_000_000
+    async with asyncio.TaskGroup() as group:
+        search = group.create_task(terminal.wait(pattern="needle", position=0, deadline_s=40))
+        await asyncio.sleep(0)  # it begins
+        assert not search.done()
+    assert search.result().match == "needle"
+    assert (await terminal.wait(pattern="nobody", position=0, deadline_s=0.01)).reason == "deadline"
+
+
+async def test_a_search_from_before_the_log_begins_where_that_begins() -> None:
+    async with open_terminals(quick(capacity=LEAST)) as terminals:
+        terminal = await terminals.create(argv=["bash", "--norc", "-c", "seq 3000000; echo needle; read"])
+        await terminal.wait(input_wanted=True, deadline_s=40)
+        assert terminal.log.floor > 3_000_000
+        assert (await terminal.wait(pattern="needle", position=0, deadline_s=40)).match == "needle"
 
 
 async def test_quiet_means_no_output_for_so_long_and_not_before_the_minimum(terminals: Terminals) -> None:

@@ -27,6 +27,8 @@ PROBE_FIRST_S = 0.01
 PROBE_LAST_S = 0.2
 LONGEST_S = 24 * 3600.0
 _OVERLAP = 8 * 1024
+_PIECE = 1024 * 1024
+_AT_ONCE = 64 * 1024  # takes a few milliseconds at most; what is more is looked at beside the event loop
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,26 +139,37 @@ class _PatternScan:
         self._from = position
         self._pattern = pattern
 
+    @property
+    def far(self) -> bool:
+        """Whether so much is left to look at that others would notice."""
+        return self._log.head - self._from > _AT_ONCE
+
     def look(self) -> str | None:
+        """Look at all that is left."""
+        match, more = self.step()
+        while match is None and more:
+            match, more = self.step()
+        return match
+
+    def step(self) -> tuple[str | None, bool]:
+        """Look at one piece: what was found, and whether there is another piece."""
         head = self._log.head
-        while self._from < head:
-            chunk = read_range(self._log, self._from, min(head, self._from + 4 * 1024 * 1024))
-            data = chunk.data[: whole_end(chunk.data)]
-            if not data:
-                return None
-            text = self._text(chunk.start, data)
-            found = self._pattern.search(text)
-            if found is not None:
-                return text[found.start() : found.end()]
-            # A pattern may span lines: the last ones are looked at again, together with what comes next.
-            keep = 0
-            if len(data) > _OVERLAP:
-                newline = data.find(b"\n", len(data) - _OVERLAP)
-                keep = newline + 1 if 0 <= newline < len(data) - 1 else len(data) - _OVERLAP
-            self._from = chunk.start + keep
-            if chunk.start + len(data) >= head or keep == 0:
-                return None
-        return None
+        start = max(self._from, self._log.floor)
+        chunk = read_range(self._log, start, min(head, start + _PIECE))
+        data = chunk.data[: whole_end(chunk.data)]
+        if not data:
+            return None, False
+        text = self._text(chunk.start, data)
+        found = self._pattern.search(text)
+        if found is not None:
+            return text[found.start() : found.end()], False
+        # A pattern may span lines: the last ones are looked at again, together with what comes next.
+        keep = 0
+        if len(data) > _OVERLAP:
+            newline = data.find(b"\n", len(data) - _OVERLAP)
+            keep = newline + 1 if 0 <= newline < len(data) - 1 else len(data) - _OVERLAP
+        self._from = chunk.start + keep
+        return None, keep > 0 and chunk.start + len(data) < head
 
     def _text(self, start: int, data: bytes) -> str:
         if self._visible is None:
@@ -213,7 +226,7 @@ class _Wait:
                 self.ports_before = await self.terminal.ports()
             while True:
                 news.clear()
-                seen = self._look() or await self._ask()
+                seen = await self._look_far() or self._look() or await self._ask()
                 if seen is not None:
                     return seen
                 try:
@@ -236,6 +249,14 @@ class _Wait:
             **more,  # type: ignore[arg-type]  # named fields of Seen
         )
 
+    async def _look_far(self) -> Seen | None:
+        """Look for the pattern in a long past, or in a flood, while others go on."""
+        while self.scan is not None and self.scan.far and self.loop.time() - self.started < self.wanted.deadline_s:
+            match, _ = await asyncio.to_thread(self.scan.step)
+            if match is not None:
+                return self._answer("pattern", match=match)
+        return None
+
     def _look(self) -> Seen | None:
         """The conditions that cost nothing to see, the surest first."""
         terminal, wanted, now = self.terminal, self.wanted, self.loop.time()
@@ -243,7 +264,7 @@ class _Wait:
         if head != self.head:
             self.head, self.last_output, self.wanting = head, now, None
             self.probe_timer.reset(now)
-        if self.scan is not None:
+        if self.scan is not None and not self.scan.far:
             match = self.scan.look()
             if match is not None:
                 return self._answer("pattern", match=match)
