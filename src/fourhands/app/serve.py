@@ -13,6 +13,7 @@ from fourhands.agents.acp import register as register_acp
 from fourhands.agents.acp_own import OwnServer
 from fourhands.agents.connect import Connections, Wiring
 from fourhands.app.wiring import App
+from fourhands.core.errors import Unavailable
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.address import claimed
@@ -22,6 +23,7 @@ from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.mcp.sdk import has_sdk
 from fourhands.surfaces.server import Running, serving
 from fourhands.surfaces.tokens import check_secret
+from fourhands.workbench import screen
 
 
 async def serve(options: Options) -> None:
@@ -54,6 +56,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 url=server.address.url,
                 env=os.environ,
             )
+            app.tasks.start(_load_screens(), "the terminal emulator")
             with contextlib.closing(Connections(app.bench, app.tasks, wiring)) as connections:
                 own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
                 register_acp(connections, mcp_servers=own if has_sdk() else None)
@@ -84,3 +87,9 @@ def _welcome(options: Options, places: Places, server: Running) -> None:
         click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
     if options.open_page and sys.stdout.isatty():
         show_page(link)
+
+
+async def _load_screens() -> None:
+    """Before somebody looks at a terminal, who would wait for it together with everybody else."""
+    with contextlib.suppress(Unavailable):  # said to those who do look
+        await asyncio.to_thread(screen.load)

@@ -4,6 +4,7 @@
 library that is stays behind the protocol. Nothing here ever answers a program's query: the person's terminal does.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -35,6 +36,13 @@ class Emulator(Protocol):
     def restore(self) -> bytes:
         """Give bytes that bring a fresh terminal of the same size into the same state, without any query."""
         ...
+
+
+def load() -> Callable[[int, int], Emulator]:
+    """The emulator's class. Its library takes 0.2 s to load: late, or in a thread, for most programs never look."""
+    from fourhands.workbench.ghostty import Ghostty
+
+    return Ghostty
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +77,7 @@ class LiveScreen:
     def __init__(self, cols: int, rows: int, emulator: Emulator | None = None) -> None:
         self._size = _checked(cols, rows)
         if emulator is None:
-            # Late, because loading the library takes a while and most terminals are never looked at.
-            from fourhands.workbench.ghostty import Ghostty
-
-            emulator = Ghostty(cols, rows)
+            emulator = load()(cols, rows)
         self._emulator = emulator
         self._fed = True
         self._seen = Screen([""] * rows, (0, 0), self._size, False, 0, (0,) * rows)
