@@ -3,12 +3,11 @@
 What is shown is listed, not what is hidden: system directories, the workspace, what the settings add. Home, `/tmp` and
 `/run` are private and empty. Each launch has its own namespaces and control groups; it dies with its host.
 There is no `--new-session`: the host has given each terminal a session of its own, and its shell needs the terminal
-as its controlling one. Text that a program pushes into the terminal (TIOCSTI) can only reach programs of the same
-sandbox, because nobody else ever reads from that terminal.
+as its controlling one. Text that a program pushes into the terminal (TIOCSTI) could only reach programs of the same
+sandbox, because nobody else ever reads from that terminal; the filter of system calls refuses even that.
 """
 
 import asyncio
-import contextlib
 import hashlib
 import os
 import shutil
@@ -16,7 +15,7 @@ from collections.abc import Mapping
 
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.host import tree
-from fourhands.providers import limits, stub, walls
+from fourhands.providers import limits, seccomp, stub, walls
 from fourhands.providers.base import Isolation, Launch, Probe
 from fourhands.settings import BubblewrapSettings
 
@@ -29,6 +28,8 @@ _USER_SPACES = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
 # Facts about processors that build tools and language runtimes look for; the rest of /sys is nobody's business.
 _MACHINE = ("/sys/devices/system/cpu", "/sys/devices/system/node")
 _FROM_RUN = ("/run/current-system", "/run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf")
+# Names of the keys in rings that have no namespace.
+_KEYS = ("/proc/keys", "/proc/key-users")
 
 
 class Bubblewrap:
@@ -49,6 +50,8 @@ class Bubblewrap:
         self._env: Mapping[str, str] = dict(os.environ if env is None else env)
         self._probe: Probe | None = None
         self._program = ""
+        self._machine = os.uname().machine
+        self._filter = seccomp.program(self._machine)
         self._user_space: tuple[str, ...] = ()
         self._sized = False
         self._resets_signals = False
@@ -82,7 +85,7 @@ class Bubblewrap:
         complaint = ""
         for space in _USER_SPACES if os.getuid() == 0 else _USER_SPACES[:2]:
             self._user_space = space
-            code, _, complaint = await _run(self._command(["--chdir", "/"], ["/bin/sh", "-c", "true"]))
+            code, _, complaint = await self._run_inside(["--chdir", "/"])
             if code == 0:
                 break
         else:
@@ -90,22 +93,16 @@ class Bubblewrap:
                 f"bubblewrap cannot build a sandbox here: {complaint.strip()[:300] or f'exit code {code}'}",
                 hint="user namespaces may be forbidden: look at kernel.unprivileged_userns_clone, "
                 "user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns; "
-                "inside a container it may need more privileges",
+                "inside a container it may need more privileges; the kernel must know seccomp filters",
             )
         return "; ".join([*self._describe(), await self._try_limits()])
 
     def _describe(self) -> list[str]:
         user = "own user namespace" if self._user_space else "no user namespace (root, without capabilities)"
         network = "network allowed" if self._settings.network else "no network"
-        push = "1"
-        with contextlib.suppress(OSError), open("/proc/sys/dev/tty/legacy_tiocsti") as file:
-            push = file.read().strip()
-        return [
-            self._program,
-            user,
-            network,
-            f"TIOCSTI {'is refused by the kernel' if push == '0' else 'reaches the sandbox itself only'}",
-        ]
+        refused = "kernel keys, hypervisor sockets, io_uring and TIOCSTI"
+        calls = f"{refused} refused" if self._filter else f"NOT FILTERED on {self._machine}: {refused}"
+        return [self._program, user, network, calls]
 
     async def _try_limits(self) -> str:
         """Find out how the configured limits can be kept; raises when they must be and cannot."""
@@ -150,6 +147,11 @@ class Bubblewrap:
             await groups.close("probe")
             groups.clean_up()
 
+    async def _run_inside(self, wall: list[str]) -> tuple[int, str, str]:
+        """Do nothing behind a wall, to see that it can be built."""
+        command = self._command(wall, ["/bin/sh", "-c", "true"])
+        return await _run(stub.entering([], command, signals=False, call_filter=self._filter))
+
     # -- life ------------------------------------------------------------------------------------------------------
 
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
@@ -163,8 +165,7 @@ class Bubblewrap:
         ceiling = limits.Ceiling(self._settings.max_processes, self._settings.max_memory)
         self._groups = limits.Groups(self._bases, f"fourhands-{digest.hexdigest()[:16]}", ceiling)
         wall = [*self._own_home(walls.home_of(self._env)), *self._wall, "--chdir", self._workspace]
-        command = self._command(wall, ["/bin/sh", "-c", "true"])
-        code, _, complaint = await _run(command)
+        code, _, complaint = await self._run_inside(wall)
         if code != 0:
             raise Unavailable(
                 f"bubblewrap cannot build a sandbox on {self._workspace}: {complaint.strip()[:300]}",
@@ -201,6 +202,8 @@ class Bubblewrap:
         command = [self._program, "--die-with-parent", "--cap-drop", "ALL", *self._user_space, *_SPACES]
         if not self._settings.network:
             command.append("--unshare-net")  # bwrap brings up its loopback
+        if self._filter:
+            command += ["--seccomp", str(stub.FILTER_FD)]
         for name in walls.SYSTEM:
             path = f"/{name}"
             if os.path.islink(path):
@@ -212,6 +215,8 @@ class Bubblewrap:
         # Root without any capability still owns the kernel's settings in /proc/sys, and bwrap covers them only where
         # it runs without a user namespace; one write to kernel.core_pattern would be the end of the wall.
         command += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", *self._private("/dev/shm", "1777")]
+        for path in filter(os.path.exists, _KEYS):
+            command += ["--ro-bind", "/dev/null", path]
         command += self._private("/tmp", "1777")
         command += ["--dir", "/run", "--dir", "/var/tmp", "--symlink", "/run", "/var/run", *wall, "--", *inner]
         return command
@@ -240,7 +245,8 @@ class Bubblewrap:
             raise Unavailable(
                 f"the limits of the sandbox cannot be set: {error}", hint="`fourhands doctor` explains"
             ) from error
-        argv = stub.entering(doors, self._command([*wall, "--chdir", launch.cwd], inner), signals=self._resets_signals)
+        command = self._command([*wall, "--chdir", launch.cwd], inner)
+        argv = stub.entering(doors, command, signals=self._resets_signals, call_filter=self._filter)
         return Launch("/bin/sh", tuple(argv), launch.cwd, {"PATH": stub.SAFE_PATH, **stub.packed(variables)})
 
     async def end(self, mark: str) -> None:

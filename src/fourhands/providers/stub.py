@@ -18,6 +18,9 @@ SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/c
 FAILED = 125
 """The exit code of a stub that could not do its work; engines use the same."""
 
+FILTER_FD = 9
+"""The descriptor on which the builder of the wall finds its filter: the last that every shell can name."""
+
 _PACKED = "FOURHANDS_V"
 
 # The builder of the wall waits for the program inside, and its death is everybody's: signals that a terminal or a
@@ -77,13 +80,33 @@ def unpacking(
     return ["/bin/sh", "-c", "\n".join(steps), "fourhands", program, *arguments]
 
 
-def entering(doors: Iterable[str], command: Sequence[str], *, signals: bool) -> list[str]:
-    """The command that, outside, enters its control groups and becomes the builder of the wall."""
+def entering(doors: Iterable[str], command: Sequence[str], *, signals: bool, call_filter: bytes = b"") -> list[str]:
+    """The command that, outside, enters its control groups and becomes the builder of the wall.
+
+    `call_filter` are the bytes that the builder can read from `FILTER_FD`.
+    """
     steps = [f"trap '' {' '.join(_SPARED)}"] if signals else []
+    if call_filter:
+        steps.append(_offering(call_filter))
     for door in doors:
         complaint = shlex.quote(f"fourhands: cannot enter the control group {door}")
         steps.append(f"echo $$ >{shlex.quote(door)} || {{ echo {complaint} >&2; exit {FAILED}; }}")
     return ["/bin/sh", "-c", "\n".join([*steps, 'exec "$@"']), "fourhands", *command]
+
+
+def _offering(data: bytes) -> str:
+    """The shell commands that put bytes on `FILTER_FD`, without a file that somebody must keep and without a process.
+
+    A here-document cannot hold NUL, but it is a pipe (or, in older shells, a file without a name) that can be opened
+    once more, for writing. An empty one is neither everywhere, so it has a line, which is read first.
+    """
+    escaped = "".join(f"\\0{byte:03o}" for byte in data)
+    pipe = f"/proc/self/fd/{FILTER_FD}"
+    return (
+        f"exec {FILTER_FD}<<.\n\n.\n"
+        f"read -r line <&{FILTER_FD} && printf %b '{escaped}' >>{pipe} || "
+        f"{{ echo 'fourhands: cannot pass on the filter of system calls' >&2; exit {FAILED}; }}"
+    )
 
 
 def process_limit(count: int) -> str:
