@@ -92,6 +92,7 @@ def _others(references: dict[type, JsonSchema]) -> JsonSchema:
         "/openspace/chats": {
             "get": _operation("chats", "Each agent's chat, as the events that made it.", _json({"type": "object"}))
         },
+        "/openspace/first": {"get": _operation("first", "What a page shows first.", _json({"type": "object"}))},
     }
 
 
