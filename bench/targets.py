@@ -26,6 +26,9 @@ from fourhands.workbench.workbench import Workbench
 SHELL = ["/bin/bash", "--norc", "--noprofile", "-i"]
 ENDLESS = "yes 0123456789012345678901234567890123456789"
 CREATE, CLOSE = "/api/commands/openspace.terminal.create", "/api/commands/openspace.terminal.close"
+SETTLE_S = 0.3
+"""How long terminado is left alone after a terminal's end, which its only thread takes a while to clean up."""
+
 SKELETON = "/etc/skel"
 """What a new user's HOME has on this system: with Debian's, a login shell starts a few programs before its prompt."""
 
@@ -216,6 +219,7 @@ class Terminado(Target):
         with contextlib.suppress(ConnectionError):
             client.until(b"exit")
         client.close()
+        time.sleep(SETTLE_S)
 
     def prompt(self) -> float:
         """Seconds from a connection, which starts a login shell, to its prompt."""
