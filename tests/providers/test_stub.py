@@ -22,7 +22,8 @@ def environment(command: list[str], env: dict[str, str]) -> bytes:
 @given(st.dictionaries(NAME, TEXT, max_size=5), st.lists(TEXT, max_size=4))
 def test_variables_and_arguments_arrive_unchanged(env: dict[str, str], arguments: list[str]) -> None:
     env = {name: value for name, value in env.items() if name not in ("PATH", "_", "PWD", "OLDPWD", "SHLVL", "IFS")}
-    show = 'for a; do printf "%s\\0" "$a"; done; exec /usr/bin/env -0'
+    # The loop's own variable has a name that is too long to be one of the others.
+    show = 'for an_argument_of_ours; do printf "%s\\0" "$an_argument_of_ours"; done; exec /usr/bin/env -0'
     command = stub.unpacking(env, "/bin/sh", ["-c", show, "sh", *arguments], signals=False)
     words = environment(command, stub.packed(env)).decode().split("\0")[:-1]
     assert words[: len(arguments)] == arguments
