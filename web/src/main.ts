@@ -31,14 +31,15 @@ function appear(): void {
 
 let asking = false;
 
-// The whole state anew. Events that arrive meanwhile are older than the answer or follow it: the revision tells.
+// The whole state anew. What is told while the answer is on its way may be missing in it.
 async function takeSnapshot(): Promise<void> {
   if (asking) return;
   asking = true;
+  const since = model.follow();
   try {
     const answer = await link.call("openspace.workbench.snapshot", {});
     if (!answer.success) return;
-    model.reset(answer);
+    model.reset(answer, since);
     frame.connected();
   } finally {
     asking = false;

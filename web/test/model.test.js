@@ -52,6 +52,31 @@ test("a change too far ahead asks for a snapshot and changes nothing", () => {
   assert.equal(model.rev, 5);
 });
 
+test("what is told while the state is on its way is not lost with an older state", () => {
+  const model = new Model();
+  model.reset(snapshot(4));
+  const since = model.follow();
+  const ada = { id: "sess_1", name: "Ada", paused: false, consent: "unasked" };
+  const told = (kind, data) => model.apply(event(kind, data));
+  told("agent.started", { session: ada });
+  told("agent.paused", { session: "sess_1" });
+  told("question.asked", { id: "q1", session: "sess_1" });
+  told("question.asked", { id: "q2", session: "sess_1" });
+  told("question.settled", { id: "q2" });
+  told("terminal.created", { terminal: { id: "term_1", title: "build" } });
+  told("agent.noted", { session: "sess_1", text: "once" });
+  model.apply(change(5, { highlights: [{ id: "a" }] }));
+  model.reset(snapshot(4), since); // from before all of it
+  assert.equal(model.agents.get("sess_1")?.paused, true);
+  assert.deepEqual([...model.questions.keys()], ["q1"]);
+  assert.deepEqual([...model.terminals.keys()], ["term_1"]);
+  assert.deepEqual([...model.highlights.keys()], ["a"]);
+  assert.equal(model.rev, 5);
+  assert.equal(model.chat("sess_1").items.length, 1);
+  model.reset(snapshot(9), model.follow()); // nothing was told meanwhile: that is how it is
+  assert.equal(model.agents.size + model.questions.size + model.terminals.size, 0);
+});
+
 test("calls of an agent become steps; the page's own reading is not listed", () => {
   const model = new Model();
   const agent = { kind: "agent", id: "s1", name: "Ada" };

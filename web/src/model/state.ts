@@ -83,6 +83,7 @@ export class Model {
   onFileChanged: (path: string, version: string | null) => void = () => {};
   private calls = new Map<string, Step>();
   private recording: Event[] | null = null;
+  private following: Event[] | null = null;
   private replaying = false;
 
   chat(session: string): Chat {
@@ -115,7 +116,13 @@ export class Model {
     this.signals.fire(["manifest"]);
   }
 
-  reset(all: WorkbenchEverything): void {
+  // From now on, what is told is also remembered: a state that was asked for may be from before it and arrive after it.
+  follow(): Event[] {
+    return (this.following = []);
+  }
+
+  // `since`: what `follow` remembered while this was on its way. Only the state takes it again, chats and lists have it.
+  reset(all: WorkbenchEverything, since: Event[] = []): void {
     this.workspace = all.workspace;
     this.rev = all.state.rev;
     this.layout = all.state.layout;
@@ -127,7 +134,10 @@ export class Model {
     this.agents = new Map(all.agents.map((agent) => [agent.id, agent]));
     this.questions = new Map(all.questions.map((question) => [question.id, question]));
     this.actions = all.actions;
-    this.signals.fire(["terminals", "layout", "editors", "drafts", "highlights", "agents", "questions", "actions"]);
+    const topics = new Set<Topic>(["terminals", "layout", "editors", "drafts", "highlights", "agents", "questions", "actions"]);
+    if (this.following === since) this.following = null;
+    for (const event of since) this.settle(event, topics);
+    this.signals.fire(topics);
   }
 
   apply(event: Event): void {
@@ -136,6 +146,7 @@ export class Model {
       this.onMissed();
       return;
     }
+    this.following?.push(event);
     if (event.revision !== null && event.revision !== undefined) {
       if (event.revision <= this.rev) return;
       if (event.revision > this.rev + 1 && this.rev >= 0) {
@@ -177,33 +188,33 @@ export class Model {
     }
   }
 
+  // The part of an event that the state of the workbench has too.
+  private settle(event: Event, topics: Set<Topic>): void {
+    const [noun = "", past = ""] = event.kind.split(".");
+    if (typeof event.revision === "number") {
+      if (event.revision === this.rev + 1) this.change(event.data as unknown as Change, topics);
+    } else if (noun === "terminal") {
+      this.tellTerminal(past, event.data, topics);
+    } else if (noun === "question") {
+      this.tellQuestion(past, event.data, topics);
+    } else if (noun === "agent") {
+      this.tellSession(past, event.data, topics);
+    } else if (noun === "action") {
+      topics.add("actions");
+      this.onActions();
+    }
+  }
+
   private tell(event: Event, topics: Set<Topic>): void {
     const [noun, past] = event.kind.split(".");
     const data = event.data;
+    this.settle(event, topics);
     switch (noun) {
-      case "terminal":
-        this.tellTerminal(past ?? "", data, topics);
-        break;
       case "agent":
         this.tellAgent(past ?? "", data, topics);
         break;
-      case "question":
-        if (past === "asked") {
-          const question = data as unknown as Question;
-          this.questions = new Map(this.questions).set(question.id, question);
-        } else {
-          const left = new Map(this.questions);
-          left.delete(String(data.id));
-          this.questions = left;
-        }
-        topics.add("questions");
-        break;
       case "call":
         this.tellCall(event, topics);
-        break;
-      case "action":
-        topics.add("actions");
-        this.onActions();
         break;
       case "file":
         this.onFileChanged(String(data.path), (data.version as string | null) ?? null);
@@ -234,46 +245,59 @@ export class Model {
     topics.add("terminals");
   }
 
-  private tellAgent(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
+  private tellQuestion(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
+    const questions = new Map(this.questions);
+    if (past === "asked") {
+      const question = data as unknown as Question;
+      questions.set(question.id, question);
+    } else {
+      questions.delete(String(data.id));
+    }
+    this.questions = questions;
+    topics.add("questions");
+  }
+
+  private tellSession(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
+    const agents = new Map(this.agents);
+    const set = (change: Partial<SessionInfo>) => {
+      const agent = agents.get(String(data.session ?? ""));
+      if (agent) agents.set(agent.id, { ...agent, ...change });
+    };
     if (past === "started") {
       const session = data.session as SessionInfo;
-      this.agents = new Map(this.agents).set(session.id, session);
-      topics.add("agents").add("chat");
+      agents.set(session.id, session);
+    } else if (past === "ended") {
+      agents.delete(String(data.session ?? ""));
+    } else if (past === "paused" || past === "resumed") {
+      set({ paused: past === "paused" });
+    } else if (past === "changed") {
+      set({ status: String(data.status ?? "") });
+    } else if (past === "consented") {
+      const { consent, scopes } = data as unknown as Pick<SessionInfo, "consent" | "scopes">;
+      set({ consent, scopes });
+    } else {
       return;
     }
+    this.agents = agents;
+    topics.add("agents");
+  }
+
+  private tellAgent(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
     const id = String(data.session ?? "");
-    const agent = this.agents.get(id);
     const text = String(data.text ?? "");
     switch (past) {
-      case "ended": {
-        const left = new Map(this.agents);
-        left.delete(id);
-        this.agents = left;
+      case "started":
+        topics.add("chat");
+        break;
+      case "ended":
         this.chat(id).notice("The session has ended.");
         this.offers.delete(id);
         this.titles.delete(id);
-        topics.add("agents").add("chat");
-        break;
-      }
-      case "paused":
-      case "resumed":
-        if (agent) this.agents = new Map(this.agents).set(id, { ...agent, paused: past === "paused" });
-        topics.add("agents");
+        topics.add("chat");
         break;
       case "stopped":
         this.chat(id).notice("Stopped.");
         topics.add("chat").add("agents");
-        break;
-      case "changed":
-        if (agent) this.agents = new Map(this.agents).set(id, { ...agent, status: String(data.status ?? "") });
-        topics.add("agents");
-        break;
-      case "consented":
-        if (agent) {
-          const { consent, scopes } = data as unknown as Pick<SessionInfo, "consent" | "scopes">;
-          this.agents = new Map(this.agents).set(id, { ...agent, consent, scopes });
-        }
-        topics.add("agents");
         break;
       case "offered":
         this.offers.set(id, readOffers(data.commands));
