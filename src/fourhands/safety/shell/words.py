@@ -51,7 +51,12 @@ def shown(text: str) -> str:
 
 def literal(text: str) -> str:
     """Return a resolved argument with its pattern signs as the plain characters they were."""
-    return text.translate(_LITERAL) if not text.isascii() else text
+    return text if text.isascii() else _replaced(text, _LITERAL)
+
+
+def _replaced(text: str, table: dict[int, str]) -> str:
+    """Translate a text that has something to translate; looking for it is far cheaper than translating."""
+    return text.translate(table) if any(chr(sign) in text for sign in table) else text
 
 
 def is_static(text: str) -> bool:
@@ -83,7 +88,7 @@ def assigned(word: str | Word, variables: Variables) -> Value:
     if word.elements is not None:
         return resolve_all(word.elements, variables)
     text = _joined(word.pieces, variables, value=True).partition("=")[2]
-    return text.translate(_BACK) if len(text) <= LONGEST_VALUE else DYNAMIC
+    return _replaced(text, _BACK) if len(text) <= LONGEST_VALUE else DYNAMIC
 
 
 def resolve_all(words: Iterable[str | Word], variables: Variables) -> list[str]:
@@ -107,7 +112,7 @@ def resolve(word: Word, variables: Variables) -> list[str]:
         texts = [part for text in texts for part in text.split(_SPLIT) if part]
     elif not text and not any(piece.quoted for piece in word.pieces):
         return []
-    return [text.translate(_BACK) if not text.isascii() else text for text in texts]
+    return [_replaced(text, _BACK) for text in texts]
 
 
 def joined(pieces: list[Piece], variables: Variables) -> str:
