@@ -291,5 +291,5 @@ async def prompt(home: Any, text: str, answer: str) -> None:
     async with home.client() as client:
         while answer not in (await client.get("/openspace/chats")).text:  # noqa: ASYNC110 - another process
             await asyncio.sleep(0.05)
-        while (await home.call("agent.list"))["agents"][0]["status"] != "idle":  # noqa: ASYNC110
+        while (await home.call("agent.list"))["agents"][0]["status"] != "idle":  # noqa: ASYNC110 - the same
             await asyncio.sleep(0.05)

@@ -121,7 +121,7 @@ async def test_an_agent_is_back_in_its_session_by_its_token_or_by_its_name(crash
             assert done.json()["success"], done.text
             made = (await post("/api/agents", {"name": "gone"}, person)).json()
             assert (made["sessionId"], made["token"]) == (crashed.sessions["gone"], crashed.tokens["gone"])
-            await asyncio.sleep(0)
+            await asyncio.sleep(0)  # the waiting has begun
             let_pass(60)
             await until(lambda: "the sweep after a crash" not in {task.get_name() for task in asyncio.all_tasks()})
             assert _there(app) == ALL

@@ -213,7 +213,7 @@ async def test_quiet_programs_settle(app: App) -> None:
         await (await opened(app)).wait(pattern="ready", position=0, deadline_s=40)
         while not running.done():
             let_pass(5)
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.01)  # the timers that are due now run
     settled = running.result().data
     assert (settled["reason"], settled["complete"], settled["output"]) == ("settled", False, "ready\n")
 

@@ -21,7 +21,7 @@ def world() -> World:
     async def type_text(bench: Bench, args: Do) -> Done:
         """Type something."""
         assert args.text == SECRET  # the handler gets it
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # so that its beginning is noted too
         return Done(did_what="typed")
 
     world = World()

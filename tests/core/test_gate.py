@@ -169,7 +169,7 @@ async def test_what_changes_things_and_takes_its_time_is_noted_while_it_runs():
     async with asyncio.TaskGroup() as group:
         group.create_task(world.gate.run(world.call(wait_for="a word")))
         await world.bench.entered.wait()
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # its beginning is noted a turn later
         [entry] = world.journal.noted
         assert (entry.call.command, entry.result) == ("openspace.thing.do", None)
         world.bench.release("a word")

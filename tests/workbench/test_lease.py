@@ -90,7 +90,7 @@ async def test_a_new_prompt_tells_that_an_interrupt_has_settled(
     one.lease.person_typed("person", b"git comm\x03")
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(one.lease.agent_types("agent1", "echo li''ne\n", patience_s=60))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it begins to wait
         assert not waiting.done()
         await one.terminal.type("git comm\x03")
         async with asyncio.timeout(40):

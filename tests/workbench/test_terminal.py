@@ -220,7 +220,7 @@ async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log(
     while terminal.size != (70, 30) or terminal.log.head == head:
         await terminal.wait(quiet_s=0.1)
     let_pass(20)
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.01)  # the timers that are due now run, and they are older than this one
     assert terminal.redraws
     redrawn = terminal.log.read(head).data
     assert redrawn
