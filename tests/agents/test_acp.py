@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.acp_messages import same_as_golden
-from tests.support.acp_stage import FAKE, LIMIT_S, open_stage, permission
+from tests.support.acp_stage import FAKE, LIMIT_S, goes_on, open_stage, permission
 from tests.support.bench import open_app
 from tests.support.memory import resident
 
@@ -101,15 +101,7 @@ async def test_an_agent_that_does_not_end_its_turn_is_started_anew():
         assert sum(message.get("method") == "initialize" for message in stage.sent()) == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "method"),
-    [
-        ({}, "session/new"),
-        ({"capabilities": {"loadSession": True}}, "session/load"),
-        ({"capabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}, "session/resume"),
-        ({"capabilities": {"loadSession": True}, "forgetful": True}, "session/new"),
-    ],
-)
+@goes_on
 async def test_a_dead_agent_is_started_again_and_goes_on(options, method):
     async with open_stage(**options) as stage:
         await stage.prompt(["call", "terminal/create", {"command": "sleep 1000"}], ["exit", 9])

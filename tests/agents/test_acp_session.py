@@ -2,7 +2,7 @@
 
 import pytest
 from acp import schema
-from tests.support.acp_stage import open_stage
+from tests.support.acp_stage import goes_on, open_stage
 
 from fourhands.agents.catalogue import Recipe
 from fourhands.agents.chats import GOES_ON
@@ -129,15 +129,7 @@ async def test_what_an_agent_cannot_do_is_said(stage):
     assert result.code == "unavailable"
 
 
-@pytest.mark.parametrize(
-    ("options", "method"),
-    [
-        ({}, "session/new"),
-        ({"capabilities": {"loadSession": True}}, "session/load"),
-        ({"capabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}, "session/resume"),
-        ({"capabilities": {"loadSession": True}, "forgetful": True}, "session/new"),
-    ],
-)
+@goes_on
 async def test_after_a_restart_of_the_server_an_agent_that_can_goes_on_with_its_session(options, method, tmp_path):
     untold = CommandResult(number=7, command_id="openspace.file.read", args={}, success=True)
 

@@ -6,6 +6,7 @@ import sys
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from tests.support.acp_messages import check
 from tests.support.bench import open_app
 from tests.support.person import Person
@@ -17,8 +18,18 @@ from fourhands.core.event import Event
 
 LIMIT_S = 40
 
-
 FAKE = str(Path(__file__).parent / "fake_acp_agent.py")
+
+goes_on = pytest.mark.parametrize(
+    ("options", "method"),
+    [
+        ({}, "session/new"),
+        ({"capabilities": {"loadSession": True}}, "session/load"),
+        ({"capabilities": {"loadSession": True, "sessionCapabilities": {"resume": {}}}}, "session/resume"),
+        ({"capabilities": {"loadSession": True}, "forgetful": True}, "session/new"),
+    ],
+)
+"""What an agent can, and how it is asked to go on with a session that was interrupted."""
 
 
 class Stage:
