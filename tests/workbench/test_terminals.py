@@ -11,7 +11,10 @@ from tests.support.bench import environment, open_terminals, quick, temporary_pl
 from tests.support.clock import let_pass
 
 from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, BadEnv, Denied, LimitReached, NotFound
+from fourhands.core.ids import new_id
 from fourhands.host import tree
+from fourhands.providers.base import Launch
+from fourhands.workbench import oneshot
 from fourhands.workbench.terminals import Terminals
 
 
@@ -157,6 +160,21 @@ async def test_a_timeout_ends_the_tree_and_keeps_what_was_printed(terminals: Ter
     assert (done.code, done.exit_code) == ("timeout", None)
     assert done.output.startswith("started\n")
     assert gone(int(done.output.split()[1]))
+
+
+async def test_a_one_shot_that_is_cancelled_while_it_starts_leaves_nobody(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    argv = ("sh", "-c", f"sleep 300 & echo $! >{pipe}; wait")
+    launch = Launch("/bin/sh", argv, str(tmp_path), {"PATH": os.environ["PATH"]})
+    call = oneshot.execute(launch, input_data=None, timeout_s=100, isolation="none", mark=new_id("run"))
+    async with asyncio.TaskGroup() as group:
+        running = group.create_task(call)
+        for _ in range(2):
+            await asyncio.sleep(0)  # it is started, and nobody listens to it yet
+        child = int(pipe.read_text())
+        running.cancel()
+    assert gone(child)
 
 
 async def test_a_child_that_keeps_the_pipe_open_does_not_hold_up_the_call(terminals: Terminals) -> None:

@@ -127,6 +127,7 @@ class _Watch(asyncio.SubprocessProtocol):
 
     def __init__(self) -> None:
         loop = asyncio.get_running_loop()
+        self.began = loop.time()  # made before the program is: its whole life counts
         self.streams = {1: _Stream(), 2: _Stream()}
         self.merged = _Merged()
         self.ended: asyncio.Future[None] = loop.create_future()
@@ -149,8 +150,10 @@ class _Watch(asyncio.SubprocessProtocol):
 
 async def execute(launch: Launch, *, input_data: bytes | None, timeout_s: float, isolation: str, mark: str) -> Done:
     """Run a launch to its end. `mark` is the value of the environment variable by which its tree is found."""
-    try:
-        transport, watch = await asyncio.get_running_loop().subprocess_exec(
+    # A task of its own, since a start that is cancelled kills the first process only and waits for all others that
+    # hold its pipes.
+    starting = asyncio.ensure_future(  # noqa: TID251 - waited for here, whatever happens
+        asyncio.get_running_loop().subprocess_exec(
             _Watch,
             *launch.argv,
             executable=launch.program,
@@ -161,16 +164,33 @@ async def execute(launch: Launch, *, input_data: bytes | None, timeout_s: float,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+    )
+    try:
+        transport, watch = await asyncio.shield(starting)
     except FileNotFoundError:
         return failed(CommandNotFound(f"command not found: {launch.argv[0]!r}"), isolation)
     except PermissionError:
         return failed(ExecDenied(f"permission denied: {launch.argv[0]!r}"), isolation)
     except OSError as error:
         return failed(ExecDenied(f"cannot run {launch.argv[0]!r}: {error.strerror}"), isolation)
+    except asyncio.CancelledError:
+        await asyncio.shield(_abandon(starting, mark))
+        raise
     try:
         return await _attend(transport, watch, input_data, timeout_s, isolation, mark)
+    except asyncio.CancelledError:
+        await asyncio.shield(_abandon(starting, mark))
+        raise
     finally:
         transport.close()  # pipes that others hold would stay open
+
+
+async def _abandon(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Watch]], mark: str) -> None:
+    """End what was started, or is just being started, with everything that stems from it."""
+    with contextlib.suppress(OSError):
+        transport, watch = await starting
+        await end_tree(transport, watch, mark)
+        transport.close()
 
 
 async def _attend(
@@ -188,14 +208,11 @@ async def _attend(
         stdin.write(input_data)  # it need not read all of it
         stdin.write_eof()
     try:
-        async with asyncio.timeout(timeout_s):
+        async with asyncio.timeout_at(watch.began + timeout_s):
             await asyncio.shield(watch.ended)
     except TimeoutError:
         timed_out = True
         await end_tree(transport, watch, mark)
-    except asyncio.CancelledError:
-        await asyncio.shield(end_tree(transport, watch, mark))
-        raise
     if not watch.drained.done():
         await asyncio.wait([watch.drained], timeout=DRAIN_S)
     if not watch.drained.done():
