@@ -89,6 +89,7 @@ class Served:
             compression=None,
             max_size=None,
             proxy=None,
+            open_timeout=LIMIT_S,
             close_timeout=2,
             **options,
         )

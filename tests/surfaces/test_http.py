@@ -369,7 +369,8 @@ async def _watch(home: Home, terminal: str, got: bytearray, done: Any) -> None:
     token = (Path(home.places.runtime) / "token").read_text()
     url = home.address.url.replace("http", "ws", 1) + f"/ws/terminals/{terminal}?from={len(got)}"
     headers = {"authorization": f"Bearer {token}"}
-    async with connect(url, additional_headers=headers, compression=None, max_size=None, proxy=None) as socket:
+    options: dict[str, Any] = {"compression": None, "max_size": None, "proxy": None, "open_timeout": LIMIT_S}
+    async with connect(url, additional_headers=headers, **options) as socket:
         async with asyncio.timeout(LIMIT_S):
             while not done():
                 frame = await socket.recv()

@@ -37,6 +37,7 @@ from tests.support.mcp_client import (
 from fourhands.app import App
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.host.places import Places
+from fourhands.surfaces import server
 from fourhands.surfaces.address import claimed, held
 from fourhands.surfaces.mcp import peer as peers
 from fourhands.surfaces.mcp.bridge import bridge
@@ -87,7 +88,7 @@ async def test_clients_over_http_are_agents_of_their_own(app: App, served: Runni
 
 @both
 async def test_an_agents_token_works_in_its_own_session(app: App, served: Running, mode: Mode) -> None:
-    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=served.address.url, timeout=40, trust_env=False) as http:
         headers = {"Authorization": f"Bearer {person_token(served)}"}
         made = (await http.post("/api/agents", json={"name": "claude"}, headers=headers)).json()
         assert made["success"]
@@ -101,14 +102,14 @@ async def test_an_agents_token_works_in_its_own_session(app: App, served: Runnin
         assert [session.id for session in app.bench.sessions] == [made["sessionId"]]
     assert app.bench.terminal("mine").owner == made["sessionId"]
     await app.bench.end_session(made["sessionId"])
-    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=served.address.url, timeout=40, trust_env=False) as http:
         gone = await http.post("/mcp", json={}, headers={"Authorization": f"Bearer {made['token']}"})
     assert gone.status_code == 401
 
 
 @both
 async def test_an_agents_token_answers_only_where_the_person_said_so(app: App, served: Running, mode: Mode) -> None:
-    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=served.address.url, timeout=40, trust_env=False) as http:
         headers = {"Authorization": f"Bearer {person_token(served)}"}
         for forms in (False, True):
             made = (await http.post("/api/agents", json={"name": "x", "forms": forms}, headers=headers)).json()
@@ -120,7 +121,7 @@ async def test_an_agents_token_answers_only_where_the_person_said_so(app: App, s
 
 
 async def test_a_session_answers_only_to_the_token_that_began_it(app: App, served: Running) -> None:
-    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=served.address.url, timeout=40, trust_env=False) as http:
         session = app.bench.begin_session("thief", "test")
         other = served.tokens.issue(session.actor)
         hello = {
@@ -144,13 +145,14 @@ async def test_a_session_answers_only_to_the_token_that_began_it(app: App, serve
         assert (await http.post("/mcp", json=hello)).status_code in (401, 403)
 
 
-async def test_the_server_stops_at_once_though_clients_are_there(app: App) -> None:
+async def test_the_server_stops_at_once_though_clients_are_there(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "GRACE_S", 60)  # so long uvicorn would wait for an open stream
     async with contextlib.AsyncExitStack() as stack:
         async with serving(app.bench, app.tasks, port=0) as running:
             client = await stack.enter_async_context(over_http(running, person_token(running), "legacy"))
             await client.list_tools()
             begun = asyncio.get_running_loop().time()
-        assert asyncio.get_running_loop().time() - begun < 2.5  # uvicorn would wait 3 s for an open stream
+        assert asyncio.get_running_loop().time() - begun < 40
         assert len(app.bench.sessions) == 0
 
 
@@ -163,7 +165,7 @@ async def test_without_the_sdk_the_answer_says_how_to_get_it(
     app: App, served: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    async with httpx.AsyncClient(base_url=served.address.url, trust_env=False) as http:
+    async with httpx.AsyncClient(base_url=served.address.url, timeout=40, trust_env=False) as http:
         headers = {"Authorization": f"Bearer {person_token(served)}"}
         response = await http.post("/mcp", json={}, headers=headers)
     assert response.status_code == 503

@@ -274,6 +274,7 @@ async def test_a_client_that_asks_hears_what_happens(app: App) -> None:
                 await news.wait()
         assert {told["kind"] for _, told in heard} <= {"terminal.created", "terminal.changed"}
         await client.set_logging_level("error")
+        await client.list_tools()  # by now what was on its way has come
         heard.clear()
         await client.call_tool("openspace_file_read", {"path": "none"})
         assert [(level, told["kind"]) for level, told in heard] == [("error", "call.finished")]

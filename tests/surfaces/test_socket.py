@@ -17,6 +17,11 @@ from fourhands.surfaces import socket as module
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
+async def nobody_attends(served: Served) -> None:
+    """Wait until whoever attended in an earlier test has gone for the server, too."""
+    await until(lambda: served.app.questions.audience() == 0)
+
+
 async def test_hello_says_who_and_where(served: Served) -> None:
     async with served.caller() as person:
         assert person.hello["actor"]["kind"] == "person"
@@ -53,6 +58,17 @@ async def test_everybody_is_told_what_changed(served: Served) -> None:
         assert event["actor"]["kind"] == "person"
         changed = [event for event in two.events if event["revision"] is not None]
         assert changed
+
+
+async def test_what_a_call_did_is_known_before_its_answer(served: Served) -> None:
+    await served.app.call("openspace.file.write", {"path": "known.txt", "content": "x"})
+    async with served.caller() as caller:
+        for command in ("openspace.editor.open", "openspace.editor.close") * 5:
+            caller.events.clear()
+            assert (await caller.call(command, {"path": "known.txt"}))["success"]
+            kinds = [event["kind"] for event in caller.events if event["data"].get("command") in (None, command)]
+            assert kinds.index("call.started") < kinds.index("call.finished")
+            assert served.app.bench.state.rev in [event["revision"] for event in caller.events]
 
 
 async def test_a_slow_reader_finds_a_marker_and_takes_a_snapshot(served: Served) -> None:
@@ -105,16 +121,16 @@ async def test_an_agent_learns_only_of_its_own_questions_calls_and_words(served:
 
 
 async def test_a_browser_that_attends_is_counted_while_it_is_there(served: Served) -> None:
-    before = served.app.questions.audience()
+    await nobody_attends(served)
     _, token = served.agent()
     async with served.caller(query="?attend=1") as one:
-        assert one.hello["browsers"] == before + 1
+        assert one.hello["browsers"] == 1
         async with served.caller(query="?attend=1", token=token) as agent:
-            assert agent.hello["browsers"] == before + 1  # an agent is no audience
+            assert agent.hello["browsers"] == 1  # an agent is no audience
         async with served.caller(query="?attend=1"):
-            while (await one.event("presence.changed"))["data"]["browsers"] != before + 2:
+            while (await one.event("presence.changed"))["data"]["browsers"] != 2:
                 pass
-        while (await one.event("presence.changed"))["data"]["browsers"] != before + 1:
+        while (await one.event("presence.changed"))["data"]["browsers"] != 1:
             pass
 
 
@@ -238,7 +254,7 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(served: Served, capl
         f"Cookie: {cookie}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
         f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: fourhands, fourhands.key.{key}\r\n\r\n"
     )
-    before = served.app.questions.audience()
+    await nobody_attends(served)
     for rest in (
         b"",
         b"\x81",
@@ -251,7 +267,7 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(served: Served, capl
             assert (await raw.head()).startswith(b"HTTP/1.1 101")
             await raw.send(rest)
             raw.writer.transport.abort()
-    await until(lambda: served.app.questions.audience() == before)
+    await nobody_attends(served)
     bad = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert [record.getMessage() for record in bad if "Invalid UTF-8" not in record.getMessage()] == []
 
@@ -262,7 +278,7 @@ async def test_a_client_that_neither_reads_nor_answers_is_cut_off(
     config = served.running.server.config
     monkeypatch.setattr(config, "ws_ping_interval", 0.2)
     monkeypatch.setattr(config, "ws_ping_timeout", 0.2)
-    before = served.app.questions.audience()
+    await nobody_attends(served)
     head = (
         f"GET /ws?attend=1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.token}\r\n"
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
@@ -271,11 +287,11 @@ async def test_a_client_that_neither_reads_nor_answers_is_cut_off(
     async with await Raw.open(served.port) as raw:
         raw.writer.transport.pause_reading()  # type: ignore[attr-defined]  # a read transport, which it also is
         await raw.send(head.encode())
-        await until(lambda: served.app.questions.audience() == before + 1)
+        await until(lambda: served.app.questions.audience() == 1)
         for _ in range(100):  # more than the connection takes: its end must not wait for that to be read
             served.app.events.publish(Event(kind="test.filled", data={"filler": "x" * 200_000}))
             await asyncio.sleep(0)
-        await until(lambda: served.app.questions.audience() == before)
+        await nobody_attends(served)
 
 
 async def test_a_path_that_is_no_socket_refuses_the_upgrade(served: Served) -> None:

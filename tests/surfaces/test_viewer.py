@@ -83,7 +83,7 @@ async def test_output_comes_with_positions_that_follow_each_other(served: Served
 
 async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(served: Served) -> None:
     async with sh(served, "printf 'before\\n'; read x; printf 'after\\n'; read x") as terminal:
-        await settled(terminal, b"before")
+        await settled(terminal, b"before\r\n")  # all that comes before somebody types
         async with served.viewer(terminal) as viewer:
             screen = await viewer.word("screen")
             assert "before" in screen["data"]
@@ -221,7 +221,7 @@ async def test_who_has_fallen_too_far_behind_gets_the_present_screen(
 ) -> None:
     monkeypatch.setattr(module, "WINDOW", 70_000)
     monkeypatch.setattr(module, "BACKLOG", 300_000)
-    async with python(served, "input()\nfor i in range(30000): print('number', i)\nprint('last')\ninput()") as terminal:
+    async with python(served, "input()\nfor i in range(60000): print('number', i)\nprint('last')\ninput()") as terminal:
         async with served.viewer(terminal, "?ack=1") as viewer:
             await viewer.word("screen")
             await viewer.socket.send(b"\r")
@@ -342,8 +342,8 @@ async def test_an_agent_sees_no_raw_terminal(served: Served) -> None:
 async def test_typing_at_a_program_that_never_reads_is_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INPUT_LIMIT", 200_000)
     code = (
-        RAW + "import signal, time\n"
-        "signal.signal(signal.SIGUSR1, lambda *_: None); signal.pause()\n"
+        "import signal, time; told = []; signal.signal(signal.SIGUSR1, lambda *_: told.append(1)); " + RAW + "\n"
+        "while not told: time.sleep(0.01)\n"
         "d = b''\n"
         "while not d.endswith(b'!'): d += os.read(0, 65536)\n"
         "print('got', len(d), set(d)); d = os.read(0, 1)"

@@ -40,6 +40,9 @@ OPEN_S = 5.0
 HEAD_LIMIT = 64 * 1024
 """Bytes of a request before its body."""
 
+GRACE_S = 3
+"""How long answers that have begun may go on when the server ends."""
+
 TRIES = 20
 
 
@@ -198,7 +201,7 @@ async def serving(
             await mcp.close()
             server.should_exit = True
             with contextlib.suppress(asyncio.CancelledError):
-                await asyncio.wait([task], timeout=5)
+                await asyncio.wait([task], timeout=GRACE_S + 2)
             server.force_exit = True
             with contextlib.suppress(FileNotFoundError):
                 address_file(places.runtime).unlink()
@@ -218,7 +221,7 @@ def _config(door: Any) -> uvicorn.Config:
         access_log=False,
         log_config=None,
         lifespan="off",
-        timeout_graceful_shutdown=3,
+        timeout_graceful_shutdown=GRACE_S,
         timeout_keep_alive=30,
         server_header=False,
         date_header=False,
