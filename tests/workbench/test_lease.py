@@ -1,7 +1,9 @@
 """Who has a terminal's keyboard, on real terminals."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from tests.support.bench import open_terminals
@@ -70,6 +72,64 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
         async with asyncio.timeout(40):
             await waiting
     assert one.lease.info().kind == "agent"
+
+
+async def let_through(gate: Path) -> None:
+    """End the wait of a shell that reads from a gate."""
+    async with asyncio.timeout(40):
+        await asyncio.to_thread(gate.write_text, "go\n")
+
+
+async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(
+    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_module, "PROMPT_S", 40)
+    one = await board(terminals)
+    await one.terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate'")
+    await one.terminal.type("mkfifo gate\n")
+    assert (await one.terminal.wait(finished=True, deadline_s=40)).reason == "finished"
+    assert one.terminal.shell_state == "running"
+    assert one.lease.note("call1").place == "prompt"
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(one.lease.agent_types("agent1", "ls\n", "call1"))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await let_through(Path(one.terminal.cwd, "gate"))
+    assert one.terminal.shell_state == "prompt"
+
+
+async def test_an_agent_types_behind_the_first_prompt_so_that_its_line_shows_once(
+    terminals: Terminals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_module, "PROMPT_S", 40)
+    monkeypatch.setattr(lease_module, "FRESH_S", 60)
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+    tmp_path.joinpath(".bash_profile").write_text(f"read _ <{gate}\n")
+    one = Board(await terminals.create(shell="bash", env={"HOME": str(tmp_path)}))
+    assert one.lease.note("call1").place == "prompt"
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(one.lease.agent_types("agent1", "echo o''nce\n", "call1"))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await let_through(gate)
+    await one.terminal.type("echo o''nce\n")
+    await one.terminal.wait(finished=True, deadline_s=40)
+    assert sum("echo o''nce" in line for line in one.terminal.lines()) == 1
+
+
+async def test_a_prompt_that_does_not_come_is_not_waited_for_for_long(
+    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_module, "PROMPT_S", 0.05)
+    one = await board(terminals)
+    await one.terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate'")
+    await one.terminal.type("mkfifo gate\n")
+    await one.terminal.wait(finished=True, deadline_s=40)
+    async with asyncio.timeout(40):
+        await one.lease.agent_types("agent1", "ls\n")
+    assert one.terminal.shell_state == "running"
+    await let_through(Path(one.terminal.cwd, "gate"))
 
 
 async def test_an_agent_waits_until_an_interrupt_has_settled(terminals: Terminals) -> None:

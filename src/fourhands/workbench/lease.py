@@ -39,6 +39,12 @@ marks tell of a new prompt, it need not be waited for longer than that."""
 INTERRUPT_LEAST_S = 0.05
 """So long it waits all the same: the prompt may be that of a command which ended by itself just then."""
 
+PROMPT_S = 2.0
+"""How long an agent waits for a prompt that is sure to come: what is typed before it would be echoed twice."""
+
+FRESH_S = 5.0
+"""How long a shell may take to its first prompt; one that marks nothing by then is not waited for."""
+
 AHEAD_S = 30.0
 """How long keys for a program may turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
 
@@ -235,11 +241,11 @@ class Lease:
                 return Standing("shell", self._line, self._before, settled=False, group=group)
             return Standing("program", self._line, self._before, False, program=_name(group), group=group)
         state, commands = terminal.shell_state, terminal.commands
-        if state == "running":
+        if state == "running" and not commands.ending:
             return Standing("program", self._line, self._before, False, program=_name(group), group=group)
         if state == "incomplete":
             return Standing("incomplete", self._line, self._before, pastes=commands.bracketed)
-        if commands.shown > self._submitted_at:
+        if commands.shown > self._submitted_at or commands.ending:
             self._before = ()
         return Standing("prompt", self._line, self._before, settled=not self._before, pastes=commands.bracketed)
 
@@ -256,7 +262,7 @@ class Lease:
 
         The caller types at once: from here on the text counts as typed.
         """
-        deadline = self._loop.time() + patience_s
+        began = self._loop.time()
         while True:
             self.look()
             if self.secret:
@@ -270,17 +276,17 @@ class Lease:
                     f"the person has the keyboard of terminal {self.terminal.title!r}",
                     hint="wait until they hand it back, or use another terminal",
                 )
-            half_typed, unsettled_s = self._is_half_typed(), self._unsettled_s()
-            if not half_typed and not unsettled_s:
+            half_typed, coming_s = self._is_half_typed(), self._unsettled_s() or self._coming_s(began)
+            if not half_typed and not coming_s:
                 break
-            left = deadline - self._loop.time()
-            if left <= 0:
+            left = began + patience_s - self._loop.time()
+            if half_typed and left <= 0:
                 raise Conflict(
                     f"the person has typed a line in terminal {self.terminal.title!r} and not finished it",
                     hint="try again later, or use another terminal",
                 )
-            with self.terminal.listening(self._wake) if unsettled_s else contextlib.nullcontext():
-                await self._news(min(left, unsettled_s or left))
+            with self.terminal.listening(self._wake) if coming_s else contextlib.nullcontext():
+                await self._news(min(left, coming_s or left) if half_typed else coming_s)
         noted = self._noted.pop(call_id, None)
         now = self.standing()
         # A shell that has only now come to its first prompt takes plain text just as it was judged.
@@ -307,6 +313,14 @@ class Lease:
         if left <= 0:
             self._interrupted = None
         return max(0.0, left)
+
+    def _coming_s(self, since: float) -> float:
+        """How long at most the shell's prompt is still waited for by somebody who has waited since then."""
+        terminal = self.terminal
+        if not terminal.marked or terminal.exited:
+            return 0.0
+        fresh = terminal.shell_state == "unknown" and terminal.uptime_s < FRESH_S
+        return max(0.0, since + PROMPT_S - self._loop.time()) if fresh or terminal.commands.ending else 0.0
 
     def _remember(self, text: str) -> None:
         """What stands on the line after an agent's keys."""

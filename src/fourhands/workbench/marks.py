@@ -259,6 +259,11 @@ class Commands:
         return self.state == "prompt" and (self.bracketed or not self._pastes)
 
     @property
+    def ending(self) -> bool:
+        """Whether a command is over and the next prompt is still to come."""
+        return self._ending and self.state == "running"
+
+    @property
     def announced(self) -> bool:
         """Whether the present prompt's own mark has come: bash's line editor is there a moment before it."""
         return self._prompt is not None
