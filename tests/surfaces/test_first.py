@@ -23,7 +23,7 @@ async def test_it_is_the_state_and_the_terminals_in_front_with_their_text(served
     args = {"terminalId": front, "pattern": "seen", "deadlineSeconds": LIMIT_S}
     waited = await served.app.call("openspace.terminal.wait", args)
     assert sent.success
-    assert waited.success
+    assert waited.data["reason"] == "pattern"
     async with served.client() as client:
         first = (await client.get("/openspace/first")).json()
     assert first["state"]["workspace"] == served.places.workspace

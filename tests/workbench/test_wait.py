@@ -5,7 +5,7 @@ import re
 import socket
 
 import pytest
-from tests.support.bench import open_terminals, quick
+from tests.support.bench import environment, open_terminals, quick
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import LEAST
@@ -26,8 +26,31 @@ async def test_a_pattern_is_found_wherever_the_output_is_cut(terminals: Terminal
 async def test_only_what_came_after_the_position_counts(terminals: Terminals) -> None:
     terminal = await terminals.create(argv=["cat"])
     await terminal.type("ready\n")
-    await terminal.wait(pattern="ready\nready", position=0)
-    assert (await terminal.wait(pattern="ready", deadline_s=0.2)).reason == "deadline"
+    seen = await terminal.wait(pattern="ready\nready", position=0)
+    assert (await terminal.wait(pattern="ready", position=seen.position, deadline_s=0.2)).reason == "deadline"
+
+
+async def test_an_answer_that_is_there_before_the_wait_counts(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["bash", "--norc", "-c", "echo listening; read x; echo got $x; read"])
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    assert (await terminal.wait(pattern="listening", deadline_s=40)).reason == "pattern"
+    await terminal.type("it\n")
+    await terminal.wait(pattern="got it", deadline_s=40)
+    assert (await terminal.wait(pattern="got it", deadline_s=40)).reason == "pattern", "asked again, still true"
+    assert (await terminal.wait(pattern="listening", deadline_s=0.05)).reason == "deadline", (
+        "from before the last Enter"
+    )
+
+
+async def test_what_was_printed_for_an_earlier_server_is_the_past(terminals: Terminals) -> None:
+    before = await terminals.create(argv=["bash", "--norc", "-c", "echo old; read; echo new; read"])
+    await before.wait(input_wanted=True, deadline_s=40)
+    places = terminals.places
+    async with Terminals(places.workspace, quick(), places=places, env=environment(places), keep=True) as joined:
+        after = joined.get(before.id)
+        assert (await after.wait(pattern="old", deadline_s=0.05)).reason == "deadline"
+        await after.type("\n")
+        assert (await after.wait(pattern="new", deadline_s=40)).reason == "pattern"
 
 
 @pytest.mark.parametrize("pattern", ["(", r"(?=x)", "", "x" * 5000])

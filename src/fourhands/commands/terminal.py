@@ -335,7 +335,9 @@ class WaitFor(Args, frozen=True, kw_only=True):
     quiet_s: Annotated[Seconds | None, Meta(description="Until it printed nothing for so long.")] = msgspec.field(
         default=None, name="quietSeconds"
     )
-    since: Annotated[From0 | None, Meta(description="Look for the pattern from this position on.")] = None
+    since: Annotated[
+        From0 | None, Meta(description="Look for the pattern from this position on; else from the last Enter on.")
+    ] = None
     deadline_s: Annotated[float, Meta(ge=0, le=3600, description="At most so long.")] = msgspec.field(
         default=30.0, name="deadlineSeconds"
     )

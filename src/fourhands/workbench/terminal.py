@@ -94,6 +94,7 @@ class Terminal:
         self.commands = Commands()
         self._finished = self._last_ended = 0
         self._entered: Progress | None = None
+        self._entered_at = 0
         self._keys = 0
         self._screen: LiveScreen | None = None
         self._screen_position = 0
@@ -203,8 +204,10 @@ class Terminal:
 
     def _note_keys(self, data: bytes) -> None:
         self._keys += len(data)
-        if self._nonce is not None and (b"\n" in data or b"\r" in data):
-            self._entered = self.progress
+        if b"\n" in data or b"\r" in data:
+            self._entered_at = self.log.head
+            if self._nonce is not None:
+                self._entered = self.progress
 
     async def _deliver(self, data: memoryview) -> None:
         while data:
@@ -410,6 +413,15 @@ class Terminal:
     def entered(self) -> Progress | None:
         """How far the shell was when Enter was typed last."""
         return self._entered
+
+    @property
+    def entered_at(self) -> int:
+        """The head of the log when Enter was typed last, as far as this server knows."""
+        return self._entered_at
+
+    def catch_sight(self) -> None:
+        """Take what is in the log for the past: this object comes to a terminal that was there before it."""
+        self._entered_at = self.log.head
 
     @property
     def last_command(self) -> Command | None:

@@ -149,7 +149,8 @@ class Terminals:
             await self._finish(record["id"], record["meta"])
             return
         fds = (await self._host.request("attach", terminal=record["id"])).fds
-        self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
+        terminal = self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
+        terminal.catch_sight()
 
     async def _finish(self, mark: str, meta: Mapping[str, Any]) -> None:
         """After the host has ended a terminal: let its provider end what the host cannot see."""

@@ -109,6 +109,11 @@ class Waitable(Protocol):
         ...
 
     @property
+    def entered_at(self) -> int:
+        """Where the output began to be news: the head when Enter was typed last."""
+        ...
+
+    @property
     def progress(self) -> "Progress":
         """How far the shell is now."""
         ...
@@ -195,7 +200,10 @@ class _Timer:
 
 
 async def wait(terminal: Waitable, wanted: Wanted, position: int | None = None, visible: Visible | None = None) -> Seen:
-    """Wait until one of the conditions holds; `position` is where the search for a pattern begins."""
+    """Wait until one of the conditions holds; `position` is where the search for a pattern begins.
+
+    Without it that is the last Enter: what answers it may be there before the wait is.
+    """
     wanted.check()
     return await _Wait(terminal, wanted, position, visible).run()
 
@@ -207,7 +215,7 @@ class _Wait:
         self.loop = asyncio.get_running_loop()
         self.started = self.last_output = self.loop.time()
         self.head = terminal.log.head
-        start = self.head if position is None else position
+        start = terminal.entered_at if position is None else position
         self.scan = None
         if wanted.pattern is not None:
             self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern), visible)
