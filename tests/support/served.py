@@ -249,6 +249,13 @@ async def serve_app(settings: Settings | None = None, **options: Any) -> AsyncIt
                 await app.terminals.stop()
 
 
+class _Kept(asyncio.StreamReader):
+    """What came before a connection was reset can be read all the same: asyncio's own would only tell of the reset."""
+
+    def set_exception(self, exc: BaseException) -> None:
+        self.feed_eof()
+
+
 class Raw:
     """A bare connection, for requests that no client would send."""
 
@@ -257,7 +264,11 @@ class Raw:
 
     @classmethod
     async def open(cls, port: int) -> "Raw":
-        return cls(*await asyncio.open_connection("127.0.0.1", port))
+        loop = asyncio.get_running_loop()
+        reader = _Kept()
+        made = asyncio.StreamReaderProtocol(reader)
+        transport, protocol = await loop.create_connection(lambda: made, "127.0.0.1", port)
+        return cls(reader, asyncio.StreamWriter(transport, protocol, reader, loop))
 
     async def __aenter__(self) -> "Raw":
         return self
@@ -278,9 +289,8 @@ class Raw:
         """Everything until the server closes."""
         parts = []
         async with asyncio.timeout(LIMIT_S):
-            with contextlib.suppress(OSError):
-                while part := await self.reader.read(65536):
-                    parts.append(part)
+            while part := await self.reader.read(65536):
+                parts.append(part)
         return b"".join(parts)
 
     async def head(self) -> bytes:
