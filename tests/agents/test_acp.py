@@ -15,6 +15,7 @@ from tests.support.memory import resident
 from fourhands.agents.acp import register
 from fourhands.agents.catalogue import Recipe, parse, recipes
 from fourhands.agents.connect import Connections, Wiring
+from fourhands.agents.process import AgentProcess
 from fourhands.core.errors import CommandNotFound, FourhandsError, TimedOut, Unavailable
 
 pytestmark = pytest.mark.timeout(60)  # each starts a host and an agent
@@ -116,6 +117,23 @@ async def test_a_dead_agent_is_started_again_and_goes_on(options, method):
         assert opened[-2] == method
         assert "old answer" not in stage.said(), "the chat shows it already"
         assert len(stage.agent.session.results) == 1  # blocks of the past do not run again
+
+
+async def test_an_agent_that_is_long_in_dying_is_gone_before_the_next_one_starts(stage, monkeypatch):
+    gone, end = asyncio.Event(), AgentProcess.end
+
+    async def end_slowly(process):
+        await gone.wait()
+        await end(process)
+
+    monkeypatch.setattr(AgentProcess, "end", end_slowly)
+    await stage.prompt(["exit", 9])
+    await stage.until("agent.failed", code="peer-gone")
+    await stage.agent.prompt("back?")
+    asyncio.get_running_loop().call_later(0.5, gone.set)
+    await stage.until("agent.said", text="heard: back?")
+    told = [event.kind for event in stage.events if event.kind in ("agent.exited", "agent.said")]
+    assert told == ["agent.exited", "agent.said"]
 
 
 ANSWER = '{"jsonrpc": "2.0", "id": 4711, "result": {"stopReason": "end_turn"}}'

@@ -113,6 +113,8 @@ class AcpAgent(Conversation):
             return self._peer
 
     async def _start(self, sign_in: str = "") -> Peer:
+        if self._life is not None:
+            await asyncio.wait([self._life])  # or its end would take away what the next one has begun
         process = self.process = await launch(
             self.argv,
             cwd=self.bench.root,
