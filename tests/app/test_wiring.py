@@ -117,6 +117,9 @@ async def test_an_agent_is_back_in_its_session_by_its_token_or_by_its_name(crash
                 return await client.post(path, json=body, headers={"authorization": f"Bearer {token}"})
 
             app.gate.consent.grant(crashed.sessions["back"])
+            for forged in (f"{crashed.sessions['back']}.", crashed.tokens["back"][:-1], crashed.sessions["back"]):
+                refused = await post("/api/commands/openspace.pane.list", {}, forged)
+                assert refused.status_code == 401, forged
             done = await post("/api/commands/openspace.pane.list", {}, crashed.tokens["back"])
             assert done.json()["success"], done.text
             made = (await post("/api/agents", {"name": "gone"}, person)).json()
