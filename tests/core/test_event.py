@@ -37,6 +37,21 @@ async def test_a_slow_subscriber_gets_one_marker_and_what_came_later():
     assert MISSED not in [(await anext(quick)).kind for _ in range(1000)]
 
 
+async def test_all_that_happened_by_now_is_taken_without_waiting():
+    events = Events()
+    subscription = events.subscribe(limit_bytes=2000)
+    assert subscription.take() == []
+    for number in range(100):
+        events.emit("pane.resized", {"n": number})
+    assert await subscription.ready()
+    first, *rest = subscription.take()
+    assert first.data == {"count": 100 - len(rest)}
+    assert [event.data["n"] for event in rest] == list(range(100 - len(rest), 100))
+    assert subscription.take() == []
+    subscription.close()
+    assert not await subscription.ready()
+
+
 async def test_an_event_larger_than_the_limit_is_missed_too():
     events = Events()
     subscription = events.subscribe(limit_bytes=100)

@@ -110,18 +110,33 @@ class Subscription:
         return self
 
     async def __anext__(self) -> Event:
-        while True:
-            if self._missed:
-                missed, self._missed = self._missed, 0
-                return Event(kind=MISSED, data={"count": missed})
-            if self._items:
-                event, size = self._items.popleft()
-                self._bytes -= size
-                return event
+        if not await self.ready():
+            raise StopAsyncIteration
+        return self._first()
+
+    async def ready(self) -> bool:
+        """Wait until something waits to be taken; False when it is closed."""
+        while not (self._missed or self._items):
             if self._closed is None:
-                raise StopAsyncIteration
+                return False
             self._wake = asyncio.get_running_loop().create_future()
             await self._wake
+        return True
+
+    def take(self) -> list[Event]:
+        """All that has happened by now, without waiting for more."""
+        events = []
+        while self._missed or self._items:
+            events.append(self._first())
+        return events
+
+    def _first(self) -> Event:
+        if self._missed:
+            missed, self._missed = self._missed, 0
+            return Event(kind=MISSED, data={"count": missed})
+        event, size = self._items.popleft()
+        self._bytes -= size
+        return event
 
     def __enter__(self) -> "Subscription":
         return self

@@ -1,27 +1,26 @@
 """`/ws`: calls, results and events as JSON messages on one socket.
 
 In: `{"id": 7, "command": "openspace.pane.list", "args": {}}`. Out: first of all `{"hello": {…}}`, then
-`{"id": 7, "result": {…}}` and `{"event": {…}}`. Calls run side by side and are answered when they are done. A reader
-that is too slow finds one `events.missed` in place of what it missed and asks for `openspace.workbench.snapshot`.
+`{"id": 7, "result": {…}}` and `{"event": {…}}`. Calls run side by side and are answered when they are done, behind all
+events until then: what a call did is known before its answer. A reader that is too slow finds one `events.missed` in
+place of what it missed and asks for `openspace.workbench.snapshot`.
 """
 
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
-from fourhands.core.event import for_agent
+from fourhands.core.event import Subscription, for_agent
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
-
-Sender = Callable[[dict[str, object]], Awaitable[None]]
 
 MESSAGE_LIMIT = 1024 * 1024
 CALLS_AT_ONCE = 64
@@ -44,6 +43,39 @@ _decoder = msgspec.json.Decoder(Request)
 _only_id = msgspec.json.Decoder(_Only)
 
 
+class _Line:
+    """What is said on one socket: answers and events, in the order in which things happened."""
+
+    def __init__(self, socket: WebSocket, principal: Principal, events: Subscription) -> None:
+        self._socket = socket
+        self._principal = principal
+        self._events = events
+        self._sending = asyncio.Lock()
+
+    async def hello(self, message: dict[str, object]) -> None:
+        """The first word, before any event."""
+        async with self._sending:
+            await self._socket.send_text(_encode({"hello": message}))
+
+    async def send(self, message: dict[str, object]) -> None:
+        """An answer, behind all that happened until now."""
+        async with self._sending:
+            await self._tell()
+            await self._socket.send_text(_encode(message))
+
+    async def follow(self) -> None:
+        """Tell of events as they happen, until the socket is gone."""
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            while await self._events.ready():
+                async with self._sending:
+                    await self._tell()
+
+    async def _tell(self) -> None:
+        for event in self._events.take():
+            if self._principal.person or for_agent(event, self._principal.actor.id):
+                await self._socket.send_text(_encode({"event": event}))
+
+
 async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
     """One connection, from hello to goodbye."""
     principal: Principal = socket.state.principal
@@ -51,22 +83,18 @@ async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
     leave = bench.questions.attend() if principal.person and socket.query_params.get("attend") == "1" else None
     if leave is not None:
         _tell_presence(bench)
-    sending = asyncio.Lock()
-
-    async def send(message: dict[str, object]) -> None:
-        async with sending:
-            await socket.send_text(_encode(message))
-
     try:
-        await send({"hello": _hello(bench, principal)})
-        async with Tasks() as tasks:
-            tasks.start(_send_events(bench, principal, send), "the events of a socket")
-            async for text in _messages(socket):
-                if len(tasks) > CALLS_AT_ONCE:
-                    error = f"more than {CALLS_AT_ONCE} calls at once"
-                    await send({"id": _id_of(text), "result": _failure("limit", error, "wait for answers")})
-                    continue
-                tasks.start(_answer(bench, principal, text, send), "a call on a socket")
+        with bench.events.subscribe() as events:
+            line = _Line(socket, principal, events)
+            await line.hello(_hello(bench, principal))
+            async with Tasks() as tasks:
+                tasks.start(line.follow(), "the events of a socket")
+                async for text in _messages(socket):
+                    if len(tasks) > CALLS_AT_ONCE:
+                        error = f"more than {CALLS_AT_ONCE} calls at once"
+                        await line.send({"id": _id_of(text), "result": _failure("limit", error, "wait for answers")})
+                        continue
+                    tasks.start(_answer(bench, principal, text, line), "a call on a socket")
     except (WebSocketDisconnect, RuntimeError):
         pass  # gone: in mid-send starlette says so with a RuntimeError
     finally:
@@ -101,13 +129,15 @@ async def _messages(socket: WebSocket) -> AsyncIterator[str]:
         yield text
 
 
-async def _answer(bench: Workbench, principal: Principal, text: str, send: Sender) -> None:
+async def _answer(bench: Workbench, principal: Principal, text: str, line: _Line) -> None:
     try:
         if len(text) > MESSAGE_LIMIT:
             raise msgspec.ValidationError(f"a message of {len(text)} characters, at most {MESSAGE_LIMIT} are taken")
         request = _decoder.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
-        await send({"id": _id_of(text), "result": _failure("bad-argument", f"the message cannot be read: {error}")})
+        await line.send(
+            {"id": _id_of(text), "result": _failure("bad-argument", f"the message cannot be read: {error}")}
+        )
         return
     call = Call(
         command=request.command,
@@ -117,7 +147,7 @@ async def _answer(bench: Workbench, principal: Principal, text: str, send: Sende
     )
     result = await bench.gate.run(call)
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-        await send({"id": request.id, "callId": call.id, "result": result.to_wire()})
+        await line.send({"id": request.id, "callId": call.id, "result": result.to_wire()})
 
 
 def _id_of(text: str) -> int | str | None:
@@ -133,13 +163,6 @@ _FORM = 'a message is {"id": 1, "command": "openspace.noun.verb", "args": {…}}
 
 def _failure(code: str, error: str, hint: str = _FORM) -> dict[str, object]:
     return {"success": False, "error": error, "code": code, "hint": hint}
-
-
-async def _send_events(bench: Workbench, principal: Principal, send: Sender) -> None:
-    with bench.events.subscribe() as subscription, contextlib.suppress(WebSocketDisconnect, RuntimeError):
-        async for event in subscription:
-            if principal.person or for_agent(event, principal.actor.id):
-                await send({"event": event})
 
 
 def _encode(message: dict[str, object]) -> str:
