@@ -400,6 +400,9 @@ async def test_terminals_are_run_listed_read_and_killed(home: Home) -> None:
     code, out, _ = await home.run("terminal", "run", "echo again", "-t", "kept", "--json")
     done = json.loads(out)
     assert (code, done["output"], done["exitCode"], done["reason"]) == (0, "again\n", 0, "finished")
+    assert await home.run("terminal", "run", "echo bye; exit 3") == (3, "bye\n", "")
+    code, out, err = await home.run("terminal", "run", "kill -9 $$")
+    assert (code, "the shell ended" in err) == (1, True)
     code, out, err = await home.run("terminal", "run", "sleep 30", "--timeout", "0.3")
     assert code == 124
     assert "still running" in err

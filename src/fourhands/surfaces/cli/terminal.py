@@ -152,7 +152,8 @@ async def run_line(
             )
         else:
             click.echo(done.output, nl=False)
-            if done.reason != "finished":
+            told = done.reason == "exit" and done.exit_code is not None and name is None and not keep
+            if done.reason != "finished" and not told:  # a line that ends its own shell has told all by its exit code
                 click.echo(f"fourhands: {_why(done.reason, timeout)}", err=True)
     sys.exit(done.exit_code if done.exit_code is not None else 124 if done.reason == "deadline" else 1)
 
@@ -161,7 +162,7 @@ def _why(reason: str, timeout: float) -> str:
     words = {
         "deadline": f"still running after {timeout:g} s; it goes on if the terminal is kept",
         "incomplete": "the shell waits for the rest of the command",
-        "exit": "the shell ended",
+        "exit": "the shell ended, and its terminal with it",
         "input": "this shell has no marks: the exit code is not known",
         "quiet": "the shell is back at its prompt but did not say how the command ended: the exit code is not known",
     }
