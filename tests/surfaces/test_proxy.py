@@ -21,6 +21,7 @@ from tests.support.story import block, cut
 from fourhands.agents import origin
 from fourhands.agents.dialects import framing
 from fourhands.agents.upstream import Remote
+from fourhands.surfaces import proxyexchange
 from fourhands.surfaces.proxy import Proxy
 
 ASK: Any = [{"role": "user", "content": "go"}]
@@ -91,7 +92,8 @@ TALKS: dict[str, Talk] = {
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-async def test_every_dialect_runs_the_blocks_and_shows_none():
+async def test_every_dialect_runs_the_blocks_and_shows_none(monkeypatch):
+    monkeypatch.setattr(proxyexchange, "SETTLE_S", 40.0)  # each request is to tell of the one before
     script = [Answer(cut(f"Looking {LIST}now."), id=str(number)) for number in range(len(TALKS))]
     async with stage(script) as s:
         for name, talk in TALKS.items():
