@@ -34,7 +34,10 @@ def transport(server: dict[str, Any], http: Any) -> Any:
 
 
 @pytest.mark.parametrize("by_http", [True, False])
-async def test_a_client_with_it_works_in_the_agent_s_own_session(by_http: bool) -> None:
+async def test_a_client_with_it_works_in_the_agent_s_own_session(
+    by_http: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp.client.session.DISCOVER_TIMEOUT_SECONDS", 40.0)  # a busy machine starts programs slowly
     async with serve_app() as served:
         session = served.app.bench.begin_session("ada", "acp")
         served.app.gate.consent.grant(session.id)
