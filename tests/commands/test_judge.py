@@ -3,6 +3,7 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 from tests.support.bench import open_app
@@ -242,9 +243,10 @@ async def test_input_for_a_program_is_unknown_and_has_a_rule_of_its_own(app: App
 
 async def test_what_a_program_left_unread_is_not_forgotten_at_the_prompt(app: App) -> None:
     bar, terminal = Bar(app), await shell(app)
-    await bar.type(terminal, "sleep 0.3\n")
+    await bar.type(terminal, "until [ -e go ]; do sleep 0.05; done\n")
     await until(terminal, "running")
     await bar.type(terminal, "r")
+    Path(app.bench.root, "go").touch()
     await until(terminal, "prompt")
     assert bar.keys(terminal, "m -rf x\n") == "dangerous"
     assert bar.keys(terminal, "\x03ls\n") == "safe"
