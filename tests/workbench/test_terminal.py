@@ -37,8 +37,9 @@ async def test_nonsense_sizes_are_refused_and_change_nothing(terminals: Terminal
 
 async def test_of_a_storm_of_sizes_the_last_one_wins(terminals: Terminals) -> None:
     terminal = await terminals.create(
-        argv=["bash", "--norc", "-c", "trap 'stty size' WINCH; while :; do read -t 1; done"]
+        argv=["bash", "--norc", "-c", "trap 'stty size' WINCH; echo trapped; while :; do read -t 1; done"]
     )
+    await terminal.wait(pattern="trapped", position=0, deadline_s=40)
     for cols in range(20, 120):
         terminal.resize(cols, 33)
     seen = await terminal.wait(pattern="33 119", position=0, deadline_s=40)
@@ -125,7 +126,7 @@ async def test_binary_garbage_and_a_line_of_ten_megabytes_are_taken(terminals: T
 
 async def test_a_reader_below_the_window_is_told_of_the_gap(terminals: Terminals) -> None:
     terminal = await terminals.create(
-        argv=["bash", "--norc", "-c", "for i in {1..400}; do head -c 60000 /dev/zero | tr '\\0' x; echo; done"]
+        argv=["bash", "--norc", "-c", "yes $(head -c 60000 /dev/zero | tr '\\0' x) | head -c 24000000"]
     )
     await terminal.wait(exit=True, deadline_s=40)
     piece = terminal.since(0)
