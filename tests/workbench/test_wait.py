@@ -3,6 +3,7 @@
 import asyncio
 import re
 import socket
+from pathlib import Path
 
 import pytest
 from tests.support.bench import environment, open_terminals, quick
@@ -152,12 +153,29 @@ async def test_what_was_entered_just_before_the_wait_counts_as_finished(terminal
         await fresh.wait(quiet_s=0.05)
 
 
-async def test_a_new_listening_port_is_told(terminals: Terminals) -> None:
-    terminal = await terminals.create(argv=["python3", "-m", "http.server", "0", "--bind", "127.0.0.1"])
-    seen = await terminal.wait(port=True, deadline_s=40)
-    assert seen.reason == "port"
-    assert seen.port is not None
-    socket.create_connection(("127.0.0.1", seen.port), timeout=40).close()
+LISTEN = "import socket\ns = socket.create_server(('127.0.0.1', 0)); print('at', s.getsockname()[1], 'now'); input()"
+
+
+async def test_a_new_listening_port_is_told_however_early_it_is_there(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["python3", "-c", LISTEN])
+    await terminal.wait(pattern="now", position=0, deadline_s=40)
+    for seen in await asyncio.gather(*(terminal.wait(port=True, deadline_s=40) for _ in range(2))):
+        assert seen.reason == "port"
+        assert seen.port is not None
+        socket.create_connection(("127.0.0.1", seen.port), timeout=40).close()
+    assert (await terminal.wait(port=True, deadline_s=0.3)).reason == "deadline", "that one has been told"
+
+
+async def test_a_port_is_new_if_what_listens_was_begun_since_the_last_enter(terminals: Terminals) -> None:
+    shell = await terminals.create(shell="bash")
+    Path(terminals.places.workspace, "listen.py").write_text(LISTEN)
+    ports: list[int] = []
+    for _ in range(2):
+        await shell.type("python3 listen.py\n" if ports else "(sleep 1000 | python3 listen.py) &\n")
+        seen = await shell.wait(pattern=r"at \d+ now", deadline_s=40)
+        ports.append(int(str(seen.match).split()[1]))
+        seen = await shell.wait(port=True, deadline_s=40)
+        assert (seen.reason, seen.port) == ("port", ports[-1])
 
 
 async def test_the_end_of_the_program_always_counts(terminals: Terminals) -> None:

@@ -332,7 +332,7 @@ class Requests:
         """Who belongs to a terminal, and on which ports they listen."""
         terminal = self._named(message)
         found = self.host.endings.members(terminal)
-        listed = [{"pid": p.pid, "name": p.name, "state": p.state} for p in found]
+        listed = [{"pid": p.pid, "name": p.name, "state": p.state, "began": tree.began(p)} for p in found]
         reply({"members": listed, "ports": {str(port): pid for port, pid in tree.listening(found).items()}})
 
     def _do_stop(self, client: Client, message: Message, reply: Callable[..., None]) -> None:

@@ -6,6 +6,7 @@ server, goes on where it was. Marks and screen are read from the log when somebo
 
 import asyncio
 import contextlib
+import math
 import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -36,6 +37,8 @@ SHELL_NAMES = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 RESIZE_EVERY_S = 0.05
 REDRAW_S = 0.15
 LARGEST_INPUT = 16 * 1024 * 1024
+
+_TICK_S = 0.02  # when a process began is known to a hundredth of a second
 
 
 class Exited(FourhandsError):
@@ -95,6 +98,8 @@ class Terminal:
         self._finished = self._last_ended = 0
         self._entered: Progress | None = None
         self._entered_at = 0
+        self._entered_time = -math.inf
+        self.ports_told: set[int] = set()
         self._keys = 0
         self._screen: LiveScreen | None = None
         self._screen_position = 0
@@ -205,7 +210,8 @@ class Terminal:
     def _note_keys(self, data: bytes) -> None:
         self._keys += len(data)
         if b"\n" in data or b"\r" in data:
-            self._entered_at = self.log.head
+            self._entered_at, self._entered_time = self.log.head, time.monotonic()
+            self.ports_told.clear()
             if self._nonce is not None:
                 self._entered = self.progress
 
@@ -421,7 +427,7 @@ class Terminal:
 
     def catch_sight(self) -> None:
         """Take what is in the log for the past: this object comes to a terminal that was there before it."""
-        self._entered_at = self.log.head
+        self._entered_at, self._entered_time = self.log.head, time.monotonic()
 
     @property
     def last_command(self) -> Command | None:
@@ -477,9 +483,11 @@ class Terminal:
         listed: list[dict[str, Any]] = (await self._link.request("members", terminal=self.id)).body["members"]
         return listed
 
-    async def ports(self) -> set[int]:
-        """The TCP ports on which its processes listen."""
-        return {int(port) for port in (await self._link.request("members", terminal=self.id)).body["ports"]}
+    async def ports(self) -> dict[int, bool]:
+        """The TCP ports on which its processes listen, and whether what listens was begun since the last Enter."""
+        found = (await self._link.request("members", terminal=self.id)).body
+        old = {one["pid"] for one in found["members"] if one.get("began", math.inf) < self._entered_time - _TICK_S}
+        return {int(port): pid not in old for port, pid in found["ports"].items()}
 
     # -- subscriptions ---------------------------------------------------------------------------------------------
 

@@ -130,8 +130,13 @@ class Waitable(Protocol):
         """What the foreground program does."""
         ...
 
-    async def ports(self) -> set[int]:
-        """On which TCP ports its processes listen."""
+    @property
+    def ports_told(self) -> set[int]:
+        """The ports of which a wait has told since Enter was typed last."""
+        ...
+
+    async def ports(self) -> dict[int, bool]:
+        """On which TCP ports its processes listen, and whether what listens was begun since the last Enter."""
         ...
 
 
@@ -231,7 +236,9 @@ class _Wait:
         stop = self.terminal.listen(news.set)
         try:
             if self.wanted.port:
-                self.ports_before = await self.terminal.ports()
+                # As for a pattern: what the last Enter has started may listen before this wait is there.
+                told, ports = set(self.terminal.ports_told), await self.terminal.ports()
+                self.ports_before = told | {port for port, fresh in ports.items() if not fresh}
             while True:
                 news.clear()
                 seen = await self._look_far() or self._look() or await self._ask()
@@ -312,9 +319,10 @@ class _Wait:
                 self.wanting = kind
                 self.probe_timer.reset(now)
         if self.wanted.port and now >= self.port_timer.due:
-            fresh = await self.terminal.ports() - self.ports_before
+            fresh = set(await self.terminal.ports()) - self.ports_before
             self.port_timer.next(now)
             if fresh:
+                self.terminal.ports_told.add(min(fresh))
                 return self._answer("port", port=min(fresh))
         return None
 
