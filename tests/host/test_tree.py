@@ -61,7 +61,7 @@ def test_a_signal_reaches_exactly_the_process_that_was_seen(way: str, monkeypatc
         tree.send_signals(older, [signal.SIGKILL])  # the number is somebody else's by now
         assert child.poll() is None
         tree.send_signals(found, [signal.SIGUSR1])
-        assert child.wait(10) == -signal.SIGUSR1
+        assert child.wait(40) == -signal.SIGUSR1
     finally:
         child.kill()
         child.wait()

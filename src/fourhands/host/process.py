@@ -46,6 +46,9 @@ DRAIN_S = 0.05
 RESTING = 256
 """How many freed places on the boards wait before the oldest is used again."""
 
+ARRIVING_S = 10.0
+"""How much longer a new host lingers for its first visitor: whoever started it is on their way."""
+
 LEAVING_S = 8.0
 """How long a host that is on its way out may take, before a new one gives up waiting for its lock."""
 
@@ -72,7 +75,7 @@ class Host:
         self._small = memoryview(bytearray(4 * HOT))
         self.stopping = False
         self._faults = 0
-        self._alone_since = time.monotonic()
+        self._alone_since = time.monotonic() + ARRIVING_S
         self.descriptor_limit = pty.raise_descriptor_limit()
         self.requests: Requests
         self.endings = Endings(self)
