@@ -123,6 +123,18 @@ async def test_no_route_lets_a_stranger_in_and_each_refusal_is_logged(
     assert bare == []
 
 
+@pytest.mark.parametrize("site", ["none", "same-origin", "same-site", "cross-site", "NONE", "", "none, none", None])
+async def test_a_window_that_a_page_may_hold_is_taken_from_it(served: Served, site: str | None) -> None:
+    headers = {} if site is None else {"sec-fetch-site": site}
+    policy = None if site == "none" else "same-origin"
+    async with served.client("") as client:
+        for path in ("/", "/health", "/openspace/first"):
+            answered = (await client.get(path, headers=headers)).headers
+            assert answered.get("cross-origin-opener-policy") == policy, path
+            missing = [name for name, _ in SECURITY_HEADERS if name.decode() not in answered]
+            assert missing == ([] if policy else [b"cross-origin-opener-policy"]), path
+
+
 def _token_only(headers: dict[str, str], served: Served) -> bool:
     return "host" not in headers and headers.get("origin", f"http://127.0.0.1:{served.port}").endswith(
         f"//127.0.0.1:{served.port}"

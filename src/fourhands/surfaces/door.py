@@ -8,8 +8,7 @@ everything but `/health`, the code exchange and the page's static files needs a 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 from urllib.parse import parse_qs
 
 import msgspec
@@ -49,15 +48,19 @@ def _policy(script: bytes) -> tuple[bytes, bytes]:
     )
 
 
+OPENER_POLICY = b"cross-origin-opener-policy", b"same-origin"
 SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
     _policy(b""),
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-opener-policy", b"same-origin"),
+    OPENER_POLICY,
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), microphone=(), geolocation=()"),
 )
+
+WITHOUT_OPENER = tuple(header for header in SECURITY_HEADERS[1:] if header != OPENER_POLICY)
+"""For a window that a person opened: all but the policy of the contents, which the page has its own of."""
 
 
 class Refusal(Exception):
@@ -109,7 +112,7 @@ class Door:
             return
         scope.setdefault("state", {})["principal"] = principal
         if scope["type"] == "http":
-            body = _Body(receive, _with_headers(send, scope["state"]), _limit(scope))
+            body = _Body(receive, _with_headers(send, scope), _limit(scope))
             receive, send = body.receive, body.send
         if principal is None:
             await self._app(scope, receive, send)
@@ -209,16 +212,26 @@ def _limit(scope: Scope) -> int:
     return PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
 
 
-def _with_headers(send: Send, state: Mapping[str, Any]) -> Send:
-    """Add the headers of every answer. The page has one script of its own inside: its digest comes in `state`."""
+def _with_headers(send: Send, scope: Scope) -> Send:
+    """Add the headers of every answer. The page has one script of its own inside: its digest comes in the state."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
-            policy = _policy(b" '" + state[SCRIPT] + b"'") if state.get(SCRIPT) else SECURITY_HEADERS[0]
-            message["headers"] = [*message.get("headers", ()), policy, *SECURITY_HEADERS[1:]]
+            script = scope.get("state", {}).get(SCRIPT)
+            policy = _policy(b" '" + script + b"'") if script else SECURITY_HEADERS[0]
+            rest = SECURITY_HEADERS[1:] if _has_opener(scope) else WITHOUT_OPENER
+            message["headers"] = [*message.get("headers", ()), policy, *rest]
         await send(message)
 
     return sending
+
+
+def _has_opener(scope: Scope) -> bool:
+    """Whether a page may hold the window that asks: not when the browser says that a person opened it.
+
+    To cut off an opener, a browser starts another process. Where there is none, that is nothing but a delay.
+    """
+    return (b"sec-fetch-site", b"none") not in scope["headers"]
 
 
 class _Body:
@@ -272,7 +285,7 @@ async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: Refusal) 
         names = {name for name, _ in scope["headers"]}
         # What follows is nothing that anybody will read: a client may not keep the connection busy with it.
         closing = bool(names & {b"content-length", b"transfer-encoding"})
-        await _answer(_with_headers(send, {}), refusal, closing=closing)
+        await _answer(_with_headers(send, {"headers": scope["headers"]}), refusal, closing=closing)
         return
     await receive()
     if "websocket.http.response" in scope.get("extensions", {}):
