@@ -27,6 +27,8 @@ _PLAIN = b"\x0f\x1b(B\x1b)B"  # ordinary character sets
 _PULLED = 200  # rows by which a screen may grow and find in the scrollback what has left it
 _PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_OPTIONS = init_sized("GhosttyFormatterTerminalOptions")  # to be copied: their sizes take longer to fill in than to use
+_SELECTION = init_sized("GhosttySelection")
 
 
 class Ghostty:
@@ -152,12 +154,12 @@ class Ghostty:
     def _format(self, cell: tuple[int, int] | None = None, extra: str = "") -> bytes:
         """Give the screen, or one cell of it, as text with colours."""
         terminal = self._terminal
-        options = init_sized("GhosttyFormatterTerminalOptions")
+        options = ffi.new("GhosttyFormatterTerminalOptions*", _OPTIONS[0])
         options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
         for holder in (options.extra, options.extra.screen) if extra else ():
             if hasattr(holder, extra):
                 setattr(holder, extra, True)
-        selection = init_sized("GhosttySelection")
+        selection = ffi.new("GhosttySelection*", _SELECTION[0])
         cols, rows = terminal.size
         selection.start = terminal.ref(*(cell or (0, 0)))[0]
         selection.end = terminal.ref(*(cell or (cols - 1, rows - 1)))[0]
