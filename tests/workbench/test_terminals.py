@@ -205,6 +205,17 @@ async def test_a_cancelled_one_shot_leaves_nobody_behind(terminals: Terminals) -
     assert gone(int(marker.read_text()))
 
 
+def test_what_one_program_changes_in_its_environment_no_other_has(tmp_path: Path) -> None:
+    terminals = Terminals(tmp_path, env={"PATH": "/bin", "MINE": "1", "API_TOKEN": "x"})
+    for agent, kept in ((False, "1"), (True, None)):
+        plain = terminals.variables(None, agent=agent)
+        assert (plain.get("MINE"), plain.get("API_TOKEN")) == (kept, None)
+        changed = terminals.variables({"X": "1", "PATH": None}, agent=agent)
+        assert (changed["X"], changed.get("PATH")) == ("1", None)
+        terminals.variables(None, agent=agent)["Y"] = "1"
+        assert terminals.variables(None, agent=agent) == plain
+
+
 async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
     async with open_terminals(quick(spare_shell=True)) as terminals:
         first = await terminals.create(shell="bash")

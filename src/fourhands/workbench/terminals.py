@@ -80,6 +80,7 @@ class Terminals:
         self._prepared: set[str] = set()
         self._preparing = asyncio.Lock()
         self._used: set[str] = set()
+        self._variables: dict[bool, dict[str, str]] = {}
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -312,13 +313,14 @@ class Terminals:
     def variables(self, changes: Mapping[str, str | None] | None, *, agent: bool) -> dict[str, str]:
         """The environment of a program that a person or an agent starts."""
         environment.check_variables(changes or {})
-        if agent:
-            chosen = environment.for_agent(self.env, self.settings.agent_defaults.variables)
-            chosen |= environment.AGENT_PAGERS
-        else:
-            chosen = environment.for_person(self.env)
-        chosen |= environment.terminal_variables(self.env)
-        return oneshot.script_environment(chosen, changes)
+        if agent not in self._variables:  # looked through once: there may be many, and each may be a secret
+            if agent:
+                chosen = environment.for_agent(self.env, self.settings.agent_defaults.variables)
+                chosen |= environment.AGENT_PAGERS
+            else:
+                chosen = environment.for_person(self.env)
+            self._variables[agent] = chosen | environment.terminal_variables(self.env)
+        return oneshot.script_environment(self._variables[agent], changes)
 
     async def _start(self, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
         name = new_id("term")
