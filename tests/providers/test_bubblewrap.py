@@ -242,6 +242,7 @@ async def test_a_fork_bomb_leaves_the_others_usable(yard: Yard) -> None:
         assert int((pass_on / "pids.current").read_text()) <= 40
         bomb.kill()
     await until(lambda: carriers(mark) == [])
+    await until(lambda: int((pass_on / "pids.current").read_text()) == 0)  # who is gone leaves it a moment later
     await provider.end(mark)
     await provider.clean_up()
     assert not pass_on.exists()

@@ -36,7 +36,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 MADE: list[str] = []
 
 # Whoever carries a mark is ended with it, so tests that run beside these must not have the same.
-RUN, ONE, TWO = (f"{name}_{os.getpid()}" for name in ("run", "one", "two"))
+RUN, ONE, TWO, BOMB = (f"{name}_{os.getpid()}" for name in ("run", "one", "two", "bomb"))
 
 
 def container(yard: Yard, **settings: object) -> Container:
@@ -120,11 +120,11 @@ async def test_a_fork_bomb_is_bounded_and_can_be_ended(yard: Yard) -> None:
     _, _, err = await run(provider, yard, "i=0; while [ $((i+=1)) -lt 60 ]; do sleep 1 & done")
     assert "fork" in err.lower()
     await provider.end(RUN)
-    with start(provider, yard, "exec bash -c 'f() { f | f & sleep 1; f; }; f; sleep 1000'", "run_bomb") as process:
-        await until(lambda: len(carriers("run_bomb")) >= 30)
-        assert len(carriers("run_bomb")) <= 45
-        await provider.end("run_bomb")  # there is no room for an exec inside now
-        await until(lambda: carriers("run_bomb") == [])
+    with start(provider, yard, "exec bash -c 'f() { f | f & sleep 1; f; }; f; sleep 1000'", BOMB) as process:
+        await until(lambda: len(carriers(BOMB)) >= 30)
+        assert len(carriers(BOMB)) <= 45
+        await provider.end(BOMB)  # there is no room for an exec inside now
+        await until(lambda: carriers(BOMB) == [])
         process.kill()
     assert (await run(provider, yard, "echo fine"))[1] == "fine\n"
     await provider.clean_up()

@@ -7,7 +7,6 @@ import signal
 import stat
 import uuid
 from collections.abc import AsyncIterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -18,6 +17,7 @@ from tests.support.isolation import CANARY, IMAGE, AnySettings, Yard, image, new
 from fourhands.core.errors import CommandNotFound, Denied, NotFound
 from fourhands.providers.ending import carriers
 from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings
+from fourhands.workbench import oneshot
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 
@@ -174,14 +174,24 @@ async def test_one_shot_passes_bytes_as_they_are(terminals: Terminals, provider:
     assert done.stdout == data
 
 
-async def test_one_shot_that_takes_too_long_leaves_nobody(terminals: Terminals, provider: str) -> None:
+async def test_one_shot_that_takes_too_long_leaves_nobody(
+    terminals: Terminals, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     canary = f"NOBODY={uuid.uuid4().hex}"
     name, _, value = canary.partition("=")
-    marker = Path(terminals.places.workspace, f"on-{value}")
-    script = f"(setsid sleep 1000 &); sleep 1000 & trap '' TERM; echo started; >{marker.name}; wait; sleep 1000"
+    heard = asyncio.Event()
+
+    class Listening(oneshot._Watch):
+        def pipe_data_received(self, fd: int, data: bytes) -> None:
+            super().pipe_data_received(fd, data)
+            heard.set()
+
+    monkeypatch.setattr(oneshot, "_Watch", Listening)
+    script = "(setsid sleep 1000 &); sleep 1000 & trap '' TERM; echo started; wait; sleep 1000"
     async with asyncio.TaskGroup() as group:
         running = group.create_task(terminals.run_script(script, env={name: value}, timeout_s=100, provider=provider))
-        await until(marker.exists, 40)
+        async with asyncio.timeout(40):
+            await heard.wait()  # an engine takes its time to carry the words over
         let_pass(100)
     done = running.result()
     assert (done.code, done.stdout) == ("timeout", "started\n")
@@ -203,7 +213,7 @@ async def test_closing_ends_the_whole_tree(terminals: Terminals, provider: str) 
     script = "(setsid sleep 1000 &); trap '' HUP TERM; (sleep 1000; sleep 1000) & echo ready; wait"
     terminal = await terminals.create(argv=["bash", "-c", script], provider=provider)
     await shown(terminal, "ready")
-    assert len(carriers(terminal.id)) >= 3
+    await until(lambda: len(carriers(terminal.id)) >= 3)
     await terminal.close()
     assert carriers(terminal.id) == []
 
