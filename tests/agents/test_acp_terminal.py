@@ -385,7 +385,7 @@ async def test_a_terminal_that_asked_for_a_secret_hides_what_cannot_be_told_apar
         await terminal.wait(input_wanted=True)
         assert (await desk.call("output", terminalId=id))["output"].startswith("Password:")
         await desk.app.call("openspace.terminal.send", {"terminalId": id, "text": "hunter2\n"})
-        await terminal.wait(pattern="after", position=0)
+        await terminal.wait(pattern="after\n", position=0)
     output = await desk.call("output", terminalId=id)
     assert output["output"].endswith("after\n")
     assert "hunter2" not in output["output"]
