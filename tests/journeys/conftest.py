@@ -1,12 +1,13 @@
 """A real workbench behind a real server, and a real browser that looks at it."""
 
 import os
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.journeys.served import Served, Visit
+from tests.journeys.served import LIMIT_S, Served, Visit
 
 from fourhands.surfaces.http import STATIC
 
@@ -14,7 +15,7 @@ CHROMIUM = next(
     (p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()), ""
 )
 
-expect.set_options(timeout=20_000)  # five seconds are too few on a machine that is busy with something else
+expect.set_options(timeout=LIMIT_S * 1000)  # five seconds are too few on a machine that is busy with something else
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,7 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if here in item.path.parents:
             item.add_marker(pytest.mark.browser)
-            item.add_marker(pytest.mark.timeout(150))
+            item.add_marker(pytest.mark.timeout(5 * LIMIT_S))
             item.add_marker(pytest.mark.xdist_group("browser"))
 
 
@@ -50,8 +51,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def served(tmp_path: Path) -> Iterator[Served]:
-    with Served(tmp_path) as running:
+def served() -> Iterator[Served]:
+    """On a workspace with a short name: a prompt with pytest's own directories would break the line that is typed."""
+    with (
+        tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as directory,
+        Served(Path(directory)) as running,
+    ):
         yield running
 
 

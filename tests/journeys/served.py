@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from playwright.sync_api import Browser, ConsoleMessage, Page
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from tests.support.bench import MINIMAL, quick
 
 from fourhands.agents.connect import Connections, Wiring
@@ -21,6 +21,8 @@ from fourhands.surfaces.server import Running, serving
 from fourhands.workbench.session import Session
 
 _T = TypeVar("_T")
+
+LIMIT_S = 60  # for whatever is waited for: it is there for hangs, a busy machine must not reach it
 
 FILES = {
     "README.md": "# Notes\n\nA small service.\n",
@@ -51,7 +53,7 @@ class Served:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
         self._thread.start()
-        self._ready.result(30)
+        self._ready.result(LIMIT_S)
         return self
 
     def __exit__(
@@ -64,7 +66,7 @@ class Served:
         """Stop serving; whoever still looks has lost the connection."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(20)
+            self._thread.join(LIMIT_S)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
@@ -99,9 +101,9 @@ class Served:
                 self._ready.set_exception(error)
             raise
 
-    def do(self, work: Coroutine[Any, Any, _T], timeout_s: float = 20) -> _T:
+    def do(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run something in the server's loop and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout_s)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(LIMIT_S)
 
     def start(self, work: Coroutine[Any, Any, _T]) -> "concurrent.futures.Future[_T]":
         """Run something in the server's loop and do not wait."""
@@ -174,7 +176,7 @@ class Visit:
 
     def __call__(self, *, query: str = "?renderer=dom", **options: Any) -> Page:
         context = self._browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        context.set_default_timeout(20_000)
+        context.set_default_timeout(LIMIT_S * 1000)
         self._contexts.append(context)
         page = context.new_page()
         page.on("console", self._heard)
@@ -189,7 +191,7 @@ class Visit:
             self.complaints.append(f"{message.text} ({message.location.get('url', '')})")
 
 
-def until(page: Page, condition: str, arg: Any = None, timeout_s: float = 20) -> None:
+def until(page: Page, condition: str, arg: Any = None) -> None:
     """Wait until a function in the page is true; playwright's own way needs eval, which the page's policy forbids."""
     page.evaluate(
         """async ([arg, deadline]) => {
@@ -199,7 +201,21 @@ def until(page: Page, condition: str, arg: Any = None, timeout_s: float = 20) ->
                 await new Promise(resolve => setTimeout(resolve, 15));
             }
         }""".replace("CONDITION", condition),
-        [arg, page.evaluate("() => performance.now()") + timeout_s * 1000],
+        [arg, page.evaluate("() => performance.now()") + LIMIT_S * 1000],
+    )
+
+
+def save(page: Page) -> None:
+    """Save what was typed in the editor, as soon as the page has noticed that there is something to save."""
+    expect(page.locator(".tab .dot.unsaved")).to_be_visible()
+    page.keyboard.press("Control+s")
+    expect(page.locator(".tab .dot.unsaved")).to_be_hidden()
+
+
+def keep_toasts(page: Page) -> None:
+    """Let messages stay until somebody has dealt with them, however long that takes."""
+    page.evaluate(
+        "() => { for (const kind in window.__fh.desk.toasts.life) window.__fh.desk.toasts.life[kind] = 1e9; }"
     )
 
 

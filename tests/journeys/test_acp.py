@@ -1,6 +1,5 @@
 """An agent that speaks ACP, as a person at the page has it: its mode by the palette, its commands in a terminal."""
 
-import asyncio
 import json
 import sys
 from collections.abc import Mapping
@@ -8,7 +7,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import Served, wait_for_screen
+from tests.journeys.served import LIMIT_S, Served, wait_for_screen
 
 from fourhands.agents.acp import AcpAgent
 from fourhands.agents.catalogue import Recipe
@@ -51,7 +50,7 @@ def test_a_mode_is_chosen_and_a_command_of_the_agent_is_answered_by_hand(page: P
     expect(page.locator(".palette li", has_text="ask")).to_contain_text("now")
     switched = served.do(listen(served, "agent.switched"))
     page.locator(".palette li", has_text="code").click()
-    assert switched.result(20)["mode"] == "code"
+    assert switched.result(LIMIT_S)["mode"] == "code"
 
     line = 'printf "your name? "; read name; echo "hello, $name"'
     create = ["call", "terminal/create", {"command": line}]
@@ -67,7 +66,7 @@ def test_a_mode_is_chosen_and_a_command_of_the_agent_is_answered_by_hand(page: P
     page.locator(".xterm:visible").last.click()
     page.keyboard.type("Ann\n")
     wait_for_screen(page, "hello, Ann")
-    served.do(asyncio.wait_for(agent.idle(), 20))
+    served.do(agent.idle())
     expect(page.get_by_role("log")).to_contain_text("hello, Ann")
     expect(page.locator(".agentbar")).to_contain_text("A greeting")
     page.get_by_label("Message the agent").press_sequentially("/w")

@@ -1,7 +1,7 @@
 """What a person sees of an agent, and what they can do about it."""
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import Served, Visit, until, wait_for_screen
+from tests.journeys.served import LIMIT_S, Served, Visit, keep_toasts, until, wait_for_screen
 from tests.journeys.test_terminals import new_terminal
 
 
@@ -14,7 +14,7 @@ def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(pa
     expect(card.get_by_role("checkbox", checked=True)).to_have_count(4)
     card.get_by_role("checkbox", name="type in terminals").uncheck()
     card.get_by_role("button", name="For this session").click()
-    assert waiting.result(20).success
+    assert waiting.result(LIMIT_S).success
     expect(card).to_be_hidden()
     assert agent.call("openspace.editor.open", {"path": "src/app.py"}).success
     refused = agent.call("openspace.terminal.create", {})
@@ -29,7 +29,7 @@ def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(pa
 def test_consent_can_be_refused(page: Page, served: Served) -> None:
     waiting = served.agent(consent=False).start("openspace.editor.open", {"path": "README.md"})
     page.get_by_role("button", name="Not now").click()
-    assert waiting.result(20).code == "denied"
+    assert waiting.result(LIMIT_S).code == "denied"
 
 
 def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: Page, served: Served) -> None:
@@ -53,25 +53,33 @@ def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: 
     expect(card).to_contain_text("Harmless")
     expect(card.locator(".glance")).to_have_count(0)
     card.get_by_role("button", name="Run changed").click()
-    assert waiting.result(20).success
+    assert waiting.result(LIMIT_S).success
     wait_for_screen(page, "edited-11")
     assert (served.workspace / "build").exists()
 
 
 def test_enter_in_the_first_moment_approves_nothing(page: Page, served: Served) -> None:
     terminal = new_terminal(page)
-    waiting = served.agent().start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})
+    # The page's clock stands still until then: the first moment is over for no machine.
     page.evaluate(
-        """async () => {
-            let once;
-            while (!(once = [...document.querySelectorAll('.ask button')].find(b => b.textContent === 'Run once')))
-                await new Promise(r => setTimeout(r, 1));
-            once.click();
+        """() => {
+            const moment = performance.now();
+            performance.now = () => moment;
+            new MutationObserver((_, observer) => {
+                const once = [...document.querySelectorAll('.ask button')].find(b => b.textContent === 'Run once');
+                if (!once) return;
+                observer.disconnect();
+                once.click();
+                delete performance.now;
+                window.clicked = true;
+            }).observe(document.body, { childList: true, subtree: true });
         }"""
     )
+    waiting = served.agent().start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})
     expect(page.get_by_role("alertdialog")).to_be_visible()
+    until(page, "() => window.clicked === true")
     page.get_by_role("button", name="Deny").click()
-    assert waiting.result(20).code == "denied"
+    assert waiting.result(LIMIT_S).code == "denied"
 
 
 def test_words_stream_as_markdown_and_nothing_of_it_is_html(page: Page, served: Served) -> None:
@@ -88,6 +96,7 @@ def test_words_stream_as_markdown_and_nothing_of_it_is_html(page: Page, served: 
 
 def test_steps_name_what_was_done_and_failures_say_why_once(page: Page, served: Served) -> None:
     agent = served.agent()
+    keep_toasts(page)
     assert agent.call("openspace.editor.open", {"path": "src/app.py", "line": 18}).success
     expect(page.locator(".step", has_text="opened src/app.py:18")).to_be_visible()
     for _ in range(3):
@@ -103,6 +112,7 @@ def test_steps_name_what_was_done_and_failures_say_why_once(page: Page, served: 
 def test_a_step_of_the_list_is_run_again(page: Page, served: Served) -> None:
     agent = served.agent()
     agent.call("openspace.editor.open", {"path": "README.md"})
+    until(page, "() => window.__fh.model.editors.size === 1")
     served.call("openspace.editor.close", {"path": "README.md"})
     until(page, "() => window.__fh.model.editors.size === 0")
     page.locator(".deed.agent", has_text="opened README.md").click()
@@ -115,6 +125,7 @@ def test_what_the_agent_opens_does_not_take_the_keyboard(page: Page, served: Ser
     new_terminal(page)
     agent = served.agent()
     page.keyboard.type("echo half")
+    page.evaluate("() => { window.__fh.desk.typedAt = Infinity; }")  # they type on, however slow all else is
     assert agent.call("openspace.terminal.create", {"title": "other"}).success
     assert agent.call("openspace.editor.open", {"path": "README.md"}).success
     until(page, "() => window.__fh.editors['README.md']?.code")
@@ -129,12 +140,12 @@ def test_pause_and_stop_hold_and_end_what_the_agent_does(page: Page, served: Ser
     expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     waiting = agent.start("openspace.editor.open", {"path": "README.md"})
     page.get_by_role("button", name="Resume", exact=True).click()
-    assert waiting.result(20).success
+    assert waiting.result(LIMIT_S).success
     page.get_by_role("button", name="Pause", exact=True).click()
     expect(page.get_by_role("button", name="Resume", exact=True)).to_be_visible()
     held = agent.start("openspace.editor.open", {"path": "src/app.py"})
     page.get_by_role("button", name="Stop", exact=True).click()
-    assert held.result(20).code == "stopped"
+    assert held.result(LIMIT_S).code == "stopped"
 
 
 def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Served) -> None:

@@ -68,8 +68,7 @@ export class Desk {
       if (!answer.success && !quiet) this.toasts.show(answer.error, answer.hint, "error", differenceOf(answer));
       return answer;
     } finally {
-      // Its events may come a moment after its answer.
-      setTimeout(() => this.pending--, 50);
+      this.pending--; // its events come before its answer
     }
   }
 

@@ -296,19 +296,12 @@ export class Dock implements SashHost {
 
   async newTerminal(): Promise<void> {
     const answer = await this.desk.run("openspace.terminal.create", {});
-    if (answer.success) this.whenShown("terminal", answer.terminalId);
+    if (answer.success) this.view("terminal", answer.terminalId)?.focus();
   }
 
   async openFile(path: string, line?: number): Promise<void> {
     const answer = await this.desk.run("openspace.editor.open", line ? { path, line } : { path });
-    if (answer.success) this.whenShown("editor", path);
-  }
-
-  // Give the keyboard to something that this person asked for, as soon as it is there.
-  private whenShown(type: string, content: string, tries = 20): void {
-    const view = this.view(type, content);
-    if (view && !view.element.classList.contains("hidden")) view.focus();
-    else if (tries > 0) setTimeout(() => this.whenShown(type, content, tries - 1), 25);
+    if (answer.success) this.view("editor", path)?.focus();
   }
 
   async close(id: string): Promise<void> {

@@ -82,7 +82,9 @@ export class EditorView implements View {
     this.revealed = -1;
     this.follow();
     if (draft && draft.baseVersion !== read.version) this.conflict(read.content, read.version);
-    if (this.wantsFocus) this.code.focus();
+    // Whoever went on to something else while this was loading keeps the keyboard there.
+    const at = document.activeElement ?? document.body;
+    if (this.wantedFrom && (at === this.wantedFrom || at === document.body)) this.code.focus();
   }
 
   private async read(): Promise<{ content: string; version: string } | null> {
@@ -142,8 +144,11 @@ export class EditorView implements View {
   // The file is another than the one we started from.
   private async reread(): Promise<void> {
     if (!this.code) return;
+    const { base } = this;
     const answer = await this.desk.link.call("openspace.file.read", { path: this.path });
     if (!this.code || this.gone) return;
+    // Saved or taken meanwhile: what was read may be from before that.
+    if (this.base !== base || this.sending > 0) return this.again();
     if (!answer.success) {
       this.tell(`${this.path} is no longer there: ${answer.error}`, [
         ["Save it again", () => void this.save("any")],
@@ -210,8 +215,7 @@ export class EditorView implements View {
     try {
       return await work;
     } finally {
-      // Events of our own doing arrive a moment after the answer.
-      setTimeout(() => this.sending--, 50);
+      this.sending--; // events of our own doing come before the answer
     }
   }
 
@@ -291,7 +295,7 @@ export class EditorView implements View {
 
   // -- as a view -----------------------------------------------------------------------------------------------------
 
-  private wantsFocus = false;
+  private wantedFrom: Element | null = null; // where the keyboard was when it was wanted here
 
   shown(visible: boolean): void {
     if (!visible || !this.code) return;
@@ -299,7 +303,7 @@ export class EditorView implements View {
   }
 
   focus(): void {
-    this.wantsFocus = true;
+    this.wantedFrom = document.activeElement ?? document.body;
     this.code?.focus();
   }
 

@@ -397,7 +397,7 @@ export class Palette {
       const { success: _, ...data } = answer;
       show(command.label, h("pre", { class: "json", tabindex: "0" }, JSON.stringify(data, null, 2)));
     } else if (/\.(open|create|show|focus)$/.test(command.id)) {
-      setTimeout(() => this.desk.focusActive(), 60);
+      this.desk.focusActive();
     }
   }
 }

@@ -11,11 +11,11 @@ interface Shown {
   timer: ReturnType<typeof setTimeout>;
 }
 
-const LIFE_MS: Record<Severity, number> = { error: 12_000, warning: 7000, info: 4000 };
 const MOST = 5;
 
 export class Toasts {
   readonly element = h("div", { class: "toasts", role: "region", "aria-label": "Messages" });
+  readonly life: Record<Severity, number> = { error: 12_000, warning: 7000, info: 4000 }; // in milliseconds
   private readonly shown = new Map<string, Shown>();
 
   show(text: string, hint = "", severity: Severity = "info", action?: { label: string; run: () => void }): void {
@@ -51,7 +51,7 @@ export class Toasts {
       const one = this.shown.get(key);
       if (one?.element.matches(":hover, :focus-within")) one.timer = this.expire(key, severity);
       else this.remove(key);
-    }, LIFE_MS[severity]);
+    }, this.life[severity]);
   }
 
   private remove(key: string): void {
