@@ -12,6 +12,8 @@ export class Gutter {
   private readonly tip = h("div", { class: "inktip", role: "tooltip", hidden: true });
   private readonly marks = new Marks();
   private placed: Placed[] = [];
+  private coming: Ink[] = []; // typed behind what is on the screen by now
+  private seen = 0;
   private readonly paint = perFrame(() => this.draw());
 
   constructor(
@@ -31,11 +33,14 @@ export class Gutter {
 
   // The output up to this position is on the screen now: remember at which row.
   remember(position: number): void {
+    this.seen = position;
     const last = this.marks.before(position);
-    if (last && last.row() === this.row) return;
-    const row = this.here();
-    if (row) this.marks.add({ position, row });
-    this.marks.trim();
+    if (last?.row() !== this.row) {
+      const row = this.here();
+      if (row) this.marks.add({ position, row });
+      this.marks.trim();
+    }
+    this.settle();
   }
 
   // Somebody began to type where the screen's cursor is now.
@@ -46,16 +51,24 @@ export class Gutter {
 
   // Ask the server who typed since; what is placed already keeps its row.
   async refresh(): Promise<void> {
-    const since = this.placed.at(-1)?.ink.position ?? 0;
-    const answer = await this.desk.link.call("openspace.terminal.authors", { terminalId: this.terminal, since });
+    const last = () => this.coming.at(-1) ?? this.placed.at(-1)?.ink;
+    const answer = await this.desk.link.call("openspace.terminal.authors", { terminalId: this.terminal, since: last()?.position ?? 0 });
     if (!answer.success) return;
     for (const ink of answer.ink) {
-      const last = this.placed.at(-1);
-      if (last && (last.ink.position > ink.position || last.ink.time === ink.time)) continue;
+      const known = last();
+      if (!known || ink.position > known.position || (ink.position === known.position && ink.time > known.time)) this.coming.push(ink);
+    }
+    this.settle();
+    this.paint();
+  }
+
+  // The row of a place in the output is known when the output has come so far.
+  private settle(): void {
+    while (this.coming[0] && this.coming[0].position <= this.seen) {
+      const ink = this.coming.shift()!;
       const mark = this.marks.before(ink.position);
       if (mark) this.placed.push({ ink, row: mark.row });
     }
-    this.paint();
   }
 
   private get row(): number {

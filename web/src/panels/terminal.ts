@@ -19,6 +19,7 @@ import { token } from "./theme.ts";
 
 const SCROLLBACK = 20_000;
 const RESTING = 12; // terminals that are not to be seen and still keep their connection; the server takes no endless number
+const FLOOD = 4096; // bytes at once that no hand's work leads to
 const KILL_LINE = "\x15"; // before an agent may type: its words never land in the middle of a line
 
 // Back to an empty screen in its first state, with the scrollback left alone. Row by row: erasing the whole screen at once
@@ -281,7 +282,16 @@ export class TerminalView implements View {
 
   private write(data: Uint8Array, position: number): void {
     this.quiet();
-    this.term.write(data, () => {
+    // Line by line, so that the gutter knows where in the output each row begins; a flood has too many.
+    let from = 0;
+    while (data.length < FLOOD) {
+      const end = data.indexOf(10, from) + 1;
+      if (end === 0) break;
+      const begun = position - data.length + end;
+      this.term.write(data.subarray(from, end), () => this.gutter.remember(begun));
+      from = end;
+    }
+    this.term.write(data.subarray(from), () => {
       this.parsed = position;
       this.stream.ack(position);
       this.gutter.remember(position);
