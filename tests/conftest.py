@@ -1,4 +1,4 @@
-"""What holds for every test: how hypothesis looks for examples, and which coverage data counts."""
+"""What holds for every test: how hypothesis looks for examples, how long it may take, which coverage data counts."""
 
 import os
 from collections.abc import Generator
@@ -16,6 +16,15 @@ settings.register_profile(
     derandomize=os.environ.get("CI") == "true",
 )
 settings.load_profile("fourhands")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Where a run says how long a test may take, as on a busy machine, no test's own limit is stricter."""
+    least = config.getoption("timeout") or 0.0
+    for item in items:
+        own = item.get_closest_marker("timeout")
+        if own is not None and own.args and own.args[0] < least:
+            item.add_marker(pytest.mark.timeout(least), append=False)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)  # so what follows comes before coverage puts its files together

@@ -55,7 +55,7 @@ class MarkedShell:
         )
         os.close(slave)
 
-    def read(self, timeout_s: float = 10) -> bool:
+    def read(self, timeout_s: float = 40) -> bool:
         """Take one burst of output; False at the end of the terminal."""
         if not select.select([self.fd], [], [], timeout_s)[0]:
             raise TimeoutError(
@@ -73,7 +73,7 @@ class MarkedShell:
             self.commands.apply(mark)
         return True
 
-    def until(self, needle: bytes, timeout_s: float = 10) -> None:
+    def until(self, needle: bytes, timeout_s: float = 40) -> None:
         """Read until the output holds `needle`."""
         end = time.monotonic() + timeout_s
         while needle not in self.output:
