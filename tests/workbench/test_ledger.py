@@ -116,6 +116,17 @@ def test_no_secret_is_stored_wherever_it_stands(tmp_path: Path):
         assert b"abc" not in file.read_bytes()
 
 
+def test_the_name_of_a_pair_is_cleaned_like_any_other_text(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db", redact)
+    store.write([entry(one={"name": "hunter2", "value": 1}, two={"name": "half \ud800", "value": "x"})])
+    found = ledger.read(store.path)[0].call.args
+    assert found == {
+        "one": {"name": "[redacted:password]", "value": 1},
+        "two": {"name": "half \\ud800", "value": "x"},
+    }
+    store.close()
+
+
 def test_a_long_text_is_cut_and_a_secret_at_the_cut_is_still_removed(tmp_path: Path):
     store = Ledger(tmp_path / "journal.db", redact)
     store.write([entry(text="x" * (TEXT_LIMIT - 3) + "hunter2" + "y" * 1_000_000)])

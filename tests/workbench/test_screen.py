@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fourhands.core.errors import BadArgument, Unavailable
-from fourhands.workbench.screen import LiveScreen, Screen
+from fourhands.workbench.screen import LiveScreen, Screen, rows_without
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "screen"
 RECORDINGS = sorted(GOLDEN.glob("*.vt"))
@@ -85,6 +85,19 @@ def test_title_is_kept() -> None:
     assert screen.title == ""
     screen.feed("\x1b]0;über\x07".encode())
     assert screen.title == "über"
+
+
+# ---- what agents may not see --------------------------------------------------------------------------------------
+
+
+def test_what_goes_on_in_the_next_row_is_cleaned_as_a_whole_and_the_rows_stay() -> None:
+    def clean(lines: list[str]) -> list[str]:
+        return [line.replace("secret", "***") for line in lines]
+
+    assert rows_without(["a secret", "b"], 10, clean) == ["a ***", "b"]
+    assert rows_without(["plain row.", "next", ""], 10, clean) == ["plain row.", "next", ""]
+    assert rows_without(["it is: sec", "ret, so", "b"], 10, clean) == ["it is: ***, so", "", "b"]
+    assert rows_without(["a secret |", "| table  |", "b"], 10, clean) == ["a *** |", "| table  |", "b"]
 
 
 # ---- revisions ----------------------------------------------------------------------------------------------------

@@ -314,14 +314,12 @@ async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
     """Find lines in everything that is kept of a terminal's output."""
     terminal = bench.terminal(args.terminal_id)
     agent = call.actor.kind == "agent"
-    found = await asyncio.to_thread(terminal.search, args.pattern, args.limit)
+    found = await asyncio.to_thread(bench.search, terminal, args.pattern, args.limit, agent=agent)
     if agent:
         lease = bench.lease(terminal)
         lease.look()
         found = [match for match in found if not lease.hides(match.position, match.end)]
-    return FoundLines(
-        matches=[FoundLine(position=match.position, line=bench.shown(match.line, agent=agent)) for match in found]
-    )
+    return FoundLines(matches=[FoundLine(position=match.position, line=match.line) for match in found])
 
 
 class WaitFor(Args, frozen=True, kw_only=True):

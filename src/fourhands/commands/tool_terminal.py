@@ -265,9 +265,9 @@ def _collect(
     code = end.code if end else last.exit_code if reason == "finished" and last else None
     screen = None
     if seen.input == "keys" and not (secret and agent):
-        shown = terminal.screen()
+        shown = bench.read_screen(terminal, agent=agent)
         if shown.alternate:
-            screen = [bench.shown(row, agent=agent) for row in shown.rows]
+            screen = shown.rows
     return Collected(
         session_id=terminal.id,
         title=terminal.title,

@@ -9,7 +9,7 @@ on, a block that may be a private key.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from fourhands.core.errors import BadArgument
@@ -43,13 +43,20 @@ def redact(text: str, values: Iterable[str] = ()) -> str:
     return redactor.feed(text) + redactor.close()
 
 
-class Redactor:
-    """Redacts a stream: feed it pieces of any size, then close it."""
+def redact_lines(lines: Sequence[str], values: Iterable[str] = ()) -> list[str]:
+    """Replace every secret in lines that follow each other, and give as many: each line of a key is one mark."""
+    redactor = Redactor(values, keep_lines=True)
+    return (redactor.feed("\n".join(lines)) + redactor.close()).split("\n") if lines else []
 
-    def __init__(self, values: Iterable[str] = ()) -> None:
+
+class Redactor:
+    """Redacts a stream: feed it pieces of any size, then close it. With `keep_lines` no line end is lost in a key."""
+
+    def __init__(self, values: Iterable[str] = (), *, keep_lines: bool = False) -> None:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise BadArgument(f"secret values must be a list of texts, not {type(values).__name__}")
         self._values = _usable(tuple(values))
+        self._keep_lines = keep_lines
         self._reset()
 
     def feed(self, text: str) -> str:
@@ -109,7 +116,7 @@ class Redactor:
                 self._key_open = True
                 return
             if end:
-                out.append(_KEY)
+                out.append("\n".join([_KEY] * (1 + self._keep_lines * self._held.count("\n", 0, end))))
                 self._within_line = True
                 self._held = self._held[end:]
                 after = 0

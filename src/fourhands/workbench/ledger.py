@@ -332,13 +332,19 @@ def _clean(value: object, redact: Redact, name: str = "") -> object:
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
         if set(value) == {"name", "value"}:  # an environment variable as ACP writes it
-            return {"name": value["name"], "value": _assigned(str(value["name"]), value["value"], redact)}
+            return {
+                "name": _clean(value["name"], redact),
+                "value": _assigned(_text(str(value["name"])), value["value"], redact),
+            }
         inside = {_text(str(key)): item for key, item in value.items()}
         if name == "env":
             return {key: _assigned(key, item, redact) for key, item in inside.items()}
         return {key: _clean(item, redact, key) for key, item in inside.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_clean(item, redact, name) for item in value]
+        items = list(value)
+        if all(isinstance(item, str) for item in items) and any("PRIVATE KEY" in item for item in items):
+            items = redact("\n".join(items)).split("\n")  # a key is known by all of its lines only
+        return [_clean(item, redact, name) for item in items]
     return _bounded(repr(value), redact)
 
 

@@ -125,6 +125,25 @@ class LiveScreen:
         return self._emulator.restore()
 
 
+def rows_without(rows: list[str], cols: int, clean: Callable[[list[str]], list[str]]) -> list[str]:
+    """As many rows, cleaned of what must not be seen, also of what began in one row and goes on in the next.
+
+    A row that is full may go on. What only both together show stands in the first of them, cleaned.
+    """
+    lines: list[list[int]] = []
+    for index in range(len(rows)):
+        if index and len(rows[index - 1]) >= cols:
+            lines[-1].append(index)
+        else:
+            lines.append([index])
+    shown = clean(rows)
+    whole = clean(["".join(rows[index] for index in line) for line in lines])
+    for line, text in zip(lines, whole, strict=True):
+        if text != "".join(shown[index] for index in line):
+            shown[line[0] : line[-1] + 1] = [text, *[""] * (len(line) - 1)]
+    return shown
+
+
 def _checked(cols: int, rows: int) -> tuple[int, int]:
     for name, value in (("cols", cols), ("rows", rows)):
         if type(value) is not int or not 1 <= value <= MAX_CELLS:

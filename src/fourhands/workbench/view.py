@@ -5,8 +5,8 @@ never fall inside a character or an escape sequence: what is not complete yet be
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import GRAIN, Chunk, LogReader
@@ -223,19 +223,29 @@ def raw_lines(log: LogReader) -> Iterator[tuple[int, bytes]]:
         yield start, rest
 
 
-def search(log: LogReader, pattern: str, limit: int = 100) -> list[Match]:
-    """Lines in which a regular expression is found, the newest `limit` of them, in order."""
+def search(
+    log: LogReader, pattern: str, limit: int = 100, *, clean: Callable[[list[str]], list[str]] | None = None
+) -> list[Match]:
+    """Lines in which a regular expression is found, the newest `limit` of them, in order.
+
+    With `clean` they are looked at as it leaves them: what must not be seen cannot be searched for either.
+    """
     if limit < 1:
         raise BadArgument(f"limit must be at least 1, not {limit}")
     compiled = compile_pattern(pattern)
     found: list[Match] = []
-    for position, raw in raw_lines(log):
-        line = sanitize(raw).replace("\n", " ")
-        if compiled.search(line):
-            found.append(Match(position, line, position + len(raw)))
+    lines = (Match(at, sanitize(raw).replace("\n", " "), at + len(raw)) for at, raw in raw_lines(log))
+    for match in lines if clean is None else _cleaned(list(lines), clean):
+        if compiled.search(match.line):
+            found.append(match)
             if len(found) >= 2 * limit:
                 del found[:-limit]
     return found[-limit:]
+
+
+def _cleaned(lines: list[Match], clean: Callable[[list[str]], list[str]]) -> Iterator[Match]:
+    texts = clean([line.line for line in lines])
+    return (replace(line, line=text) for line, text in zip(lines, texts, strict=True))
 
 
 def crop(text: str, limit: int) -> Cropped:

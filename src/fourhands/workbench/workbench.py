@@ -25,10 +25,10 @@ from fourhands.core.event import Events
 from fourhands.core.question import Questions
 from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
-from fourhands.safety.secrets import redact
+from fourhands.safety.secrets import LONGEST_KEY, redact, redact_lines
 from fourhands.safety.text import sanitize
 from fourhands.settings import Settings
-from fourhands.workbench import ink
+from fourhands.workbench import ink, view
 from fourhands.workbench.controls import Controls
 from fourhands.workbench.file import FileSettings, Workspace
 from fourhands.workbench.journal import Journal
@@ -37,17 +37,20 @@ from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.pane import tabs
 from fourhands.workbench.pulse import Pulse
 from fourhands.workbench.saved import Saved
-from fourhands.workbench.screen import Screen
+from fourhands.workbench.screen import Screen, rows_without
 from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
 from fourhands.workbench.state import State
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 from fourhands.workbench.undo import UndoStack
-from fourhands.workbench.view import READ_LIMIT, Slice, read_range
+from fourhands.workbench.view import MOST_LINES, READ_LIMIT, Match, Slice, read_range
 from fourhands.workbench.writes import Writes
 
 log = logging.getLogger(__name__)
+
+KEY_LINES = LONGEST_KEY // 64
+"""Lines of the longest private key."""
 
 SAVE_S = 0.5
 """How long after a change the layout is saved, with what else has changed by then."""
@@ -225,27 +228,40 @@ class Workbench:
         """A text as this reader may see it: for agents with secrets taken out."""
         return redact(text, self._withheld) if agent and self.settings.safety.redact else text
 
+    def _clean(self, lines: list[str]) -> list[str]:
+        """Lines that follow each other as agents may see them."""
+        return redact_lines(lines, self._withheld) if self.settings.safety.redact else list(lines)
+
     def read_since(self, terminal: Terminal, position: int, *, agent: bool, limit: int = READ_LIMIT) -> Slice:
         """Output from a position on; what was printed while a secret was wanted is a gap for agents."""
         piece = terminal.since(position, limit=limit)
         if not agent:
             return piece
         if not self.lease(terminal).hides(piece.start, piece.end):
-            return dataclasses.replace(piece, text=self.shown(piece.text, agent=True))
+            return dataclasses.replace(piece, text=self._shown_from(terminal, piece))
         parts = self.lease(terminal).visible(piece.start, piece.end)
         texts = [sanitize(read_range(terminal.log, low, high).data) for low, high in parts]
         gap = (piece.start, piece.end) if not parts else (parts[0][1], parts[-1][0] if len(parts) > 1 else piece.end)
         return Slice(self.shown("".join(texts), agent=True), piece.start, piece.end, gap, piece.truncated)
 
+    def _shown_from(self, terminal: Terminal, piece: Slice) -> str:
+        """A piece of output for agents; it may begin in the middle of a private key."""
+        before = read_range(terminal.log, max(terminal.log.floor, piece.start - LONGEST_KEY), piece.start).data
+        if b"PRIVATE KEY" not in before:
+            return self.shown(piece.text, agent=True)
+        past = sanitize(before).split("\n")[:-1]
+        return "\n".join(self._clean([*past, *piece.text.split("\n")])[len(past) :])
+
     def read_lines(self, terminal: Terminal, count: int, *, agent: bool) -> tuple[list[str], bool]:
         """The last lines, and whether something was hidden because a secret was wanted."""
-        lines = terminal.lines(count)
+        # For agents with some before them: the first may be in the middle of a private key.
+        lines = terminal.lines(min(count + KEY_LINES, MOST_LINES) if agent and 0 < count <= MOST_LINES else count)
         if not agent:
             return lines, False
         head = terminal.log.head
         window = max(terminal.log.floor, head - READ_LIMIT)
         if not self.lease(terminal).hides(window, head) and not self.lease(terminal).secret:
-            return self.shown("\n".join(lines), agent=True).split("\n") if lines else [], False
+            return self._clean(lines)[-count:], False
         text = self.read_since(terminal, window, agent=True).text
         return text.removesuffix("\n").split("\n")[-count:], True
 
@@ -258,7 +274,11 @@ class Workbench:
         if not shown.alternate and self.lease(terminal).hides(max(terminal.log.floor, head - READ_LIMIT), head):
             lines, _ = self.read_lines(terminal, len(shown.rows), agent=True)
             return dataclasses.replace(shown, rows=[*lines, *[""] * (len(shown.rows) - len(lines))])
-        return dataclasses.replace(shown, rows=[self.shown(row, agent=True) for row in shown.rows])
+        return dataclasses.replace(shown, rows=rows_without(shown.rows, shown.size[0], self._clean))
+
+    def search(self, terminal: Terminal, pattern: str, limit: int, *, agent: bool) -> list[Match]:
+        """The newest lines in which a regular expression is found, for agents in what they may see of them."""
+        return view.search(terminal.log, pattern, limit, clean=self._clean if agent else None)
 
     def relative(self, path: str) -> str:
         """A path as people and models read it: relative to the workspace where it lies inside."""
