@@ -7,6 +7,7 @@ from fourhands.core.errors import LimitReached, Unavailable
 from fourhands.core.lane import Lane, Limits, Stopped
 
 LIMITS = Limits(per_answer=2, depth=3)
+GAP_S = 1000.0  # more than passes by itself
 
 
 def call(origin: str = "block", answer_id: str | None = None) -> Call:
@@ -58,12 +59,12 @@ async def test_a_gap_follows_each_block_and_none_comes_before_the_first():
     lane = Lane("s1", sleep)
     for expected in (0, 1, 2):
         ticket = lane.enter(call(), LIMITS)
-        await lane.turn(ticket, 0.05)
+        await lane.turn(ticket, GAP_S)
         assert len(slept) == expected
         lane.leave(ticket)
-    assert all(0 < gap <= 0.05 for gap in slept)
+    assert all(0 < gap <= GAP_S for gap in slept)
     other = lane.enter(call("mcp"), LIMITS)
-    await lane.turn(other, 0.05)
+    await lane.turn(other, GAP_S)
     assert len(slept) == 2
 
 
