@@ -312,9 +312,9 @@ def test_programs_of_today_are_shown_and_restored(tmp_path: Path, argv: list[str
     )
     os.close(slave)
     screen, raw, typed = LiveScreen(80, 24), b"", False
-    end = time.monotonic() + 10
+    end = time.monotonic() + 40
     try:
-        while time.monotonic() < end and select.select([master], [], [], 0.5)[0]:
+        while time.monotonic() < end and select.select([master], [], [], 0.5 if typed else 40)[0]:
             data = os.read(master, 65536)
             raw += data
             screen.feed(data)
