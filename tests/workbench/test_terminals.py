@@ -212,8 +212,9 @@ def test_what_one_program_changes_in_its_environment_no_other_has(tmp_path: Path
         assert (plain.get("MINE"), plain.get("API_TOKEN")) == (kept, None)
         changed = terminals.variables({"X": "1", "PATH": None}, agent=agent)
         assert (changed["X"], changed.get("PATH")) == ("1", None)
-        terminals.variables(None, agent=agent)["Y"] = "1"
         assert terminals.variables(None, agent=agent) == plain
+        plain["Y"] = "1"
+        assert "Y" not in terminals.variables(None, agent=agent)
 
 
 async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
