@@ -162,3 +162,14 @@ def test_a_store_forgets():
     assert store.remembered("Ada") == {"see"}
     store.forget("Ada")
     assert not store.remembered("Ada")
+
+
+async def test_consent_for_a_session_is_not_that_of_the_agents_next_one():
+    world = World(consent=True)
+    leave = world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        group.create_task(world.gate.run(world.call()))
+        await world.reply("session")
+    leave()
+    assert world.gate.consent.state("s2", "Ada") == "unasked"
+    assert (await world.gate.run(world.call(actor=Actor.agent("s2", "Ada")))).code == "no-answer"

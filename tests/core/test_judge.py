@@ -1,10 +1,12 @@
 import asyncio
 from dataclasses import replace
+from typing import Literal
 
 import pytest
 from msgspec import Struct
 from tests.core.kit import PERSON, World
 
+from fourhands.core import judge as core_judge
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import Denied, NotFound
 from fourhands.core.judge import Judgement
@@ -228,3 +230,39 @@ async def test_a_glance_is_shown_and_a_failing_one_is_left_out(caplog: pytest.Lo
             assert question.options == ("once", "deny")
             await world.reply("deny")
     assert "no glance at 'rm x'" in caplog.text
+
+
+async def test_a_call_that_became_dangerous_while_the_person_looked_is_asked_about_anew():
+    world = World()
+    world.questions.attend()
+    levels: list[Literal["unknown", "dangerous"]] = ["unknown", "dangerous", "dangerous"]
+
+    def worse(call: Call, command: Command, args: Struct | None) -> Judgement | None:
+        return Judgement(levels.pop(0), "the same line")
+
+    world.gate._confirmation._judge = worse
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call("what")))
+        assert (await world.question()).level == "unknown"
+        await world.reply("once")
+        assert (await world.question()).level == "dangerous"
+        assert world.bench.started == []
+        await world.reply("deny")
+    assert task.result().code == "denied"
+
+
+async def test_a_glance_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(core_judge, "_GLANCE_S", 0.0)
+    world = World()
+    world.questions.attend()
+
+    async def never() -> dict[str, object]:
+        await asyncio.Event().wait()
+        return {}
+
+    world.gate._confirmation._judge = lambda call, command, args: Judgement("dangerous", "rm x", glance=never)
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call("rm x")))
+        assert (await world.question()).detail == {}
+        await world.reply("deny")
+    assert task.result().code == "denied"

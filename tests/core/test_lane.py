@@ -50,6 +50,14 @@ async def test_old_answers_are_forgotten():
     assert len(lane._answers) == 64
 
 
+async def test_an_answer_that_goes_on_is_not_forgotten_for_newer_ones():
+    lane = Lane("s1")
+    for answer in ("long", *(f"r{number}" for number in range(63)), "long", "one more"):
+        lane.leave(lane.enter(call(answer_id=answer), LIMITS))
+    with pytest.raises(LimitReached, match="in one answer"):
+        lane.enter(call(answer_id="long"), LIMITS)
+
+
 async def test_a_gap_follows_each_block_and_none_comes_before_the_first():
     slept: list[float] = []
 

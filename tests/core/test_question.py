@@ -193,3 +193,15 @@ async def test_closed_questions_are_forgotten_in_the_end():
         asking.questions.answer(ids[0], Answer(choice="once"), PERSON)
     with pytest.raises(Conflict):
         asking.questions.answer(ids[-1], Answer(choice="once"), PERSON)
+
+
+async def test_no_more_is_given_than_the_question_offers():
+    asking = Asking()
+    asking.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        task = asking.start(group, asked := question(kind="consent", options=("session", "deny"), scopes=("see",)))
+        await asyncio.sleep(0)
+        with pytest.raises(BadArgument, match="some of its scopes"):
+            asking.questions.answer(asked.id, Answer(choice="session", scopes=("see", "run")), PERSON)
+        asking.questions.answer(asked.id, Answer(choice="session", scopes=("see",)), PERSON)
+    assert isinstance(task.result(), Answered)
