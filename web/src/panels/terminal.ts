@@ -14,6 +14,7 @@ import type { Desk } from "./desk.ts";
 import type { View } from "./dock.ts";
 import { debounce, h, renew, setText } from "./dom.ts";
 import { Find } from "./find.ts";
+import { hasGraphics } from "./graphics.ts";
 import { Gutter } from "./gutter.ts";
 import { token } from "./theme.ts";
 
@@ -262,7 +263,7 @@ export class TerminalView implements View {
   }
 
   private async accelerate(): Promise<void> {
-    if (new URLSearchParams(location.search).get("renderer") === "dom") return;
+    if (new URLSearchParams(location.search).get("renderer") === "dom" || !hasGraphics()) return;
     const { WebglAddon } = await import("@xterm/addon-webgl");
     if (!this.visible || this.disposed || this.webgl || this.term.options.screenReaderMode) return;
     try {
