@@ -22,18 +22,25 @@ export interface First {
 }
 
 // Exchange a code for a key, which is yet to be kept, and for what is shown first; null: the code is no longer good.
-export async function exchange(code: string): Promise<{ key: string; first: First } | null> {
-  const response = await fetch("/api/browser", {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ code }),
-  });
-  return response.ok ? await response.json() : null;
+export function exchange(code: string): Promise<{ key: string; first: First } | null> {
+  return ask("POST", "/api/browser", { "content-type": "application/json" }, JSON.stringify({ code }));
 }
 
-export async function askFirst(): Promise<First | null> {
-  const response = await fetch("/openspace/first", { headers: headers() });
-  return response.ok ? await response.json() : null;
+export function askFirst(): Promise<First | null> {
+  return ask("GET", "/openspace/first", headers());
+}
+
+// Not by `fetch`, whose head and body are handed over one after the other: on a page that is being put together, each waits
+// for its turn behind everything else.
+function ask<T>(method: string, path: string, sent: Record<string, string>, body?: string): Promise<T | null> {
+  return new Promise((resolve) => {
+    const request = new XMLHttpRequest();
+    request.open(method, path);
+    request.responseType = "json";
+    for (const [name, value] of Object.entries(sent)) request.setRequestHeader(name, value);
+    request.onloadend = () => resolve(request.status === 200 ? (request.response as T) : null);
+    request.send(body ?? null);
+  });
 }
 
 export function keep(key: string): void {
