@@ -134,9 +134,9 @@ async def test_a_prompt_that_does_not_come_is_not_waited_for_for_long(
 
 async def test_an_agent_waits_until_an_interrupt_has_settled(terminals: Terminals) -> None:
     one = await board(terminals, "dash")  # no marks tell when that is
+    began = asyncio.get_running_loop().time()
     one.lease.person_typed("person", b"git comm\x03")
     assert not one.lease.info().half_typed
-    began = asyncio.get_running_loop().time()
     await one.lease.agent_types("agent1", "ls\n")  # sooner, and the shell would have thrown a part of it away
     assert asyncio.get_running_loop().time() - began >= INTERRUPT_S * 0.9
 

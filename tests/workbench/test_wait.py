@@ -82,7 +82,7 @@ async def test_a_long_past_is_searched_while_others_go_on(terminals: Terminals) 
 
 async def test_a_search_from_before_the_log_begins_where_that_begins() -> None:
     async with open_terminals(quick(capacity=LEAST)) as terminals:
-        terminal = await terminals.create(argv=["bash", "--norc", "-c", "seq 3000000; echo needle; read"])
+        terminal = await terminals.create(argv=["bash", "--norc", "-c", "seq 1000000; echo needle; read"])
         await terminal.wait(input_wanted=True, deadline_s=40)
         assert terminal.log.floor > 3_000_000
         assert (await terminal.wait(pattern="needle", position=0, deadline_s=40)).match == "needle"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 MOMENT_S = 0.25
 """How long a shell that is about to finish something is waited for before it counts as busy."""
 
+PROMPT_S = 10.0
+"""How long a prompt is waited for that is sure to come, since a command has just ended."""
+
 DOUBT_S = 0.5
 """After so long without output it is asked whether the shell is back although its marks do not say so."""
 
@@ -117,11 +120,16 @@ class _Run:
     async def _ready(self) -> bool:
         """The first prompt may still be on its way; a command that runs already is somebody else's."""
         terminal = self.terminal
-        patience = self.loop.time() + MOMENT_S
+        limit, patience = self.loop.time() + PROMPT_S, self.loop.time() + MOMENT_S
         while True:
             terminal.catch_up()
             if terminal.exited:
                 return False
+            if terminal.commands.ending and self.loop.time() < limit:
+                if not await self._news(limit - self.loop.time()):
+                    return False
+                patience = self.loop.time() + MOMENT_S
+                continue
             left = patience - self.loop.time()
             if terminal.commands.ready and (terminal.commands.announced or left <= 0):
                 return True
