@@ -41,7 +41,7 @@ check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architectur
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@cd web && npm run --silent check
-	@$(BIN)/pytest -q tests/test_architecture.py tests/test_generated.py tests/test_types.py
+	@$(BIN)/pytest -q --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py
 
 types: $(VENV)/ready ## write the page's types from the Python structs
 	@$(BIN)/python -m scripts.types

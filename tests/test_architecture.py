@@ -1,6 +1,7 @@
 """Who may import whom: read from the source with `ast`, so that nobody has to remember it."""
 
 import ast
+import functools
 import sys
 from pathlib import Path
 
@@ -28,6 +29,7 @@ STANDARD_LIBRARY_ONLY = (
 DOORS = ("cli", "mcp", "acp", "proxy")
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, also inside functions, but not for type checking only."""
     tree = ast.parse(path.read_text())
