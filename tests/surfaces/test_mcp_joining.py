@@ -33,12 +33,14 @@ from tests.support.mcp_client import (
     text,
     until,
 )
+from websockets.asyncio.client import connect
 
 from fourhands.app import App
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.host.places import Places
 from fourhands.surfaces import server
 from fourhands.surfaces.address import claimed, held
+from fourhands.surfaces.frames import Frames
 from fourhands.surfaces.mcp import peer as peers
 from fourhands.surfaces.mcp.bridge import bridge
 from fourhands.surfaces.mcp.command import mcp_command
@@ -285,6 +287,25 @@ async def test_the_bridge_answers_a_message_that_is_too_long(served: Running) ->
     finally:
         for descriptor in (inner, reader, writer):
             os.close(descriptor)
+
+
+async def test_a_bridge_that_is_suspended_is_not_cut_off(served: Running) -> None:
+    url, token = served.address.url.replace("http", "ws"), person_token(served)
+    headers = {"authorization": f"Bearer {token}"}
+    for path, pinged in (("/ws", True), ("/mcp/socket", False)):
+        async with connect(url + path, additional_headers=headers, proxy=None, open_timeout=40) as socket:
+            await socket.send('{"jsonrpc":"2.0","id":8,"method":"ping"}')
+            await socket.recv()
+            [frames] = [one for one in served.server.server_state.connections if isinstance(one, Frames)]
+            assert (frames.ping_timer is not None) is pinged
+            await socket.close()
+            await frames_gone(served)
+
+
+async def frames_gone(served: Running) -> None:
+    async with asyncio.timeout(40):
+        while any(isinstance(one, Frames) for one in served.server.server_state.connections):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
 
 
 async def test_the_bridge_says_why_it_is_not_let_in(served: Running) -> None:

@@ -18,6 +18,7 @@ from fourhands.agents.hub import Hub
 from fourhands.core.call import Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.frames import EXTENSION, Frames
 from fourhands.surfaces.mcp.sdk import require_sdk
 from fourhands.surfaces.tokens import Principal, Tokens
 from fourhands.workbench.workbench import Workbench
@@ -90,6 +91,11 @@ class McpRoutes:
     async def _socket(self, socket: WebSocket) -> None:
         """A client on the other end of a pipe: see `command`. Let in before the SDK is loaded, which takes its time."""
         await socket.accept()
+        frames: Frames | None = socket.scope.get("extensions", {}).get(EXTENSION)
+        if frames is not None:
+            # The other end is a process of this machine: its end closes the connection. One that somebody suspends
+            # (Ctrl-Z), or that is held up, must not find itself cut off: its agent would have no tools any more.
+            frames.stop_keepalive()
         try:
             require_sdk()
         except Unavailable as error:
