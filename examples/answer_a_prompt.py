@@ -10,10 +10,10 @@ PROGRAM = "name = input('What is your name? '); print('Nice to meet you,', name)
 async def main() -> None:
     async with Terminals(workspace=".") as terminals:
         program = await terminals.create(argv=["python3", "-c", PROGRAM])
-        seen = await program.wait(input_wanted=True, deadline_s=10)
+        seen = await program.wait(input_wanted=True, deadline_s=30)
         print("it wants:", seen.input)
         position = await program.type("Ada\n")
-        await program.wait(exit=True, deadline_s=10)
+        await program.wait(exit=True, deadline_s=30)
         print(program.since(position).text.splitlines()[-1])
 
 
