@@ -198,8 +198,9 @@ class House:
                 await link.request("stop")
             link.close()
         for pid in self.host_pids:
-            if not await asyncio.to_thread(wait_gone, pid, 10.0):
-                os.kill(pid, signal.SIGKILL)
+            if not await asyncio.to_thread(wait_gone, pid):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         for child in self._children:
             await asyncio.to_thread(child.wait, LIMIT_S)
         for pid in carriers(self.ids):
