@@ -60,7 +60,7 @@ SECURITY_HEADERS: tuple[tuple[bytes, bytes], ...] = (
 )
 
 WITHOUT_OPENER = tuple(header for header in SECURITY_HEADERS[1:] if header != OPENER_POLICY)
-"""For a window that a person opened: all but the policy of the contents, which the page has its own of."""
+"""For a window that no other page holds: all but the policy of the contents, which the page has its own of."""
 
 
 class Refusal(Exception):
@@ -227,11 +227,11 @@ def _with_headers(send: Send, scope: Scope) -> Send:
 
 
 def _has_opener(scope: Scope) -> bool:
-    """Whether a page may hold the window that asks: not when the browser says that a person opened it.
+    """Whether another page may hold the window that asks: not when the browser says that a person or we opened it.
 
-    To cut off an opener, a browser starts another process. Where there is none, that is nothing but a delay.
+    To cut off an opener, a browser starts anew, with another process. Where there is none, that is nothing but a delay.
     """
-    return (b"sec-fetch-site", b"none") not in scope["headers"]
+    return not any(name == b"sec-fetch-site" and site in (b"none", b"same-origin") for name, site in scope["headers"])
 
 
 class _Body:
