@@ -1,24 +1,27 @@
 """How long until the page can be used: until a terminal shows its prompt, against a page with nothing but xterm.js.
 
 Both are opened by the same browser in turn, once as a stranger to it (nothing cached, the one-time code to exchange)
-and once by a reload. Both are looked at in the same way: from inside, before each frame, from the first one on.
+and once by a reload of the page at rest. Both are looked at in the same way: from inside, before each frame, from the
+first one on. Both servers are processes of their own: in this one, they would wait for what drives the browser.
+
+The bare page is the strictest there is: the same xterm.js, but no addons, no shell and no socket to wait for.
 """
 
 import contextlib
-import functools
-import http.server
+import re
 import shutil
 import statistics
+import subprocess
+import sys
 import tempfile
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from playwright.sync_api import Browser, Page, sync_playwright
 from tests.journeys.conftest import CHROMIUM, missing
-from tests.journeys.served import Served
 
 from bench.rows import Row
+from bench.targets import ours
 
 XTERM = Path(__file__).parent.parent / "web" / "node_modules" / "@xterm" / "xterm"
 BARE = """<!doctype html><link rel="icon" href="data:,"><link rel="stylesheet" href="xterm.css"><div id="t"></div>
@@ -44,12 +47,10 @@ USABLE = """async () => {
     return window.__usable;
 }"""
 CALM_MS = 1000
-"""How long a browser is busy with itself after it was given a new window, which each stranger is."""
+"""How long a browser is busy with itself after it was given a new window, which each stranger is, or a new page."""
 
-
-class _Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:
-        pass
+TURNS = 3
+"""Visits to each page for one round of the other rows: single ones differ by more than the pages do."""
 
 
 @contextlib.contextmanager
@@ -59,45 +60,51 @@ def bare_page() -> Iterator[str]:
         shutil.copy(XTERM / "lib" / "xterm.js", home)
         shutil.copy(XTERM / "css" / "xterm.css", home)
         Path(home, "index.html").write_text(BARE)
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=home))
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
+        process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1", "--directory", home, "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+        assert process.stdout is not None
         try:
-            yield f"http://127.0.0.1:{server.server_address[1]}/"
+            told = re.search(r"http://[^)]+", process.stdout.readline())
+            assert told is not None
+            yield told[0]
         finally:
-            server.shutdown()
-            thread.join()
-            server.server_close()
+            process.terminate()
+            process.wait(10)
 
 
 def _opened(page: Page, address: str) -> tuple[float, float]:
     """Milliseconds to a usable page: the first time, and by a reload."""
     page.goto(address, wait_until="commit")
     first = float(page.evaluate(USABLE))
+    page.wait_for_timeout(CALM_MS)
     page.reload(wait_until="commit")
     return first, float(page.evaluate(USABLE))
 
 
-def _measure(browser: Browser, served: Served, bare: str, rounds: int) -> list[Row]:
-    served.call("openspace.terminal.create", {"title": "bench"})
-    ours: list[tuple[float, float]] = []
-    theirs: list[tuple[float, float]] = []
+def _measure(browser: Browser, link: Callable[[], str], bare: str, rounds: int) -> list[Row]:
+    mine: list[tuple[float, float]] = []
+    peer: list[tuple[float, float]] = []
+    turns = [(mine, link), (peer, lambda: bare)]
     for number in range(rounds + 1):
-        for times, address in ((ours, served.running.link()), (theirs, bare)):
+        for times, address in turns if number % 2 else reversed(turns):
             context = browser.new_context(viewport={"width": 1280, "height": 800})
             context.add_init_script(LOOK)
             page = context.new_page()
             page.wait_for_timeout(CALM_MS)
-            times.append(_opened(page, address))
+            times.append(_opened(page, address()))
             context.close()
         if number == 0:  # the browser itself was cold
-            ours.clear()
-            theirs.clear()
+            mine.clear()
+            peer.clear()
     rows = []
     for which, what in enumerate(("opened for the first time", "reloaded")):
-        mine, peer = (statistics.median(pair[which] for pair in times) for times in (ours, theirs))
+        took, theirs = (statistics.median(pair[which] for pair in times) for times in (mine, peer))
         name = f"page {what}, until usable, × a bare xterm page"
-        rows.append(Row(name, mine / peer, "≤ 1.5", f"{mine:.0f} against {peer:.0f} ms"))
+        rows.append(Row(name, took / theirs, "≤ 1.5", f"{took:.0f} against {theirs:.0f} ms"))
     return rows
 
 
@@ -106,14 +113,10 @@ def page_rows(rounds: int) -> list[Row]:
     if reason := missing():
         print(f"The page is not measured: {reason}.")
         return []
-    with (
-        tempfile.TemporaryDirectory(prefix="fh-") as home,
-        Served(Path(home)) as served,
-        bare_page() as bare,
-        sync_playwright() as playwright,
-    ):
+    with ours() as served, bare_page() as bare, sync_playwright() as playwright:
+        served.new_terminal()
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])
         try:
-            return _measure(browser, served, bare, rounds)
+            return _measure(browser, served.link, bare, TURNS * rounds)
         finally:
             browser.close()

@@ -169,6 +169,14 @@ class Ours(Target):
         self._http.post(CLOSE, {"terminalId": made["terminalId"]})
         return took
 
+    def new_terminal(self) -> None:
+        """A terminal that stays, as a person opens one."""
+        self._http.post(CREATE, {"title": "bench"})
+
+    def link(self) -> str:
+        """An address that opens the page once."""
+        return f"{self._url}/#code={self._http.post('/api/code', {})['code']}"
+
     def page(self) -> Client:
         """The WebSocket that a page has open for calls and events."""
         return Client(f"{self._url}/ws", self._token)
