@@ -349,8 +349,6 @@ async def test_the_first_of_too_many_browsers_is_signed_out(tmp_path: Path, monk
     known = Tokens(tmp_path, tmp_path)
     pairs = [known.exchange(known.new_code()) for _ in range(3)]
     assert [pair is not None and known.check_browser(*pair) is not None for pair in pairs] == [False, True, True]
-    known.forget_browsers()
-    assert not any(pair and known.check_browser(*pair) for pair in pairs)
 
 
 async def test_workspaces_do_not_share_a_cookie(tmp_path: Path) -> None:
@@ -680,3 +678,68 @@ async def test_loopback_is_what_this_machine_says() -> None:
     with contextlib.closing(listen("localhost", 0)) as sock:
         assert sock.family == socket.AF_INET
         assert os.get_inheritable(sock.fileno()) is False
+
+
+# -- the door alone --------------------------------------------------------------------------------------------------
+
+
+async def _knock(
+    known: Tokens, path: str, headers: dict[str, str] | None = None, *, upgrade: bool = False
+) -> tuple[bool, list[Any]]:
+    """Whether a request came in, and what was answered."""
+    came, sent = [], []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        came.append(scope["path"])
+
+    async def receive() -> Any:
+        return {"type": "websocket.connect"} if upgrade else {"type": "http.request", "body": b"12", "more_body": False}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    path, _, query = path.partition("?")
+    pairs = [(name.encode(), value.encode()) for name, value in {"host": "here", **(headers or {})}.items()]
+    scope = {"type": "websocket" if upgrade else "http", "path": path, "query_string": query.encode(), "headers": pairs}
+    await Door(app, known, hosts=["here"], public=["/"])({**scope, "method": "GET"}, receive, send)
+    return bool(came), sent
+
+
+async def test_what_anybody_may_get_is_no_way_to_a_socket(tmp_path: Path) -> None:
+    known = Tokens(tmp_path, tmp_path)
+    for path in ("/", "/health", "/assets/x.js"):
+        assert (await _knock(known, path))[0]
+        assert not (await _knock(known, path, {"origin": "http://here"}, upgrade=True))[0]
+
+
+async def test_a_token_as_an_api_key_or_in_the_address_opens_the_proxy_alone(tmp_path: Path) -> None:
+    known = Tokens(tmp_path, tmp_path)
+    token = known.file.read_text()
+    for path, opens in (("/v1/models", True), ("/v1beta/models", True), ("/openspace/first", False), ("/v1", False)):
+        for name in ("x-api-key", "x-goog-api-key"):
+            assert (await _knock(known, path, {name: token}))[0] == opens
+        assert (await _knock(known, f"{path}?key={token}"))[0] == opens
+
+
+async def test_a_refused_request_with_a_body_ends_its_connection(tmp_path: Path) -> None:
+    known = Tokens(tmp_path, tmp_path)
+    for name, closes in (("accept", False), ("content-length", True), ("transfer-encoding", True)):
+        _, sent = await _knock(known, "/openspace/first", {name: "9"})
+        assert ((b"connection", b"close") in sent[0]["headers"]) == closes
+
+
+async def test_what_the_application_says_behind_a_refusal_is_dropped() -> None:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"12", "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    body = door._Body(receive, send, 1)
+    assert await body.receive() == {"type": "http.disconnect"}
+    told = list(sent)
+    assert told[0]["status"] == 413
+    await body.send({"type": "http.response.start", "status": 200, "headers": []})
+    assert sent == told

@@ -1,5 +1,7 @@
 """Tokens that nobody has issued open nothing, and bring nobody back."""
 
+import os
+import stat
 import string
 from pathlib import Path
 
@@ -8,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fourhands.core.call import Actor
+from fourhands.core.errors import Unavailable
 from fourhands.surfaces.tokens import Tokens
 
 SESSION = "01J8ZQ5T9V0000000000000000"
@@ -69,3 +72,24 @@ def test_no_guess_is_let_in(tmp_path: Path, signature: str) -> None:
     asked: list[str] = []
     assert _after_a_crash(tmp_path, asked).check(f"{SESSION}.{signature}") is None
     assert asked == []
+
+
+def test_the_token_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Tokens(tmp_path, tmp_path)
+    me = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
+    with pytest.raises(Unavailable):
+        Tokens(tmp_path, tmp_path)
+
+
+def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        tokens = Tokens(tmp_path, tmp_path)
+        assert tokens.exchange(tokens.new_code()) is not None
+    finally:
+        os.umask(before)
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {
+        "token": 0o600,
+        "browsers.json": 0o600,
+    }

@@ -341,6 +341,53 @@ class TestWriting:
 
 
 class TestFailure:
+    def test_a_power_failure_finds_the_content_and_then_its_name_on_disk(self, workspace, monkeypatch):
+        done = []
+        sync, rename, unlink = os.fsync, os.rename, os.unlink
+
+        def synced(fd):
+            done.append("directory" if stat.S_ISDIR(os.fstat(fd).st_mode) else "content")
+            sync(fd)
+
+        def renamed(*args, **more):
+            done.append("name" if module._replacing.locked() else "name without the lock")
+            rename(*args, **more)
+
+        def unlinked(*args, **more):
+            done.append("gone" if module._replacing.locked() else "gone without the lock")
+            unlink(*args, **more)
+
+        for name, function in {"fsync": synced, "rename": renamed, "unlink": unlinked}.items():
+            monkeypatch.setattr(os, name, function)
+        written = workspace.write("a.txt", b"new")
+        assert done == ["content", "name", "directory"]
+        done.clear()
+        workspace.remove("a.txt", expected_version=written.version)
+        assert done == ["gone", "directory"]
+
+    def test_new_content_is_closed_until_it_has_the_old_mode(self, workspace, root, monkeypatch):
+        seen = []
+        keep = module._keep_owner_and_mode
+
+        def looking(fd, status):
+            seen.append(stat.S_IMODE(os.fstat(fd).st_mode))
+            keep(fd, status)
+
+        monkeypatch.setattr(module, "_keep_owner_and_mode", looking)
+        before = os.umask(0)
+        try:
+            workspace.write("a.txt", b"new")
+        finally:
+            os.umask(before)
+        assert seen == [0o600]
+
+    def test_no_hint_carries_a_files_escape_sequences(self, workspace, root):
+        (root / "x\x1b]0;owned\x07").write_bytes(b"")
+        with pytest.raises(NoSuchFile) as caught:
+            workspace.read("nothing")
+        assert "a.txt" in caught.value.hint
+        assert caught.value.hint.isprintable()
+
     def test_an_interrupted_write_leaves_no_litter(self, workspace, root, monkeypatch):
         def interrupted(fd):
             raise KeyboardInterrupt

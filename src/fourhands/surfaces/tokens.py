@@ -174,11 +174,6 @@ class Tokens:
             return None
         return Principal(Actor.person(f"person-{browser.cookie[:8]}"), browser.cookie[:16], browser=True)
 
-    def forget_browsers(self) -> None:
-        """Sign every browser out."""
-        self._browsers.clear()
-        self._save_browsers()
-
     def _load_browsers(self) -> dict[str, _Browser]:
         try:
             found = msgspec.json.decode(self._browsers_file.read_bytes(), type=list[_Browser])
