@@ -30,32 +30,46 @@ function appear(): void {
 }
 
 let asking = false;
+let again = false;
 
 // The whole state anew. What is told while the answer is on its way may be missing in it.
 async function takeSnapshot(): Promise<void> {
-  if (asking) return;
+  if (asking) {
+    again = true; // what is missed now may have happened after the state that is on its way
+    return;
+  }
   asking = true;
+  again = false;
   const since = model.follow();
-  try {
-    const answer = await link.call("openspace.workbench.snapshot", {});
-    if (!answer.success) return;
+  const answer = await link.call("openspace.workbench.snapshot", {});
+  asking = false;
+  if (answer.success) {
     model.reset(answer, since);
     frame.connected();
-  } finally {
-    asking = false;
+  }
+  if (again) void takeSnapshot();
+}
+
+// Null when it does not come: the connection is lost then as well, and with the next one it is asked for again.
+async function read<T>(path: string): Promise<T | null> {
+  try {
+    const response = await fetch(path, { headers: headers() });
+    return response.ok ? ((await response.json()) as T) : null;
+  } catch {
+    return null;
   }
 }
 
 async function takeManifest(): Promise<void> {
-  const response = await fetch("/openspace/manifest", { headers: headers() });
-  if (response.ok) model.setManifest((await response.json()) as Manifest);
+  const manifest = await read<Manifest>("/openspace/manifest");
+  if (manifest) model.setManifest(manifest);
 }
 
 // What was said before this page came, or while it was not connected.
 async function takeChats(): Promise<void> {
   const since = model.recordChats();
-  const response = await fetch("/openspace/chats", { headers: headers() });
-  if (response.ok) model.restoreChats((await response.json()) as KeptChats, since);
+  const kept = await read<KeptChats>("/openspace/chats");
+  if (kept) model.restoreChats(kept, since);
 }
 
 model.onMissed = () => {

@@ -77,6 +77,17 @@ test("what is told while the state is on its way is not lost with an older state
   assert.equal(model.agents.size + model.questions.size + model.terminals.size, 0);
 });
 
+test("before there is a state, changes of it wait for it", () => {
+  const model = new Model();
+  model.onMissed = () => assert.fail("it was asked for already");
+  const since = model.follow();
+  model.apply(change(8, { highlights: [{ id: "a" }] }));
+  assert.equal(model.rev, -1);
+  model.reset(snapshot(7), since);
+  assert.deepEqual([...model.highlights.keys()], ["a"]);
+  assert.equal(model.rev, 8);
+});
+
 test("calls of an agent become steps; the page's own reading is not listed", () => {
   const model = new Model();
   const agent = { kind: "agent", id: "s1", name: "Ada" };
@@ -250,6 +261,10 @@ test("chats that the server kept are shown, with what came since and what waits 
   model.apply(event("agent.said", 6, { text: "?", messageId: "m1" }));
   assert.equal(model.chat("s1").items[0].text, "Hello!?");
   assert.equal(since.length, 2);
+  const [older, newer] = [model.recordChats(), model.recordChats()];
+  model.restoreChats({ time: 9, chats }, newer);
+  model.restoreChats({ time: 7, chats: {} }, older);
+  assert.equal(model.chat("s1").items[0].text, "Hello");
 });
 
 test("what an agent says of its tools: the change in words, the file, the terminal", () => {

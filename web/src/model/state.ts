@@ -98,6 +98,8 @@ export class Model {
   }
 
   restoreChats(kept: KeptChats, since: Event[]): void {
+    if (this.recording !== since) return; // they were asked for again meanwhile: this is the older answer
+    this.recording = null;
     const topics = new Set<Topic>(["chat"]);
     const unsent = [...this.chats].map(([id, chat]) => [id, chat.unsent()] as const);
     this.chats = new Map();
@@ -106,7 +108,6 @@ export class Model {
     for (const event of since) if (event.time > kept.time) this.tell(event, topics);
     this.replaying = false;
     for (const [id, items] of unsent) this.chat(id).items.push(...items);
-    if (this.recording === since) this.recording = null;
     this.signals.fire(topics);
   }
 
@@ -148,8 +149,8 @@ export class Model {
     }
     this.following?.push(event);
     if (event.revision !== null && event.revision !== undefined) {
-      if (event.revision <= this.rev) return;
-      if (event.revision > this.rev + 1 && this.rev >= 0) {
+      if (this.rev < 0 || event.revision <= this.rev) return; // without a state there is nothing to change
+      if (event.revision > this.rev + 1) {
         this.onMissed();
         return;
       }

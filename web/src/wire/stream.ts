@@ -66,9 +66,7 @@ export class Stream {
   pause(): void {
     this.waiting = true;
     clearTimeout(this.timer);
-    const { socket } = this;
-    this.socket = null;
-    socket?.close();
+    this.hangUp();
   }
 
   resume(): void {
@@ -110,8 +108,15 @@ export class Stream {
   close(): void {
     this.closed = true;
     clearTimeout(this.timer);
-    this.socket?.close();
+    this.hangUp();
+  }
+
+  private hangUp(): void {
+    const { socket } = this;
     this.socket = null;
+    // A browser calls it an error when one hangs up before it was answered.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+    else socket?.close();
   }
 
   private tell(message: object): void {
@@ -132,6 +137,7 @@ export class Stream {
       this.events.connected(true);
     };
     socket.onmessage = (message) => {
+      if (this.socket !== socket) return; // hung up already
       if (this.held) this.held.push(message.data as string | ArrayBuffer);
       else this.receive(message.data as string | ArrayBuffer);
     };
