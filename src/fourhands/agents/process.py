@@ -133,8 +133,10 @@ class AgentProcess:
 async def launch(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], tasks: Tasks, name: str) -> AgentProcess:
     """Start an agent; `argv[0]` is found in the PATH of `env`."""
     loop = asyncio.get_running_loop()
-    try:
-        transport, protocol = await loop.subprocess_exec(
+    # A task of its own, since a start that is cancelled kills the first process only and waits for all others that
+    # hold its pipes.
+    starting = asyncio.ensure_future(  # noqa: TID251 - waited for here, whatever happens
+        loop.subprocess_exec(
             lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=_BUFFER, loop=loop),
             *argv,
             cwd=cwd,
@@ -144,12 +146,27 @@ async def launch(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], tasks
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
+    )
+    try:
+        transport, protocol = await asyncio.shield(starting)
     except FileNotFoundError as error:
         raise CommandNotFound(f"command not found: {argv[0]!r}", hint="install it, or check PATH") from error
     except PermissionError as error:
         raise ExecDenied(f"permission denied: {argv[0]!r}") from error
     except OSError as error:
         raise Unavailable(f"cannot start {argv[0]!r}: {error.strerror}") from error
+    except asyncio.CancelledError:
+        await asyncio.shield(_abandon(starting, name))
+        raise
     process = AgentProcess(transport, protocol, name)
     tasks.start(process.drain(), f"the words of {name}")
     return process
+
+
+async def _abandon(
+    starting: asyncio.Future[tuple[asyncio.SubprocessTransport, asyncio.subprocess.SubprocessStreamProtocol]], name: str
+) -> None:
+    """End an agent that is just being started, with all its group."""
+    with contextlib.suppress(OSError):
+        transport, protocol = await starting
+        await AgentProcess(transport, protocol, name).end(0.0)
