@@ -285,6 +285,17 @@ async def test_a_prompt_behind_ssh_that_looks_like_one_for_a_secret_counts(
     assert lease.secret
 
 
+async def test_a_shell_that_has_become_ssh_is_behind_it_too(
+    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = await board(terminals)
+    await one.terminal.type("exec sh -c \"stty raw -echo; printf 'pass''word: '; cat >/dev/null\"\n")
+    await one.terminal.wait(pattern="password: ", deadline_s=40)
+    assert one.terminal.foreground == one.terminal.pid
+    monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
+    assert one.lease.secret
+
+
 async def test_who_typed_is_kept_by_position(terminals: Terminals) -> None:
     one = await board(terminals)
     one.lease.person_typed("person", b"\r")

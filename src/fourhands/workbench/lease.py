@@ -424,8 +424,8 @@ class Lease:
     def _secret_elsewhere(self) -> bool:
         """The terminal is raw: another one counts, of which only what it prints is known."""
         terminal = self.terminal
-        # Asked at each key of a person's, mostly at a shell's own prompt: the cheapest question first.
-        if terminal.marked and terminal.foreground == terminal.pid and terminal.isolation != "container":
+        # Asked at each key, mostly at a shell's own prompt. After `exec ssh` the shell's process is another program.
+        if self._at_prompt() and terminal.foreground == terminal.pid and terminal.isolation != "container":
             return False
         tail = terminal.log.read(max(terminal.log.floor, terminal.log.head - 512), 512).data
         if not _SECRET_WORD.search(tail.lower()):
