@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -17,8 +18,10 @@ from tests.support.person import let_in
 
 from fourhands.agents.hub import Hub
 from fourhands.app import App
+from fourhands.core.call import Result
 from fourhands.core.event import Event
 from fourhands.settings import AgentDefaults, BubblewrapSettings, ContainerSettings, Settings
+from fourhands.workbench import view
 from fourhands.workbench.terminal import Terminal
 
 CANARY = "canary-4b1d7e0c-do-not-keep"
@@ -247,7 +250,16 @@ async def test_the_check_finds_what_is_kept() -> None:
             check(watcher, watcher.files())
 
 
-async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads() -> None:
+def _positions(found: Result) -> list[int]:
+    matches: Any = found.data["matches"]
+    return [match["position"] for match in matches]
+
+
+@pytest.mark.parametrize("at_once", [2, 10_000])
+async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads(
+    at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(view, "_AT_ONCE", at_once)
     body = [f"{'MIIEpAIBAAKCAQEAx7Zq9v+/k3Jd0' * 2}{number:06d}" for number in range(8)]
     dashes = "-" * 5  # put together here, so that no scanner takes this file for a leak
     key = [f"{dashes}BEGIN PRIVATE KEY{dashes}", *body, f"{dashes}END PRIVATE KEY{dashes}"]
@@ -271,6 +283,8 @@ async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads() -> None
             assert "MIIEp" not in str(seen.data), (name, args)
             own = await app.call(f"openspace.{name}", {"terminalId": "work", **args})
             assert "MIIEp" in str(own.data), (name, args)  # a person sees it all
+            if args.get("pattern") == ".":
+                assert _positions(seen) == _positions(own)
         kept = await app.bench.journal.query(command="openspace.terminal.")
         assert len(kept) == 2 * len(looks)
         assert "MIIEp" not in str([entry for entry in kept if entry.call.args.get("since") == 0])

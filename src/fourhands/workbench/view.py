@@ -5,12 +5,15 @@ never fall inside a character or an escape sequence: what is not complete yet be
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import GRAIN, Chunk, LogReader
 from fourhands.safety.pattern import compile_pattern
+from fourhands.safety.secrets import Redactor
 from fourhands.safety.text import sanitize
 
 MOST_LINES = 10_000
@@ -27,6 +30,7 @@ _WHOLE_SEQUENCE = re.compile(
 # Blanks with nothing but colours between and behind them.
 _BLANK_TAIL = re.compile(rb" (?: |\x1b\[[\x30-\x3f]*m)*+\Z")
 _TAIL_LIMIT = 1024
+_AT_ONCE = 10_000  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,19 +227,18 @@ def raw_lines(log: LogReader) -> Iterator[tuple[int, bytes]]:
         yield start, rest
 
 
-def search(
-    log: LogReader, pattern: str, limit: int = 100, *, clean: Callable[[list[str]], list[str]] | None = None
-) -> list[Match]:
+def search(log: LogReader, pattern: str, limit: int = 100, *, redactor: Redactor | None = None) -> list[Match]:
     """Lines in which a regular expression is found, the newest `limit` of them, in order.
 
-    With `clean` they are looked at as it leaves them: what must not be seen cannot be searched for either.
+    With a redactor (one that keeps lines) they are looked at as it leaves them: what must not be seen cannot be
+    searched for either.
     """
     if limit < 1:
         raise BadArgument(f"limit must be at least 1, not {limit}")
     compiled = compile_pattern(pattern)
     found: list[Match] = []
     lines = (Match(at, sanitize(raw).replace("\n", " "), at + len(raw)) for at, raw in raw_lines(log))
-    for match in lines if clean is None else _cleaned(list(lines), clean):
+    for match in lines if redactor is None else _redacted(lines, redactor):
         if compiled.search(match.line):
             found.append(match)
             if len(found) >= 2 * limit:
@@ -243,9 +246,17 @@ def search(
     return found[-limit:]
 
 
-def _cleaned(lines: list[Match], clean: Callable[[list[str]], list[str]]) -> Iterator[Match]:
-    texts = clean([line.line for line in lines])
-    return (replace(line, line=text) for line, text in zip(lines, texts, strict=True))
+def _redacted(lines: Iterator[Match], redactor: Redactor) -> Iterator[Match]:
+    """The same lines without secrets, some at a time: there may be millions, and a key is known by all of its lines."""
+    waiting: deque[Match] = deque()
+    text = ""
+    while some := list(islice(lines, _AT_ONCE)):
+        waiting.extend(some)
+        *ready, text = (text + redactor.feed("".join(f"{match.line}\n" for match in some))).split("\n")
+        for line in ready:
+            yield replace(waiting.popleft(), line=line)
+    for line in (text + redactor.close()).split("\n")[: len(waiting)]:
+        yield replace(waiting.popleft(), line=line)
 
 
 def crop(text: str, limit: int) -> Cropped:

@@ -25,7 +25,7 @@ from fourhands.core.event import Events
 from fourhands.core.question import Questions
 from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
-from fourhands.safety.secrets import LONGEST_KEY, redact, redact_lines
+from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
 from fourhands.safety.text import sanitize
 from fourhands.settings import Settings
 from fourhands.workbench import ink, view
@@ -278,7 +278,9 @@ class Workbench:
 
     def search(self, terminal: Terminal, pattern: str, limit: int, *, agent: bool) -> list[Match]:
         """The newest lines in which a regular expression is found, for agents in what they may see of them."""
-        return view.search(terminal.log, pattern, limit, clean=self._clean if agent else None)
+        wanted = agent and self.settings.safety.redact
+        redactor = Redactor(self._withheld, keep_lines=True) if wanted else None
+        return view.search(terminal.log, pattern, limit, redactor=redactor)
 
     def relative(self, path: str) -> str:
         """A path as people and models read it: relative to the workspace where it lies inside."""
