@@ -28,6 +28,7 @@ from fourhands.surfaces.frames import Frames
 from fourhands.surfaces.http import Routes, build, public_files
 from fourhands.surfaces.mcp.routes import McpRoutes
 from fourhands.surfaces.proxy import proxy_routes
+from fourhands.surfaces.socket import MESSAGE_LIMIT
 from fourhands.surfaces.tokens import SECRET_LENGTH, Tokens
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
@@ -217,7 +218,7 @@ def _config(door: Any) -> uvicorn.Config:
         http=Impatient,
         ws=Frames,
         ws_per_message_deflate=False,
-        ws_max_size=1024 * 1024,
+        ws_max_size=MESSAGE_LIMIT,
         access_log=False,
         log_config=None,
         lifespan="off",

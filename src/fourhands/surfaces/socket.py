@@ -23,6 +23,8 @@ from fourhands.workbench.workbench import Workbench
 log = logging.getLogger(__name__)
 
 MESSAGE_LIMIT = 1024 * 1024
+"""Bytes of one message, which the server holds every socket to."""
+
 CALLS_AT_ONCE = 64
 PROTOCOL = "fourhands"
 
@@ -131,8 +133,6 @@ async def _messages(socket: WebSocket) -> AsyncIterator[str]:
 
 async def _answer(bench: Workbench, principal: Principal, text: str, line: _Line) -> None:
     try:
-        if len(text) > MESSAGE_LIMIT:
-            raise msgspec.ValidationError(f"a message of {len(text)} characters, at most {MESSAGE_LIMIT} are taken")
         request = _decoder.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         await line.send(
