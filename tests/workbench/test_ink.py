@@ -133,3 +133,15 @@ def test_files_go_with_their_terminals(tmp_path: Path) -> None:
     well.forget()
     well.mark(1, "a", "person")
     assert not (tmp_path / "term_1.ink").exists()
+
+
+def test_what_is_hidden_stays_so_when_its_file_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ink, "KEPT", 2)
+    path = tmp_path / "term_a.ink"
+    well = Inkwell(str(path))
+    well.hide(10)
+    well.reveal(20)
+    for number in range(20):
+        well.mark(100 + number, f"agent {number % 2}", "agent")
+    assert len(path.read_text().splitlines()) <= 8
+    assert Inkwell(str(path)).visible(0, 30) == [(0, 10), (20, 30)]
