@@ -290,7 +290,7 @@ async def test_a_shell_that_has_become_ssh_is_behind_it_too(
 ) -> None:
     one = await board(terminals)
     await one.terminal.type("exec sh -c \"stty raw -echo; printf 'pass''word: '; cat >/dev/null\"\n")
-    await one.terminal.wait(pattern="password: ", deadline_s=40)
+    assert (await one.terminal.wait(pattern="password:", deadline_s=40)).reason == "pattern"
     assert one.terminal.foreground == one.terminal.pid
     monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
     assert one.lease.secret
