@@ -6,11 +6,15 @@ import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.support.bench import environment, open_terminals, quick
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import LEAST
+from fourhands.safety.text import sanitize
 from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.wait import _blanks_behind
 
 
 async def test_a_pattern_is_found_wherever_the_output_is_cut(terminals: Terminals) -> None:
@@ -29,6 +33,20 @@ async def test_only_what_came_after_the_position_counts(terminals: Terminals) ->
     await terminal.type("ready\n")
     seen = await terminal.wait(pattern="ready\nready", position=0)
     assert (await terminal.wait(pattern="ready", position=seen.position, deadline_s=0.2)).reason == "deadline"
+
+
+@pytest.mark.parametrize("pattern", [r">>> ", r">>> $", r">>>$", r"(?m)^>>> \z"])
+async def test_the_blank_behind_a_prompt_may_be_waited_for(terminals: Terminals, pattern: str) -> None:
+    terminal = await terminals.create(argv=["python3", "-q"])
+    assert (await terminal.wait(pattern=pattern, deadline_s=40)).reason == "pattern"
+
+
+@given(st.binary(max_size=40) | st.text("ab |\r\n\b\t\x1b[0mK", max_size=40).map(str.encode))
+def test_only_blanks_are_found_behind_a_line(data: bytes) -> None:
+    blanks = _blanks_behind(data)
+    assert blanks == "" or blanks.isspace()
+    if data.isascii() and data.replace(b" ", b"").isalpha():
+        assert sanitize(data) + blanks == data.decode()
 
 
 async def test_an_answer_that_is_there_before_the_wait_counts(terminals: Terminals) -> None:

@@ -171,6 +171,9 @@ class _PatternScan:
             return None, False
         text = self._text(chunk.start, data)
         found = self._pattern.search(text)
+        if found is None and (blanks := _blanks_behind(data)):  # a prompt may end in one: ">>> "
+            text += blanks
+            found = self._pattern.search(text)
         if found is not None:
             return text[found.start() : found.end()], False
         # A pattern may span lines: the last ones are looked at again, together with what comes next.
@@ -186,6 +189,14 @@ class _PatternScan:
             return sanitize(data)
         parts = self._visible(start, start + len(data))
         return "".join(sanitize(data[low - start : high - start]) for low, high in parts)
+
+
+def _blanks_behind(data: bytes) -> str:
+    """The blanks at the end of a line that is not over, which a text as people read it has not."""
+    line = data[data.rfind(b"\n", -_OVERLAP) + 1 :][-_OVERLAP:]
+    text, longer = sanitize(line), sanitize(line + b"|")
+    blanks = longer[len(text) : -1]
+    return blanks if longer == f"{text}{blanks}|" and blanks.isspace() else ""
 
 
 class _Timer:
