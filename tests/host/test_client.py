@@ -2,12 +2,17 @@
 
 import asyncio
 import os
+import re
 import selectors
+import signal
 import socket
+from pathlib import Path
 
 import pytest
 from tests.support.hosts import House
+from tests.support.isolation import until
 
+from fourhands.host import tree
 from fourhands.host.client import Client, Poll, same_user
 from fourhands.host.wire import BOARD_DIRTY, BOARD_WATCH
 
@@ -17,6 +22,26 @@ import os, select
 del select.epoll, os.eventfd, os.memfd_create, os.pipe2
 if hasattr(os, "pidfd_open"): del os.pidfd_open
 import resource
+"""
+
+# Prints as much as the kernel keeps for a reader that does not come, and ends.
+FILL = """
+import contextlib, os
+os.read(0, 1)
+os.set_blocking(1, False)
+with contextlib.suppress(BlockingIOError):
+    for n in range(100_000):
+        if os.write(1, b"%06d\\n" % n) < 7: break
+"""
+
+# Holds the host up at SIGUSR1, until it is let go.
+HOLD = """
+import signal, time
+from pathlib import Path
+def hold(*_):
+    Path("{place}", "held").touch()
+    while not Path("{place}", "go").exists(): time.sleep(0.01)
+signal.signal(signal.SIGUSR1, hold)
 """
 
 
@@ -39,6 +64,22 @@ async def test_a_host_without_epoll_eventfd_and_memfd_does_the_same(house: House
     assert (await cat.end(forget=True))["left"] == []
     await link.request("stop")
     assert await asyncio.to_thread(child.wait, 40) == 0
+
+
+async def test_what_a_program_leaves_behind_is_stored_in_its_order(house: House, tmp_path: Path) -> None:
+    child = house.start_host(prelude=POOR + HOLD.format(place=str(tmp_path)))
+    await house.link(start=False)
+    term = await house.python(FILL)
+    os.kill(child.pid, signal.SIGUSR1)
+    await until(tmp_path.joinpath("held").exists)
+    term.type(b"\n")
+    await until(lambda: (program := tree.look(term.pid)) is not None and program.state == "Z")
+    # It hears of the program's end before it has read any of what the program printed.
+    tmp_path.joinpath("go").touch()
+    await term.exit()
+    lines = re.findall(rb"\d{6}", term.output())
+    assert len(lines) > 1800, "more than the reads between which others have their turn"
+    assert lines == [b"%06d" % n for n in range(len(lines))]
 
 
 async def test_small_writes_lose_no_wake_up_through_a_pipe(house: House) -> None:

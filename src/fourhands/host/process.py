@@ -263,7 +263,8 @@ class Host:
             if reads % READS_BETWEEN == 0:
                 for fd, _ in self.poll.poll(0, 16):
                     other = self._by_fd.get(fd)
-                    if other is not None and not other.hot:
+                    # Never this one: what it has printed since would be stored before what is in the buffer.
+                    if other is not None and other is not terminal and not other.hot:
                         self._read_quiet(other)
         if filled:
             self._store(terminal, buffer[:filled])
