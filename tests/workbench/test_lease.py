@@ -74,6 +74,15 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
     assert one.lease.info().kind == "agent"
 
 
+async def between_prompts(terminals: Terminals) -> Board:
+    """A shell whose command is over and whose prompt waits at a gate."""
+    one = await board(terminals)
+    await one.terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate'")
+    await one.terminal.type("mkfifo gate\n")
+    assert (await one.terminal.wait(finished=True, deadline_s=40)).reason == "finished"
+    return one
+
+
 async def let_through(gate: Path) -> None:
     """End the wait of a shell that reads from a gate."""
     async with asyncio.timeout(40):
@@ -84,15 +93,12 @@ async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(
     terminals: Terminals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease_module, "PROMPT_S", 40)
-    one = await board(terminals)
-    await one.terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate'")
-    await one.terminal.type("mkfifo gate\n")
-    assert (await one.terminal.wait(finished=True, deadline_s=40)).reason == "finished"
+    one = await between_prompts(terminals)
     assert one.terminal.shell_state == "running"
     assert one.lease.note("call1").place == "prompt"
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(one.lease.agent_types("agent1", "ls\n", "call1"))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it begins to wait
         assert not waiting.done()
         await let_through(Path(one.terminal.cwd, "gate"))
     assert one.terminal.shell_state == "prompt"
@@ -110,7 +116,7 @@ async def test_an_agent_types_behind_the_first_prompt_so_that_its_line_shows_onc
     assert one.lease.note("call1").place == "prompt"
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(one.lease.agent_types("agent1", "echo o''nce\n", "call1"))
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it begins to wait
         assert not waiting.done()
         await let_through(gate)
     await one.terminal.type("echo o''nce\n")
@@ -122,10 +128,7 @@ async def test_a_prompt_that_does_not_come_is_not_waited_for_for_long(
     terminals: Terminals, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lease_module, "PROMPT_S", 0.05)
-    one = await board(terminals)
-    await one.terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate'")
-    await one.terminal.type("mkfifo gate\n")
-    await one.terminal.wait(finished=True, deadline_s=40)
+    one = await between_prompts(terminals)
     async with asyncio.timeout(40):
         await one.lease.agent_types("agent1", "ls\n")
     assert one.terminal.shell_state == "running"
