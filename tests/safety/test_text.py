@@ -135,6 +135,12 @@ def test_any_cut_gives_the_same_where_lines_are_too_long_to_hold(data, places):
 
 
 @pytest.mark.usefixtures("small_limits")
+def test_a_joiner_that_joins_nothing_goes_from_a_line_too_long_to_hold_too():
+    assert sanitize("é👩\u200d👧\u200d;;;;;;") == "é👩\u200d👧;;;;;;"
+    assert sanitize("\u200d" * 20 + "a") == "a"
+
+
+@pytest.mark.usefixtures("small_limits")
 def test_a_line_too_long_to_hold_appears_whole():
     assert sanitize("0123456789 abcdefghij   \n") == "0123456789 abcdefghij\n"
     assert sanitize("é" * 50) == "é" * 50

@@ -25,6 +25,7 @@ _SELECTING = frozenset("\u180b\u180c\u180d\u180f") | {chr(code) for code in rang
 # Joiners and selectors that cannot stay whatever comes next.
 _idle = re.compile(f"(?<![^\\x00-\\x7f])[{JOINERS}]+|(?<=[{JOINERS}])[{JOINERS}]+|(?<=[{SELECTORS}])[{SELECTORS}]+")
 _loose = re.compile(f"[{JOINERS}](?![^\\x00-\\x7f])")
+_parted = re.compile(f"[{JOINERS}](?=[\\x00-\\x7f])")  # loose, and known to be so before the line's end
 _seen = re.compile(r"[^\t]")
 _FIRST_MARK = "\u0300"  # no character below it shares a cell
 
@@ -42,6 +43,7 @@ class Row:
         self._right: list[str] = []  # last one first: its end is the cell under the cursor
         self._shared = 0  # characters put into a cell that was already there
         self._owed = 0  # blanks of earlier parts, wanted only if something follows them
+        self._last = ""  # character of the earlier part; a joiner is held back until it has something to join
 
     @property
     def empty(self) -> bool:
@@ -75,9 +77,9 @@ class Row:
             text = _loose.sub("", _idle.sub("", text))
         text = text.rstrip(" ")
         if text:
-            self._out.append(" " * self._owed + text if self._owed else text)
+            self._out.append(self._behind(text))
         self._start("")
-        self._owed = 0
+        self._owed, self._last = 0, ""
 
     def home(self) -> None:
         """Move the cursor to column 0."""
@@ -162,14 +164,23 @@ class Row:
     def _give(self, text: str) -> None:
         """Give a row that has become too long; its last character stays, for it may still be joined to the next."""
         if not text.isascii():
-            text = _idle.sub("", text)
-        kept = -2 if text[-1] in _JOINING else -1
-        rest = text[:kept].rstrip(" ")
+            text = _parted.sub("", _idle.sub("", text))
+        kept = -2 if text[-1:] in _JOINING else -1
+        given = text[:kept]
+        rest = given.rstrip(" ")
         if rest:
-            self._out.append(" " * self._owed + rest)
-            self._owed = 0
-        self._owed += len(text) + kept - len(rest)
+            self._out.append(self._behind(rest[:-1] if rest[-1] in _JOINING else rest))
+            self._owed, self._last = 0, rest[-1]
+        self._owed += len(given) - len(rest)
         self._start(text[kept:])
+
+    def _behind(self, text: str) -> str:
+        """What follows an earlier part of the line, as it looks behind that part's end."""
+        if self._owed:
+            return " " * self._owed + text
+        if self._last in _JOINING and text[:1] > "\x7f":
+            return self._last + text
+        return text.lstrip("".join(_SELECTING)) if self._last in _SELECTING else text
 
     def _move(self) -> None:
         if self._moved:
