@@ -25,15 +25,13 @@ import msgspec
 
 from fourhands.core.call import Entry
 from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.settings import JournalSettings
 from fourhands.workbench import ledger
 from fourhands.workbench.ledger import Before, Filter, Ledger, Redact
 
-KEEP_DAYS = 90
-KEEP_BYTES = 256 << 20
-UNDO_BYTES = 256 << 20
-
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_KEEP = JournalSettings()
 _GROUP = 1000
 _COMPANY_S = 0.003  # for so long a group that nobody waits for is held back
 _PRUNE_EVERY_S = 3_600.0
@@ -54,9 +52,9 @@ class Journal:
         path: Path,
         *,
         redact: Redact | None = None,
-        keep_days: int = KEEP_DAYS,
-        keep_bytes: int = KEEP_BYTES,
-        undo_bytes: int = UNDO_BYTES,
+        keep_days: int = _KEEP.keep_days,
+        keep_bytes: int = _KEEP.keep_bytes,
+        undo_bytes: int = _KEEP.undo_bytes,
         synchronous: Literal["FULL", "NORMAL"] = "FULL",
         now: Callable[[], float] = time.time,
     ) -> None:

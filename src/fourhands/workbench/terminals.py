@@ -31,6 +31,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, Link
 from fourhands.host.places import Places
+from fourhands.host.shelf import Keep
 from fourhands.host.wire import Message
 from fourhands.providers import registry
 from fourhands.providers.base import Isolation, Launch, Provider
@@ -96,6 +97,7 @@ class Terminals:
                 on_lost=self._lost,
                 linger_s=options.linger_s,
                 budget=options.log_budget,
+                keep=Keep(options.keep_days, options.keep_bytes),
             )
             stack.callback(self.leave)
             self._spare.open()
