@@ -198,6 +198,22 @@ def test_old_entries_and_too_many_contents_are_dropped(tmp_path: Path):
     store.close()
 
 
+def test_a_disk_that_is_really_full_leaves_what_is_there_and_room_made_is_used(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    store.write([entry(number, text="x" * 10_000) for number in range(20)])
+    [pages] = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")  # as far as SQLite knows, the disk ends here
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        store.write([entry(99, text="x" * 60_000)])
+    assert len(ledger.read(store.path)) == 20
+    store.prune(0.0, 0, 100_000)
+    store.write([entry(99, text="x" * 60_000)])
+    kept = [found.number for found in ledger.read(store.path)]
+    assert kept[-1] == 99
+    assert 5 < len(kept) < 12
+    store.close()
+
+
 def test_a_group_is_stored_whole_or_not_at_all(tmp_path: Path):
     store = Ledger(tmp_path / "journal.db")
     bad = entry(2)
