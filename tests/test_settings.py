@@ -1,12 +1,14 @@
 """Settings: what is read from where, what is refused, and what a workspace's own file may not do."""
 
+import re
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec import inspect
 
 from fourhands.core.errors import BadArgument
-from fourhands.settings import Settings, load, user_file
+from fourhands.settings import BubblewrapSettings, ContainerSettings, Settings, load, user_file
 
 DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
 
@@ -56,6 +58,84 @@ def test_what_is_wrong_is_named_with_its_file(home: Path, text: str) -> None:
         loaded(home, text)
 
 
+WRONG = [
+    ("[terminal]\nmaxTerminals = -5\n", "terminal.maxTerminals = -5", "from 1 to 10000"),
+    ("[terminal]\nmaxTerminals = 10001\n", "terminal.maxTerminals = 10001", "from 1 to 10000"),
+    ("[terminal]\ncols = 'wide'\n", "terminal.cols = 'wide'", "a whole number from 2 to 1000"),
+    ("[terminal]\nlingerSeconds = inf\n", "terminal.lingerSeconds = inf", "a number from 0"),
+    ("[terminal]\nkeepDays = nan\n", "terminal.keepDays = nan", "a number from 0 to 36500"),
+    ("[terminal]\nallowedRoot = 'here'\n", "terminal.allowedRoot = 'here'", "an absolute path"),
+    ("[terminal]\nshells = ['/bin/sh', '']\n", "terminal.shells[1] = ''", "a text with something in it"),
+    ("[terminal]\nspareShell = 1\n", "terminal.spareShell = 1", "true or false"),
+    ("[agentDefaults]\nbash = { timeoutSeconds = 0 }\n", "agentDefaults.bash.timeoutSeconds = 0", "above 0"),
+    ("[agentDefaults.persistent]\nminInterval = 40\n", "minInterval = 40", "more than maxInterval = 30"),
+    ("[journal]\nkeepBytes = 0\n", "journal.keepBytes = 0", "from 1048576"),
+    ("[server]\nport = 65536\n", "server.port = 65536", "from 0 to 65535"),
+    (
+        "[providers.b]\ntype='container'\nmaxCpus=-1\n[providers.a]\ntype='local'",
+        "providers.b.maxCpus = -1",
+        "from 0",
+    ),
+    ("[providers.b]\ntype='container'\nengine='lxc'\n", "providers.b.engine = 'lxc'", "'docker', 'podman'"),
+    ("[providers.b]\ntype='vm'\n", "providers.b.type = 'vm'", "local, bubblewrap, container"),
+    ("[upstreams.openai]\nurl='ftp://x'\n", "upstreams.openai.url = 'ftp://x'", "http:// or https://"),
+    ("[upstreams.openai]\nkeyVariable='X'\n", "upstreams.openai = ", "missing required field url"),
+    ("terminal = 5\n", "terminal = 5", "table"),
+    ("[terminal]\nmaxTerminls = 3\n", "sets terminal.maxTerminls", "no setting (settings there: maxTerminals, cols"),
+    ("[providers.b]\ntype='container'\nfrob=1\n", "sets providers.b.frob", "settings there: image"),
+    ("nonsense = 1\n", "sets nonsense", "settings there: terminal"),
+    (f"[terminal]\ncols = {'9' * 5000}\n", "cannot be read", "digits"),
+]
+
+
+@pytest.mark.parametrize(("text", "what", "allowed"), WRONG, ids=[what for _, what, _ in WRONG])
+def test_a_value_that_cannot_be_is_named_with_file_key_value_and_what_is_allowed(
+    home: Path, text: str, what: str, allowed: str
+) -> None:
+    with pytest.raises(BadArgument) as refused:
+        loaded(home, text)
+    said = str(refused.value)
+    assert str(home / "home/.config/fourhands/settings.toml") in said
+    assert what in said
+    assert allowed in said
+
+
+def test_every_number_has_a_range() -> None:
+    def look(kind: inspect.Type, where: str) -> None:
+        if isinstance(kind, inspect.StructType):
+            for field in kind.fields:
+                look(field.type, f"{where}.{field.encode_name}")
+        elif isinstance(kind, inspect.DictType):
+            look(kind.value_type, where)
+        elif isinstance(kind, inspect.UnionType):
+            for one in kind.types:
+                look(one, where)
+        elif isinstance(kind, inspect.IntType | inspect.FloatType):
+            assert kind.le is not None, f"{where} has no largest value"
+            assert kind.ge is not None or kind.gt is not None, f"{where} has no smallest value"
+
+    look(inspect.type_info(Settings), "")
+    assert msgspec.convert(msgspec.to_builtins(Settings()), Settings) == Settings()
+
+
+def test_a_file_that_is_no_utf8_says_so_and_a_mark_at_its_beginning_is_no_harm(home: Path) -> None:
+    env = {"HOME": str(home / "home")}
+    for path in (Path(user_file(env)), home / "work/.fourhands/settings.toml"):
+        path.write_bytes(b"[terminal]\n# caf\xe9\ncols = 90\n")
+        with pytest.raises(BadArgument, match="not UTF-8 text: byte 0xe9 in line 2") as refused:
+            load(str(home / "work"), env=env)
+        assert str(path) in str(refused.value)
+        path.write_bytes(b"\xef\xbb\xbf[terminal]\r\ncols = 90\r\n")
+        assert load(str(home / "work"), env=env).terminal.cols == 90
+
+
+def test_what_is_wrong_is_put_down_to_where_it_came_from(home: Path) -> None:
+    with pytest.raises(BadArgument, match=r"terminal\.cols = -1 in .*work/\.fourhands/settings\.toml"):
+        loaded(home, "", "[terminal]\ncols = -1\n")
+    with pytest.raises(BadArgument, match=r"server\.port = -1 in the command line"):
+        loaded(home, "", flags={"server.port": -1})
+
+
 def test_a_workspace_may_be_stricter(home: Path) -> None:
     settings = loaded(
         home, "[safety]\ndangerousCommands = ['a']\n", "[safety]\ndangerousCommands = ['b']\nsecretNames = ['*.x']\n"
@@ -97,3 +177,11 @@ def test_every_setting_is_in_the_manual() -> None:
         if isinstance(group.default, msgspec.Struct):
             for name in names(type(group.default)):
                 assert name in text, f"{group.encode_name}.{name} is not in docs/settings.md"
+
+
+def test_the_manual_shows_the_defaults(home: Path) -> None:
+    text = DOCS.read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
+    assert loaded(home, blocks[0]) == Settings()
+    shown = loaded(home, blocks[1]).providers
+    assert shown == {"bubblewrap": BubblewrapSettings(), "container": ContainerSettings()}

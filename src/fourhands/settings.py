@@ -5,18 +5,29 @@ code that somebody else may have written: it may make policy stricter and choose
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
+from msgspec import Meta, inspect
 
 from fourhands.core.errors import BadArgument
-from fourhands.host.log import CAPACITY
+from fourhands.host.log import CAPACITY, LEAST
 from fourhands.host.process import BUDGET
 from fourhands.host.shelf import KEEP_BYTES, KEEP_DAYS
 
-Limit = Annotated[int, msgspec.Meta(ge=0)]
+_MOST = 2**53  # what every JSON reader holds exactly
+_YEAR_S = 366 * 86_400
+
+Limit = Annotated[int, Meta(ge=0, le=_MOST)]
+Seconds = Annotated[float, Meta(ge=0, le=_YEAR_S)]
+SomeTime = Annotated[float, Meta(gt=0, le=86_400)]
+Interval = Annotated[float, Meta(ge=0, le=3_600)]
+Word = Annotated[str, Meta(min_length=1)]
+Directory = Annotated[str, Meta(pattern="^(/|$)", description="an absolute path, or empty")]
+Address = Annotated[str, Meta(pattern="^https?://[^/]", description="an address with http:// or https://")]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -26,41 +37,41 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 class TerminalSettings(Part, frozen=True, kw_only=True):
     """How terminals are made and kept."""
 
-    max_terminals: int = 100
-    cols: int = 120
-    rows: int = 40
-    shells: tuple[str, ...] = ()
-    capacity: int = CAPACITY
-    log_budget: int = BUDGET
-    keep_days: float = KEEP_DAYS
-    keep_bytes: int = KEEP_BYTES
+    max_terminals: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    cols: Annotated[int, Meta(ge=2, le=1000)] = 120
+    rows: Annotated[int, Meta(ge=1, le=1000)] = 40
+    shells: tuple[Word, ...] = ()
+    capacity: Annotated[int, Meta(ge=LEAST, le=_MOST)] = CAPACITY
+    log_budget: Annotated[int, Meta(ge=LEAST, le=_MOST)] = BUDGET
+    keep_days: Annotated[float, Meta(ge=0, le=36_500)] = KEEP_DAYS
+    keep_bytes: Limit = KEEP_BYTES
     spare_shell: bool = True
-    linger_s: float = msgspec.field(default=10.0, name="lingerSeconds")
-    allowed_root: str = ""
+    linger_s: Seconds = msgspec.field(default=10.0, name="lingerSeconds")
+    allowed_root: Directory = ""
 
 
 class BashSettings(Part, frozen=True, kw_only=True):
     """The `bash` tool."""
 
-    crop_output: int = 10_000
-    timeout_s: float = msgspec.field(default=60.0, name="timeoutSeconds")
+    crop_output: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000
+    timeout_s: SomeTime = msgspec.field(default=60.0, name="timeoutSeconds")
 
 
 class PersistentSettings(Part, frozen=True, kw_only=True):
     """How long `terminal_start` and `terminal_continue` collect output, in seconds."""
 
-    min_interval: float = 1.0
-    settle_interval: float = 2.0
-    max_interval: float = 30.0
+    min_interval: Interval = 1.0
+    settle_interval: Interval = 2.0
+    max_interval: Interval = 30.0
 
 
 class AgentDefaults(Part, frozen=True, kw_only=True):
     """What an agent starts with; its own state is merged over this."""
 
-    provider: str = "local"
+    provider: Word = "local"
     bash: BashSettings = BashSettings()
     persistent: PersistentSettings = PersistentSettings()
-    variables: tuple[str, ...] = ()
+    variables: tuple[Word, ...] = ()
 
 
 class LocalSettings(Part, frozen=True, kw_only=True, tag="local"):
@@ -88,20 +99,31 @@ class ContainerSettings(Part, frozen=True, kw_only=True, tag="container"):
     writable: tuple[str, ...] = ()
     max_processes: Limit = 512
     max_memory: Limit = 4 * 1024 * 1024 * 1024
-    max_cpus: Annotated[float, msgspec.Meta(ge=0)] = 0.0
+    max_cpus: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
+
+
+_PROVIDERS = (LocalSettings, BubblewrapSettings, ContainerSettings)
 
 
 class SafetySettings(Part, frozen=True, kw_only=True):
     """What is asked about and what is hidden."""
 
-    safe_commands: tuple[str, ...] = ()
-    dangerous_commands: tuple[str, ...] = ()
-    secret_names: tuple[str, ...] = ()
-    not_secret_names: tuple[str, ...] = ()
+    safe_commands: tuple[Word, ...] = ()
+    dangerous_commands: tuple[Word, ...] = ()
+    secret_names: tuple[Word, ...] = ()
+    not_secret_names: tuple[Word, ...] = ()
     redact: bool = True
-    unknown_answer_s: float = msgspec.field(default=10.0, name="unknownAnswerSeconds")
+    unknown_answer_s: Annotated[float, Meta(ge=0, le=86_400)] = msgspec.field(default=10.0, name="unknownAnswerSeconds")
     unasked_in_sandbox: bool = False
     wait_for_somebody: bool = False
+
+
+class JournalSettings(Part, frozen=True, kw_only=True):
+    """How much the journal holds: days on which it was in use, bytes of calls, bytes of files as they were before."""
+
+    keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
+    keep_bytes: Annotated[int, Meta(ge=1 << 20, le=_MOST)] = 256 << 20
+    undo_bytes: Limit = 256 << 20
 
 
 class NoticeSettings(Part, frozen=True, kw_only=True):
@@ -113,21 +135,21 @@ class NoticeSettings(Part, frozen=True, kw_only=True):
 class ServerSettings(Part, frozen=True, kw_only=True):
     """The door, how many agents' sessions there may be, and how long they may take to come back after a crash."""
 
-    host: str = "127.0.0.1"
-    port: int = 4404
-    allowed_hosts: tuple[str, ...] = ()
-    max_sessions: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 100
-    return_s: Annotated[float, msgspec.Meta(ge=0)] = msgspec.field(default=60.0, name="returnSeconds")
+    host: Word = "127.0.0.1"
+    port: Annotated[int, Meta(ge=0, le=65_535)] = 4404
+    allowed_hosts: tuple[Word, ...] = ()
+    max_sessions: Annotated[int, Meta(ge=1, le=10_000)] = 100
+    return_s: Seconds = msgspec.field(default=60.0, name="returnSeconds")
 
 
 class Upstream(Part, frozen=True, kw_only=True):
     """A model endpoint that the proxy forwards to; the key is read from the named environment variable."""
 
-    url: str
+    url: Address
     key_variable: str = ""
     key_header: str = ""  # empty: the one of the interface, e.g. Authorization or x-api-key
-    connect_s: float = msgspec.field(default=10.0, name="connectSeconds")
-    silence_s: float = msgspec.field(default=600.0, name="silenceSeconds")
+    connect_s: SomeTime = msgspec.field(default=10.0, name="connectSeconds")
+    silence_s: SomeTime = msgspec.field(default=600.0, name="silenceSeconds")
 
 
 class Settings(Part, frozen=True, kw_only=True):
@@ -137,10 +159,11 @@ class Settings(Part, frozen=True, kw_only=True):
     agent_defaults: AgentDefaults = AgentDefaults()
     providers: dict[str, LocalSettings | BubblewrapSettings | ContainerSettings] = {}
     safety: SafetySettings = SafetySettings()
+    journal: JournalSettings = JournalSettings()
     notices: NoticeSettings = NoticeSettings()
     server: ServerSettings = ServerSettings()
     upstreams: dict[str, Upstream] = {}
-    plugins: tuple[str, ...] = ()
+    plugins: tuple[Word, ...] = ()
 
 
 _LISTS_THAT_A_WORKSPACE_MAY_EXTEND = {("safety", "dangerousCommands"), ("safety", "secretNames")}
@@ -156,33 +179,131 @@ def user_file(env: Mapping[str, str]) -> str:
 def load(
     workspace: str | None = None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Read all places and merge them; the first thing that is wrong is named with its file."""
+    """Read all places and merge them; the first thing that is wrong is named with its file, its key and its value."""
     env = os.environ if env is None else env
-    merged = _read(user_file(env))
-    _convert(merged, user_file(env))
+    mine = user_file(env)
+    merged = _read(mine)
+    settings = _convert(merged, mine)
     if workspace is not None:
         path = os.path.join(workspace, ".fourhands", "settings.toml")
         _tighten(merged, _read(path), path)
+        settings = _convert(merged, path)
     for key, value in (flags or {}).items():
         _set(merged, key.split("."), value)
-    return _convert(merged, "the command line")
+        settings = _convert(merged, "the command line")
+    return settings
 
 
 def _read(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            return tomllib.load(file)
+            data = file.read()
+        return tomllib.loads(data.decode("utf-8-sig"))
     except FileNotFoundError:
         return {}
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise BadArgument(
+            f"the settings in {path} are not UTF-8 text: byte 0x{data[error.start]:02x} in line {line}",
+            hint="save the file as UTF-8",
+        ) from error
+    except (OSError, ValueError, RecursionError) as error:
         raise BadArgument(f"the settings in {path} cannot be read: {error}") from error
 
 
 def _convert(raw: dict[str, Any], where: str) -> Settings:
     try:
-        return msgspec.convert(raw, Settings)
+        settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
-        raise BadArgument(f"a setting from {where} is wrong: {error}", hint="see docs/settings.md") from error
+        raise _wrong(raw, where, str(error)) from error
+    intervals = settings.agent_defaults.persistent
+    if intervals.min_interval > intervals.max_interval:
+        raise BadArgument(
+            f"agentDefaults.persistent.minInterval = {intervals.min_interval!r} in {where} is more than "
+            f"maxInterval = {intervals.max_interval!r}",
+            hint="see docs/settings.md",
+        )
+    return settings
+
+
+def _wrong(raw: dict[str, Any], where: str, text: str) -> BadArgument:
+    """What is wrong where: the key, the value, and what it may be, as far as the declaration says it."""
+    place = re.search(r" - at `\$\.?(.*)`$", text)
+    names = re.findall(r"[^.\[\]]+|\[[^\]]*\]", place.group(1)) if place else []
+    expected = text.removesuffix(place.group(0)) if place else text
+    if "[...]" in names:
+        names[names.index("[...]")] = _culprit(raw, names)
+    if unknown := re.search(r"unknown field `([^`]*)`", text):
+        key = ".".join([*names, unknown.group(1)])
+        known = _names_in(raw, names)
+        return BadArgument(
+            f"{where} sets {key}, which is no setting",
+            hint=f"settings there: {', '.join(known)}" if known else "see docs/settings.md",
+        )
+    value, kind = _at(raw, inspect.type_info(Settings), names)
+    if names[-1:] == ["type"]:
+        expected = f"it must be one of: {', '.join(str(one.__struct_config__.tag) for one in _PROVIDERS)}"
+    allowed = _allowed(kind) or expected.replace("`", "").replace("object", "table")
+    return BadArgument(
+        f"{'.'.join(names).replace('.[', '[')} = {value!r:.100} in {where} is wrong: {allowed}",
+        hint="see docs/settings.md",
+    )
+
+
+def _at(value: Any, kind: inspect.Type, names: list[str]) -> tuple[Any, inspect.Type | None]:
+    """The value under these names and its declared type, as far as they can be followed."""
+    declared: inspect.Type | None = kind
+    for name in names:
+        if name.startswith("["):
+            number = name[1:-1]
+            value = value[int(number)] if number.isdecimal() and isinstance(value, list) else value
+            declared = getattr(declared, "item_type", None)
+            continue
+        value = value.get(name) if isinstance(value, dict) else value
+        if isinstance(declared, inspect.DictType):
+            declared = declared.value_type
+            if isinstance(declared, inspect.UnionType) and isinstance(value, dict):
+                tagged = [one for one in declared.types if isinstance(one, inspect.StructType)]
+                declared = next((one for one in tagged if one.tag == value.get("type")), declared)
+            continue
+        fields = declared.fields if isinstance(declared, inspect.StructType) else ()
+        declared = next((field.type for field in fields if field.encode_name == name), None)
+    return value, declared
+
+
+def _culprit(raw: dict[str, Any], names: list[str]) -> str:
+    """Which of several things with names of their own is wrong: the error itself does not say."""
+    group = next(field for field in msgspec.structs.fields(Settings) if field.encode_name == names[0])
+    for name, value in raw[names[0]].items():
+        try:
+            msgspec.convert({name: value}, group.type)
+        except msgspec.ValidationError:
+            return str(name)
+    return "[...]"
+
+
+def _names_in(raw: dict[str, Any], names: list[str]) -> list[str]:
+    _, kind = _at(raw, inspect.type_info(Settings), names)
+    return [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
+
+
+def _allowed(kind: inspect.Type | None) -> str:
+    """What a value may be, in words; empty where the type alone says it."""
+    if isinstance(kind, inspect.Metadata):
+        words = (kind.extra_json_schema or {}).get("description")
+        return f"it must be {words}" if words else _allowed(kind.type)
+    if isinstance(kind, inspect.IntType | inspect.FloatType):
+        what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
+        if kind.gt is not None:
+            return f"it must be {what} above {kind.gt:g} and up to {kind.le}"
+        return f"it must be {what} from {kind.ge} to {kind.le}" if kind.ge is not None else f"it must be {what}"
+    if isinstance(kind, inspect.BoolType):
+        return "it must be true or false"
+    if isinstance(kind, inspect.StrType):
+        return "it must be a text with something in it" if kind.min_length else "it must be a text"
+    if isinstance(kind, inspect.LiteralType):
+        return f"it must be one of: {', '.join(repr(value) for value in kind.values)}"
+    return ""
 
 
 def _tighten(merged: dict[str, Any], raw: dict[str, Any], path: str) -> None:

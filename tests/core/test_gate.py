@@ -180,8 +180,16 @@ async def test_an_agents_deed_that_cannot_be_recorded_is_not_acknowledged(caplog
     world.journal.broken = OSError("no space left")
     result = await world.gate.run(world.call("safe"))
     assert (result.success, result.code) == (False, "unavailable")
-    assert (await world.gate.run(world.call("safe", actor=PERSON))).success
+    assert result.to_wire()["recorded"] is False
+    mine = await world.gate.run(world.call("safe", actor=PERSON))
+    assert mine.success
+    assert mine.to_wire()["recorded"] is False
+    assert world.heard[-1].data["recorded"] is False
     assert "could not be recorded" in caplog.text
+    world.journal.broken = None
+    mine = await world.gate.run(world.call("safe", actor=PERSON))
+    assert "recorded" not in mine.to_wire()
+    assert world.heard[-1].data["recorded"] is True
 
 
 async def test_a_sink_that_fails_harms_nobody(caplog: pytest.LogCaptureFixture):

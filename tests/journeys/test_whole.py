@@ -4,6 +4,7 @@ import re
 import shutil
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -16,6 +17,8 @@ from tests.journeys.served import LIMIT_S, Served, Visit, keep_toasts, save, scr
 from tests.journeys.test_terminals import new_terminal
 from tests.support.bench import MINIMAL
 from tests.support.npm_agents import missing
+
+from fourhands.workbench.ledger import Ledger
 
 WEB = Path(__file__).parents[2] / "web"
 
@@ -84,6 +87,23 @@ def test_an_undo_that_would_lose_what_a_person_wrote_is_refused_with_the_differe
     page.get_by_role("button", name="Show the difference").click()
     expect(page.locator("dialog .diff .add")).to_contain_text("mine = 1")
     assert file.read_text() == "class Shop:\n    mine = 1"
+
+
+def test_what_the_journal_could_not_keep_is_marked_until_it_can_again(
+    page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Ledger, items: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    bar = page.get_by_text("Not recorded: the journal cannot be written")
+    with monkeypatch.context() as disk:
+        disk.setattr(Ledger, "write", full)
+        assert served.call("openspace.editor.open", {"path": "README.md"}).success
+        expect(page.locator(".activity .deed", has_text="README.md").locator(".unrecorded")).to_be_visible()
+        expect(bar).to_be_visible()
+    served.call("openspace.editor.open", {"path": "src/app.py"})
+    expect(bar).to_be_hidden()
+    expect(page.locator(".activity .unrecorded")).to_have_count(1)
 
 
 def test_a_deed_gets_a_key_of_its_own(page: Page, served: Served) -> None:

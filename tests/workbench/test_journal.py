@@ -1,4 +1,5 @@
 import asyncio
+import functools
 import io
 import json
 import os
@@ -93,12 +94,43 @@ async def test_export_writes_json_lines(tmp_path: Path):
 
 async def test_what_is_older_than_the_retention_is_gone_at_the_next_start(tmp_path: Path):
     path = tmp_path / "journal.db"
-    async with Journal(path) as journal:
+    today = time.time()
+    async with Journal(path, keep_days=3) as journal:
         await journal.record(entry(1))
-    async with Journal(path, now=lambda: time.time() + 89 * 86400) as journal:
-        assert len(await journal.query()) == 1
-    async with Journal(path, now=lambda: time.time() + 91 * 86400) as journal:
+    for days in (1, 2, 2, 3):
+        async with Journal(path, keep_days=3, now=functools.partial(lambda n: today + n * 86400, days)) as journal:
+            assert len(await journal.query()) == 1
+    async with Journal(path, keep_days=3, now=lambda: today + 5 * 86400) as journal:
         assert await journal.query() == []
+
+
+async def test_a_clock_that_jumps_ahead_or_back_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "_PRUNE_EVERY_S", 0.0)
+    path, today = tmp_path / "journal.db", time.time()
+    clock = [today]
+    async with Journal(path, keep_days=5, now=lambda: clock[0]) as journal:
+        await journal.record(entry(1))
+        await journal.keep("c1", "a.txt", b"old")
+        for number, jump in enumerate((100 * 365, -50 * 365, 100 * 365, 0), 2):
+            clock[0] = today + jump * 86400
+            await journal.record(entry(number))
+    async with Journal(path, keep_days=5, now=lambda: today + 300 * 365 * 86400) as journal:
+        assert [found.number for found in await journal.query()] == [1, 2, 3, 4, 5]
+        assert await journal.before("c1") == {"a.txt": b"old"}
+
+
+async def test_the_file_stays_within_its_budget_while_it_is_written(tmp_path: Path):
+    path = tmp_path / "journal.db"
+    async with Journal(path, keep_bytes=400_000, undo_bytes=400_000, synchronous="NORMAL") as journal:
+        for number in range(300):
+            made = entry(number, text=os.urandom(5_000).hex())
+            await journal.record(made)
+            await journal.keep(made.call.id, "a.txt", os.urandom(5_000))
+        kept = await journal.query(limit=1000)
+        assert kept[-1].number == 299
+        assert 20 < len(kept) < 60
+        assert await journal.before(kept[-1].call.id)
+    assert path.stat().st_size < 3_000_000
 
 
 async def test_one_bad_entry_does_not_take_the_others_with_it(tmp_path: Path, caplog: pytest.LogCaptureFixture):
@@ -171,7 +203,7 @@ async def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path):
 async def test_old_entries_that_cannot_be_dropped_do_not_stop_the_start(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
-    def prune(self: Ledger, oldest: float, before_limit_bytes: int) -> None:
+    def prune(self: Ledger, *_: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
     monkeypatch.setattr(Ledger, "prune", prune)

@@ -4,13 +4,14 @@ import stat
 import tempfile
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fourhands.core.call import Actor, Call, Entry, Result, Verdict
 from fourhands.workbench import ledger
-from fourhands.workbench.ledger import TEXT_LIMIT, Before, Filter, Ledger
+from fourhands.workbench.ledger import ARGS_LIMIT, RESULT_LIMIT, TEXT_LIMIT, Before, Filter, Ledger
 
 AGENT = Actor.agent("s1", "Ada")
 
@@ -137,6 +138,41 @@ def test_a_long_text_is_cut_and_a_secret_at_the_cut_is_still_removed(tmp_path: P
     store.close()
 
 
+def test_a_large_result_is_kept_short_and_says_what_is_missing(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db", redact)
+    data = {
+        "output": [f"line {n}" for n in range(100_000)],
+        "text": "hunter2" * 100_000,
+        "more": {f"key {n}": n for n in range(100_000)},
+        "last": 1,
+    }
+    made = entry(lines=["x" * 1000] * 10_000)
+    result = Result(success=True, data=data)
+    store.write([Entry(call=made.call, result=result, asked=1.0, finished=2.0)])
+    [found] = ledger.read(store.path)
+    assert found.result is not None
+    output = found.result.data["output"]
+    assert isinstance(output, list)
+    assert output[:2] == ["line 0", "line 1"]
+    assert output[-1] == f"…[{100_000 - (len(output) - 1)} more]"
+    size = len(msgspec.json.encode(found.result.data))
+    assert RESULT_LIMIT / 2 < size < RESULT_LIMIT * 1.5
+    assert size < len(msgspec.json.encode(found.call.args)) < ARGS_LIMIT * 1.5
+    assert "hunter2" not in str(found.result.data)
+    store.close()
+
+
+def test_a_result_that_is_short_is_kept_whole(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    data: dict[str, object] = {"a": [1, 2.5, None, True], "b": {"name": "x"}, "c": "text" * 1000}
+    made = entry(path="a.txt")
+    store.write([Entry(call=made.call, result=Result(success=True, data=data), asked=1.0, finished=2.0)])
+    [found] = ledger.read(store.path)
+    assert found.result is not None
+    assert found.result.data == data
+    store.close()
+
+
 def test_values_without_a_json_form_are_stored_all_the_same(tmp_path: Path):
     store = Ledger(tmp_path / "journal.db")
     store.write([entry(odd="\ud800", big=10**40, nan=float("nan"), thing=object, keys={3: {1, 2}})])
@@ -159,6 +195,22 @@ def test_old_entries_and_too_many_contents_are_dropped(tmp_path: Path):
     store.prune(1e12, 3500)
     assert ledger.read(store.path) == []
     assert ledger.read_before(store.path, "c9") == {}
+    store.close()
+
+
+def test_a_disk_that_is_really_full_leaves_what_is_there_and_room_made_is_used(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    store.write([entry(number, text="x" * 10_000) for number in range(20)])
+    [pages] = store._connection.execute("PRAGMA page_count").fetchone()
+    store._connection.execute(f"PRAGMA max_page_count = {pages}")  # as far as SQLite knows, the disk ends here
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        store.write([entry(99, text="x" * 60_000)])
+    assert len(ledger.read(store.path)) == 20
+    store.prune(0.0, 0, 100_000)
+    store.write([entry(99, text="x" * 60_000)])
+    kept = [found.number for found in ledger.read(store.path)]
+    assert kept[-1] == 99
+    assert 5 < len(kept) < 12
     store.close()
 
 

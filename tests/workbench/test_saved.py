@@ -33,3 +33,14 @@ async def test_a_place_that_cannot_be_written_is_said_and_harms_nobody(
 ) -> None:
     Saved(tmp_path / "gone" / "one.json").now(b"x")
     assert "one.json could not be saved" in caplog.text
+
+
+def test_what_waits_for_a_thread_can_be_stored_at_once_and_never_over_what_is_newer(tmp_path: Path) -> None:
+    saved = Saved(tmp_path / "a.json")
+    saved._pending = b"one"  # no thread was free yet
+    saved.settle()
+    assert saved.path.read_bytes() == b"one"
+    saved._pending = b"two"
+    saved.now(b"three")
+    saved.settle()
+    assert saved.path.read_bytes() == b"three"

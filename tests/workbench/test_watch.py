@@ -1,5 +1,6 @@
 """What programs outside do to open files."""
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from tests.support.bench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor
+from fourhands.core.tasks import Tasks
 from fourhands.workbench.file import ABSENT
 from fourhands.workbench.watch import Watch
 
@@ -124,3 +126,29 @@ async def test_what_was_read_before_a_write_is_not_told_after_it(monkeypatch: py
         file.write_text("three")  # from outside
         await looking.look()
         assert [path for path, _ in told] == ["a.txt"]
+
+
+async def test_the_longer_nothing_happens_the_rarer_it_looks_and_without_open_files_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_app() as app:
+        Path(app.bench.root, "a.txt").write_text("one")
+        looks = asyncio.Queue[float]()
+        looking = Watch(app.bench, lambda path, version: None, every_s=0.01)
+
+        async def look() -> None:
+            looks.put_nowait(looking.pause_s)
+
+        monkeypatch.setattr(looking, "look", look)
+        async with Tasks() as tasks, asyncio.timeout(15):
+            tasks.start(looking.run(), "the watch")
+            assert await looks.get() == 0.01
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(looks.get(), 0.1)
+            assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+            while await looks.get() < 0.1:
+                pass
+            assert await looks.get() == pytest.approx(0.1)
+            app.events.emit("terminal.changed", {})
+            while await looks.get() != 0.01:
+                pass

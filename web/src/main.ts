@@ -18,7 +18,7 @@ const PATIENCE_MS = 150;
 openSpare();
 const link = new Link();
 const model = new Model();
-const desk = new Desk(model, link, new Theme(), new Toasts());
+const desk = new Desk(model, link, new Theme(), new Toasts(() => model.warnings));
 const frame = new Frame(desk);
 
 // The page is put together before it is drawn; a server that is slow to tell what there is does not keep it away.

@@ -300,3 +300,16 @@ test("an agent's own commands: what is none is left out, the beginning of a word
   for (const message of ["", "test", "/test it", "see /test", "/none"]) assert.deepEqual(matching(offers, message), []);
   assert.deepEqual(readOffers("nothing"), []);
 });
+
+test("a call that the journal could not keep is marked, and it is known until one is kept again", () => {
+  const model = new Model();
+  model.reset({ ...snapshot(1), warnings: false });
+  assert.equal(model.warnings, false);
+  model.setManifest({ version: "1", commands: [{ id: "openspace.editor.open", readOnly: false, actors: ["person"] }] });
+  const person = { kind: "person", id: "person", name: "you" };
+  const finished = (callId, more) => model.apply(event("call.finished", { callId, command: "openspace.editor.open", session: null, args: {}, ok: true, ...more }, person));
+  finished("c1", { recorded: false });
+  assert.deepEqual([model.unrecorded, model.activity[0].recorded], [true, false]);
+  finished("c2", { recorded: true });
+  assert.deepEqual([model.unrecorded, model.activity.map((step) => step.recorded)], [false, [true, false]]);
+});

@@ -7,9 +7,7 @@ goes first. What an agent says of itself (its title for the chat, the commands i
 the agent is here. What an earlier run of the server left is continued by the next agent of the same name and kind.
 """
 
-import contextlib
 import logging
-import os
 import time
 from collections import OrderedDict
 from pathlib import Path
@@ -19,6 +17,7 @@ from msgspec import Struct
 
 from fourhands.agents.hub import Throttle
 from fourhands.core.event import Event
+from fourhands.workbench.saved import Saved
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -67,6 +66,8 @@ class Chats:
         self._sizes: dict[str, int] = {}  # about, and never too small
         self._facts: dict[str, dict[str, Event]] = {}  # the newest of each kind, by session
         self._left = self._load()  # of an earlier run, the newest last
+        self._saved = Saved(file)
+        self._closing = False
         self._saving = Throttle(self._save, save_s)
         for session in bench.sessions:
             self._begin(session)
@@ -75,7 +76,9 @@ class Chats:
     def close(self) -> None:
         """Write what is not written yet and listen no longer."""
         self._dispose()
+        self._closing = True
         self._saving.flush()
+        self._saved.settle()
 
     def told(self) -> dict[str, object]:
         """Every chat as its events, and the time that it is of: events after it are not in it."""
@@ -166,15 +169,7 @@ class Chats:
         room = MOST_CHATS - len(self._chats)
         ours = [chat for chat in self._chats.values() if chat.events]
         kept = [*(self._left[-room:] if room > 0 else ()), *ours]
-        fresh = self._file.with_suffix(".new")
-        try:
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(_encode(kept))
-            os.replace(fresh, self._file)
-        except OSError as error:
-            log.warning("the chats cannot be written to %s: %s", self._file, error)
-            with contextlib.suppress(OSError):
-                fresh.unlink()
+        (self._saved.now if self._closing else self._saved.soon)(_encode(kept))
 
 
 def _key(event: Event) -> tuple[str, str] | None:

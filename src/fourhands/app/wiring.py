@@ -102,6 +102,9 @@ class App:
                 Journal(
                     Path(self.places.state) / "journal.sqlite",
                     redact=(lambda text: redact(text, secret_values)) if self.settings.safety.redact else None,
+                    keep_days=self.settings.journal.keep_days,
+                    keep_bytes=self.settings.journal.keep_bytes,
+                    undo_bytes=self.settings.journal.undo_bytes,
                     # Stored means: survives a kill -9 of this process. A power cut may cost the last moments, and
                     # in return nobody waits for the disk at each call.
                     synchronous="NORMAL",

@@ -116,8 +116,7 @@ async def revert(bench: Workbench, args: Settle, call: Call) -> Nothing:
             return ABSENT
         return files.write(args.path, wanted, expected_version=version).version
 
-    with bench.writes:
-        tell_editor(bench, args.path, await asyncio.to_thread(exchange))
+    await bench.writes.do(exchange, lambda version: tell_editor(bench, args.path, version))
     return Nothing()
 
 

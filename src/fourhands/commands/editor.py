@@ -9,7 +9,7 @@ from fourhands.commands.base import Args, From1, Nothing, owner_of, record_step
 from fourhands.commands.file import Content, ReadFile, read_content
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
-from fourhands.core.errors import BadArgument, Conflict
+from fourhands.core.errors import BadArgument, Conflict, FourhandsError
 from fourhands.core.registry import Contribution
 from fourhands.workbench.editor import Editor, Highlight, Range
 from fourhands.workbench.pane import panes
@@ -54,14 +54,18 @@ async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects
         beside=beside,
         above=above,
     )
-    record_step(bench, call, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
-    highlight_id = None
+    line, mark = args.line or 1, None
     if args.highlight:
-        line = args.line or 1
-        mark = bench.state.highlight(path, [Range(start_line=line, end_line=line)], owner=owner_of(call))
+        try:
+            mark = bench.state.highlight(path, [Range(start_line=line, end_line=line)], owner=owner_of(call))
+        except FourhandsError:
+            bench.state.undo(step)
+            raise
+    record_step(bench, call, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
+    if mark is not None:
         record_step(bench, call, effects, f"highlighted {path}:{line}", mark)
-        highlight_id = mark.id
-    return Opened(editor_id=bench.state.editor(path).id, pane_id=step.pane_id or "", highlight_id=highlight_id)
+    editor = bench.state.editor(path)
+    return Opened(editor_id=editor.id, pane_id=step.pane_id or "", highlight_id=mark.id if mark else None)
 
 
 def _placement(bench: Workbench) -> tuple[str | None, bool]:
@@ -244,16 +248,19 @@ async def save(bench: Workbench, args: Save, call: Call) -> Saved:
     text = args.text if args.text is not None else draft.text if draft else ""
     expected = args.expected_version or (draft.base_version if draft else editor.version)
     files = bench.files(call.actor)
-    with bench.writes:
-        try:
-            written = await asyncio.to_thread(
-                lambda: files.write_text(
-                    editor.path, text, encoding=args.encoding, expected_version=None if expected == "any" else expected
-                )
-            )
-        except Conflict:
-            if args.text is not None:
-                bench.state.set_draft(editor.path, args.text, expected if expected != "any" else None)
-            raise
-        bench.state.saved(editor.path, written.version)
+    wanted = None if expected == "any" else expected
+    try:
+        written = await bench.writes.do(
+            lambda: files.write_text(editor.path, text, encoding=args.encoding, expected_version=wanted),
+            lambda written: _saved(bench, editor.path, written.version),
+        )
+    except Conflict:
+        if args.text is not None:
+            bench.state.set_draft(editor.path, args.text, wanted)
+        raise
     return Saved(version=written.version)
+
+
+def _saved(bench: Workbench, path: str, version: str) -> None:
+    if any(editor.path == path for editor in bench.state.editors()):  # it may have been closed meanwhile
+        bench.state.saved(path, version)

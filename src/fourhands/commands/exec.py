@@ -9,9 +9,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, From0, Nothing, owner_of
-from fourhands.commands.program import free_title, tidy
-from fourhands.commands.terminal import TerminalId, show
+from fourhands.commands.base import Args, From0, Nothing
+from fourhands.commands.program import free_title, starting, tidy
+from fourhands.commands.terminal import TerminalId
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Denied
@@ -81,22 +81,15 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
         argv = ["bash" if there else "sh", "-c", args.command]
     await tidy(bench, call, ENDED_KEPT)
     line = " ".join([args.command, *(args.args or ())])
-    terminal = await bench.terminals.create(
-        title=free_title(bench, line),
-        argv=argv,
-        env=args.env,
-        cwd=place,
-        provider=name,
-        owner=owner_of(call) if agent else "",
-        agent=agent,
-        meta={"command": line, "outputByteLimit": args.output_byte_limit},
-    )
+    wanted = {"argv": argv, "env": args.env, "cwd": place, "provider": name}
+    meta = {"command": line, "outputByteLimit": args.output_byte_limit}
+    async with starting(bench, call, title=free_title(bench, line), meta=meta, **wanted) as started:
+        terminal = started.terminal
     effects.isolation = terminal.isolation
-    pane = show(bench, terminal, owner_of(call))
     if agent:
         reason = "what a program did cannot be taken back"
         bench.undo.push(call.id, f"ran {terminal.title}", actor=call.actor.id, reason=reason)
-    return Started(terminal_id=terminal.id, title=terminal.title, pane_id=pane)
+    return Started(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
 
 
 class Kill(Args, frozen=True, kw_only=True):

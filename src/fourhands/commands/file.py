@@ -11,7 +11,7 @@ from fourhands.core.call import Actor, Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
-from fourhands.workbench.file import ABSENT, Entry, Workspace
+from fourhands.workbench.file import ABSENT, Entry, Workspace, Written
 from fourhands.workbench.file_diff import unified
 from fourhands.workbench.file_search import Found
 from fourhands.workbench.undo import Turn
@@ -109,13 +109,15 @@ async def write_file(bench: Workbench, args: Write, call: Call, effects: Effects
     if call.actor.kind == "agent":
         await effects.before(path, before)
     content = args.content.encode()
-    with bench.writes:
-        written = await asyncio.to_thread(lambda: files.write(args.path, content, expected_version=expected))
+
+    def told(written: Written) -> None:
         if session is not None:
             session.seen[written.path] = written.version
         if call.actor.kind == "agent":
             effects.undo(f"wrote {written.path}", _swap(bench, written.path, before, content, written.version))
         tell_editor(bench, written.path, written.version)
+
+    written = await bench.writes.do(lambda: files.write(args.path, content, expected_version=expected), told)
     return Wrote(version=written.version, created=written.created)
 
 
@@ -138,8 +140,6 @@ def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, 
     files = bench.files(Actor.person())
 
     async def swap() -> None:
-        nonlocal other, mine, version
-
         def exchange() -> str:
             try:
                 if other is None:
@@ -149,10 +149,12 @@ def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, 
             except (Conflict, NotFound) as error:
                 raise _changed_since(files, path, mine) from error
 
-        with bench.writes:
-            version = await asyncio.to_thread(exchange)
-            other, mine = mine, other
+        def told(now: str) -> None:
+            nonlocal other, mine, version
+            version, other, mine = now, mine, other
             tell_editor(bench, path, version)
+
+        await bench.writes.do(exchange, told)
 
     return swap
 
@@ -215,7 +217,8 @@ class Remove(Args, frozen=True, kw_only=True):
 async def remove(bench: Workbench, args: Remove, call: Call) -> Nothing:
     """Delete a file."""
     files = bench.files(call.actor)
-    with bench.writes:
-        await asyncio.to_thread(lambda: files.remove(args.path, expected_version=args.expected_version))
-        tell_editor(bench, args.path, ABSENT)
+    await bench.writes.do(
+        lambda: files.remove(args.path, expected_version=args.expected_version),
+        lambda _: tell_editor(bench, args.path, ABSENT),
+    )
     return Nothing()

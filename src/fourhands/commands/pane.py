@@ -1,5 +1,6 @@
 """Commands on panes: the arrangement of editors and terminals that every open browser shows."""
 
+import asyncio
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
@@ -54,8 +55,9 @@ async def open_pane(bench: Workbench, args: Open, call: Call, effects: Effects) 
         terminal = bench.terminal(content)
         content, title = terminal.id, terminal.title
     else:
-        content = bench.files(call.actor).stat(content).path
-        version = bench.files(call.actor).version(content)
+        files = bench.files(call.actor)
+        content = await asyncio.to_thread(lambda: files.stat(args.content_id).path)
+        version = await asyncio.to_thread(files.version, content)
     step = (
         bench.state.open("terminal", content, owner=owner_of(call), split_direction=args.split_direction, title=title)
         if args.type == "terminal"

@@ -1,14 +1,69 @@
-"""What the commands that start programs for a caller share: whose they are, their settings, titles and excerpts."""
+"""What the commands that start programs for a caller share: the start itself, whose they are, titles and excerpts."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from fourhands.commands.base import owner_of
 from fourhands.core.call import Call
-from fourhands.core.errors import BadArgument
+from fourhands.core.errors import BadArgument, FourhandsError
 from fourhands.settings import AgentDefaults
-from fourhands.workbench.pane import tabs
+from fourhands.workbench.pane import panes, tabs
+from fourhands.workbench.snapshot import Step
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A terminal, and the pane that shows it."""
+
+    terminal: Terminal
+    pane_id: str
+
+
+@contextlib.asynccontextmanager
+async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator[Started]:
+    """Start a program in a terminal and show it; with what the block does, that is one deed: all of it or nothing.
+
+    The place on the screen is held before the program starts. Whatever fails after that, or stops the caller, ends the
+    program and closes its terminal: who is answered with an error may try again, and nothing runs twice. `wanted` is
+    what `Terminals.create` takes.
+    """
+    bench.fit_tabs()
+    with bench.state.holding() as free:
+        agent = is_agent(call)
+        terminal = await bench.terminals.create(owner=owner_of(call) if agent else "", agent=agent, **wanted)
+        try:
+            free()
+            yield Started(terminal, show(bench, terminal, owner_of(call)).pane_id or "")
+        except BaseException:
+            try:
+                await terminal.close()
+            except FourhandsError as error:  # the host has gone, or the terminal: what failed first is what counts
+                log.warning("terminal %s could not be taken back: %s", terminal.id, error)
+            raise
+
+
+def show(bench: Workbench, terminal: Terminal, owner: str) -> Step:
+    """Show a terminal beside other terminals, else below what is there; as a tab where no pane has room."""
+    all_panes = list(panes(bench.state.layout.root))
+    with_terminals = [pane for pane in all_panes if any(tab.type == "terminal" for tab in pane.tabs)]
+    below = all_panes and not with_terminals and bench.state.has_room_for_a_pane()
+    return bench.state.open(
+        "terminal",
+        terminal.id,
+        owner=owner,
+        title=terminal.title,
+        beside=with_terminals[0].id if with_terminals else None,
+        split_direction="horizontal" if below else None,
+    )
 
 
 def is_agent(call: Call) -> bool:

@@ -7,14 +7,16 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing, Seconds, owner_of, record_step
+from fourhands.commands.program import is_agent, show, starting
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
+from fourhands.workbench.check import words
 from fourhands.workbench.ink import Ink
-from fourhands.workbench.pane import panes
+from fourhands.workbench.pane import find_content
 from fourhands.workbench.replay import Piece, past
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals import LONGEST_TITLE
 from fourhands.workbench.view import MOST_LINES
 from fourhands.workbench.workbench import TerminalInfo, Workbench
 
@@ -46,43 +48,21 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
     """Start a shell in a new terminal that both of you see. Titles are unique names for later commands."""
     session = bench.session(call)
     provider = session.state.over(bench.settings.agent_defaults).provider if session else "local"
-    terminal = await bench.terminals.create(
-        title=args.title or _free_title(bench),
-        cwd=args.cwd,
-        shell=args.shell_path,
-        cols=args.cols,
-        rows=args.rows,
-        provider=provider,
-        owner=owner_of(call) if call.actor.kind == "agent" else "",
-        agent=call.actor.kind == "agent",
-    )
+    title = args.title or _free_title(bench)
+    wanted = {"cwd": args.cwd, "shell": args.shell_path, "cols": args.cols, "rows": args.rows}
+    async with starting(bench, call, title=title, provider=provider, **wanted) as started:
+        terminal = started.terminal
     effects.isolation = terminal.isolation
-    step = show(bench, terminal, owner_of(call))
-    if call.actor.kind == "agent":
+    if is_agent(call):
         bench.undo.push(
             call.id, f"started terminal {terminal.title}", actor=call.actor.id, reason="close the terminal instead"
         )
-    return Created(terminal_id=terminal.id, title=terminal.title, pane_id=step)
+    return Created(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
 
 
 def _free_title(bench: Workbench) -> str:
     taken = {terminal.title for terminal in bench.terminals.list()}
     return next(title for number in range(1, len(taken) + 2) if (title := f"shell {number}") not in taken)
-
-
-def show(bench: Workbench, terminal: Terminal, owner: str) -> str:
-    """Show a terminal beside other terminals, else below what is there; returns the pane's id."""
-    all_panes = list(panes(bench.state.layout.root))
-    with_terminals = [pane for pane in all_panes if any(tab.type == "terminal" for tab in pane.tabs)]
-    step = bench.state.open(
-        "terminal",
-        terminal.id,
-        owner=owner,
-        title=terminal.title,
-        beside=with_terminals[0].id if with_terminals else None,
-        split_direction="horizontal" if all_panes and not with_terminals else None,
-    )
-    return step.pane_id or ""
 
 
 class Send(Args, frozen=True, kw_only=True):
@@ -224,8 +204,10 @@ async def rename(bench: Workbench, args: Rename, call: Call) -> Nothing:
     terminal = bench.terminal(args.terminal_id)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:
         raise Denied(f"terminal {terminal.title!r} is not yours to rename", hint="rename terminals that you created")
-    await terminal.describe(title=args.title)
-    bench.state.retitle(terminal.id, args.title)
+    title = words("title", args.title, LONGEST_TITLE)  # what a tab would not take must not be half done
+    await terminal.describe(title=title)
+    if find_content(bench.state.layout, "terminal", terminal.id) is not None:
+        bench.state.retitle(terminal.id, title)
     return Nothing()
 
 
@@ -439,9 +421,6 @@ async def replay(bench: Workbench, args: One) -> Replayed:
 async def show_terminal(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
     """Bring a terminal's pane forward, or open one for it."""
     terminal = bench.terminal(args.terminal_id)
-    before = bench.state.rev
-    show(bench, terminal, owner_of(call))
-    if bench.state.rev != before and call.actor.kind == "agent":
-        step = bench.state.focus(terminal.id)
-        record_step(bench, call, effects, f"showed {terminal.title}", step)
+    step = show(bench, terminal, owner_of(call))
+    record_step(bench, call, effects, f"showed {terminal.title}", step)
     return Nothing()

@@ -3,14 +3,24 @@
 A session here is a terminal; the names are those that models know.
 """
 
+import contextlib
 from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, owner_of
-from fourhands.commands.program import check_line, cropped, free_title, is_agent, is_mine, settings_of, short, tidy
-from fourhands.commands.terminal import show
+from fourhands.commands.base import Args
+from fourhands.commands.program import (
+    check_line,
+    cropped,
+    free_title,
+    is_agent,
+    is_mine,
+    settings_of,
+    short,
+    starting,
+    tidy,
+)
 from fourhands.commands.tool import Line
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
@@ -18,7 +28,7 @@ from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
 from fourhands.settings import AgentDefaults
 from fourhands.workbench.lease import is_shell_name
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminal import Exited, Terminal
 from fourhands.workbench.view import READ_LIMIT
 from fourhands.workbench.wait import Seen
 from fourhands.workbench.workbench import Workbench
@@ -84,24 +94,28 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
     word = args.command.strip()
     shells = (await bench.terminals.provider(mine.provider)).shells
     bash_there = shells is None or any(path.endswith("/bash") for path in shells)
-    terminal = await bench.terminals.create(
+    shell = is_shell_name(word)
+    async with starting(
+        bench,
+        call,
         title=free_title(bench, word),
-        shell=word if is_shell_name(word) else None,
-        argv=None if is_shell_name(word) else ["bash" if bash_there else "sh", "-c", args.command],
+        shell=word if shell else None,
+        argv=None if shell else ["bash" if bash_there else "sh", "-c", args.command],
         provider=mine.provider,
-        owner=owner_of(call) if agent else "",
-        agent=agent,
         meta={"command": short(word, 500)},
-    )
+    ) as started:
+        terminal = started.terminal
+        if args.stdin:
+            with contextlib.suppress(Exited):  # it has run, to its end: what it printed says more than an error
+                await _type(bench, terminal, args.stdin, call, "")
     effects.isolation = terminal.isolation
-    pane = show(bench, terminal, owner_of(call))
     if agent:
         reason = "close the terminal instead"
         bench.undo.push(call.id, f"started {short(word)}", actor=call.actor.id, reason=reason)
-    if args.stdin:
-        await _type(bench, terminal, args.stdin, call, "")
     seen = await _wait(terminal, mine, finished=False)
-    return msgspec.structs.replace(_collect(bench, call, terminal, seen, 0, mine, entered=False), pane_id=pane)
+    return msgspec.structs.replace(
+        _collect(bench, call, terminal, seen, 0, mine, entered=False), pane_id=started.pane_id
+    )
 
 
 class TerminalContinue(Args, frozen=True, kw_only=True):

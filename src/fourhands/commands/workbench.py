@@ -26,6 +26,7 @@ class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
     questions: tuple[Question, ...]
     actions: tuple[Action, ...]
     manifest_version: str
+    warnings: bool = True  # whether a page shows messages that are warnings
 
 
 @commands.add("snapshot", label="Show the state of the workbench", read_only=True, example={})
@@ -40,6 +41,7 @@ async def snapshot(bench: Workbench, call: Call) -> Everything:
         questions=tuple(bench.questions.open()) if person else (),
         actions=bench.undo.actions(),
         manifest_version=bench.registry.version,
+        warnings=bench.settings.notices.warnings,
     )
 
 

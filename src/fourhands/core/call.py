@@ -70,6 +70,7 @@ class Result(Struct, frozen=True, kw_only=True, rename="camel"):
     call_id: str = ""
     number: int = 0  # position among the calls of the same actor, refusals included, in the order they were made
     isolation: str | None = None  # the level really in force, where the command started a program
+    recorded: bool = True  # False: the journal could not be written, so that it will not tell of this call
 
     @classmethod
     def failure(cls, error: FourhandsError) -> "Result":
@@ -94,6 +95,8 @@ class Result(Struct, frozen=True, kw_only=True, rename="camel"):
                 wire["data"] = self.data
         if self.isolation is not None:
             wire["isolation"] = self.isolation
+        if not self.recorded:
+            wire["recorded"] = False
         return wire
 
 

@@ -253,6 +253,7 @@ class Gate:
             await self._journal.record(self._entry(passage, result))
         except Exception:
             log.exception("call %s %s could not be recorded", passage.call.id, passage.call.command)
+            result = replace(result, recorded=False)
             if passage.call.actor.kind == "agent":
                 # An agent's deed that leaves no trace is not acknowledged. A person must be able to work on, if only
                 # to make room on a full disk.
@@ -292,7 +293,7 @@ class Gate:
             log.exception("call %s %s: its result could not be passed on", call.id, call.command)
         data = _summary(passage)
         data |= {"ok": result.success, "code": result.code, "error": result.error, "severity": result.severity}
-        data |= {"durationMs": result.duration_ms}
+        data |= {"durationMs": result.duration_ms, "recorded": result.recorded}
         self._events.emit("call.finished", data, actor=call.actor)
 
     def _lane(self, session: str) -> Lane:

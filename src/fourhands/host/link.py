@@ -29,6 +29,7 @@ from fourhands.core.errors import (
 from fourhands.host.client import same_user
 from fourhands.host.places import PlaceError, Places
 from fourhands.host.process import BUDGET
+from fourhands.host.shelf import KEEP, Keep
 from fourhands.host.wire import (
     BOARD_DIRTY,
     BOARD_PENDING,
@@ -90,6 +91,7 @@ class Link:
         on_lost: Callable[[], None],
         linger_s: float = 10.0,
         budget: int = BUDGET,
+        keep: Keep = KEEP,
         start: bool = True,
     ) -> "Link":
         """Join the host of a workspace; start one if there is none and `start` says so."""
@@ -106,7 +108,7 @@ class Link:
                     link.close()
                     if not start or attempt == 2:
                         raise
-                    await asyncio.to_thread(_start_host, places, linger_s, budget)
+                    await asyncio.to_thread(_start_host, places, linger_s, budget, keep)
             raise AssertionError("unreachable")
         except (FileNotFoundError, ConnectionError) as error:
             raise Unavailable(
@@ -321,7 +323,7 @@ def _translate(error: Message) -> FourhandsError:
     return Unavailable(f"the host refused: {text}", errno=name)
 
 
-def _start_host(places: Places, linger_s: float, budget: int) -> None:
+def _start_host(places: Places, linger_s: float, budget: int, keep: Keep) -> None:
     """Start a host and return when it listens; it is nobody's child and outlives us."""
     try:
         places.prepare()
@@ -331,6 +333,7 @@ def _start_host(places: Places, linger_s: float, budget: int) -> None:
     # -P: not from the directory that it is started in.
     command = [sys.executable, "-P", "-m", "fourhands.host.process", "--workspace", places.workspace]
     command += ["--runtime", places.runtime, "--state", places.state, "--linger", str(linger_s)]
+    command += ["--keep-days", str(keep.days), "--keep-bytes", str(keep.bytes)]
     hint = f"see {places.state}/host.log"
     ready, theirs = os.pipe()
     try:

@@ -59,8 +59,11 @@ BUDGET = 512 * 1024 * 1024
 class Host:
     """The poll loop and everything it owns."""
 
-    def __init__(self, places: Places, *, linger_s: float = 10.0, budget: int = BUDGET) -> None:
+    def __init__(
+        self, places: Places, *, linger_s: float = 10.0, budget: int = BUDGET, keep: shelf.Keep = shelf.KEEP
+    ) -> None:
         self.places = places
+        self.keep = keep
         self.linger_s = linger_s
         self.budget = budget
         self.terminals: dict[str, Terminal] = {}
@@ -79,7 +82,7 @@ class Host:
         self.descriptor_limit = pty.raise_descriptor_limit()
         self.requests: Requests
         self.endings = Endings(self)
-        self.shelf = shelf.Shelf(places)
+        self.shelf = shelf.Shelf(places, *keep)
         self._signals, self._signal_in = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
 
     # -- life ----------------------------------------------------------------------------------------------------
@@ -131,7 +134,7 @@ class Host:
             if record.get("closed"):
                 continue
             record.setdefault("meta", {})
-            if record.get("exit") and shelf.is_old(self.places, record):
+            if record.get("exit") and shelf.is_old(self.places, record, self.keep.days):
                 record["closed"] = time.time()  # lost or exited long ago, and nobody came for it
                 self._write(record)
                 continue
@@ -513,13 +516,16 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--state", required=True)
     parser.add_argument("--linger", type=float, default=10.0)
     parser.add_argument("--budget", type=int, default=BUDGET)
+    parser.add_argument("--keep-days", type=float, default=shelf.KEEP_DAYS)
+    parser.add_argument("--keep-bytes", type=int, default=shelf.KEEP_BYTES)
     parser.add_argument("--ready", type=int, help="a descriptor that gets one word when the host listens")
     parser.add_argument("--detach", action="store_true", help="leave the starting process")
     options = parser.parse_args(arguments)
     if options.detach and os.fork():
         os._exit(0)  # whoever started us waits for this one only
     places = Places(options.workspace, options.runtime, options.state)
-    host = Host(places, linger_s=options.linger, budget=options.budget)
+    keep = shelf.Keep(options.keep_days, options.keep_bytes)
+    host = Host(places, linger_s=options.linger, budget=options.budget, keep=keep)
     answer, code = "ready", 0
     try:
         host.open()

@@ -10,7 +10,7 @@ import json
 import os
 import time
 from collections import deque
-from typing import Any
+from typing import Any, NamedTuple
 
 from fourhands.host.places import Places
 
@@ -18,6 +18,17 @@ KEEP_DAYS = 7.0
 KEEP_BYTES = 1024 * 1024 * 1024
 
 PAGE = 4096
+
+
+class Keep(NamedTuple):
+    """For how long, and how much, is kept of closed terminals."""
+
+    days: float = KEEP_DAYS
+    bytes: int = KEEP_BYTES
+
+
+KEEP = Keep()
+
 
 Record = dict[str, Any]
 

@@ -103,6 +103,34 @@ class Impatient(HttpToolsProtocol):
         super().connection_lost(exc)
 
 
+class Calm(uvicorn.Server):
+    """uvicorn's server, but it waits to be told to leave instead of asking itself ten times a second.
+
+    The ticks would renew the date header, count requests towards a limit and call back; none of these is used here.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        self._leaving = asyncio.Event()
+        super().__init__(config)
+
+    @property
+    def should_exit(self) -> bool:
+        """Whether it has been told to leave; set it on the loop."""
+        return self._leaving.is_set()
+
+    @should_exit.setter
+    def should_exit(self, leave: bool) -> None:
+        if leave:
+            self._leaving.set()
+        else:
+            self._leaving.clear()
+
+    async def main_loop(self) -> None:
+        """Wait until it is time to leave."""
+        await self.on_tick(0)  # sets the headers of all answers
+        await self._leaving.wait()
+
+
 @dataclass(slots=True)
 class Running:
     """A server that takes requests."""
@@ -178,7 +206,7 @@ async def serving(
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
         app = Starlette(routes=[*proxy_routes(bench, hub, tasks), *mcp.all(), Mount("/", build(routes))])
         door = Door(app, tokens, hosts=host_names(address, options.allowed_hosts), public=public_files())
-        server = uvicorn.Server(_config(door))
+        server = Calm(_config(door))
         # Not `serve`: it would take over SIGINT and SIGTERM, which are the command line's to handle.
         task = tasks.start(server._serve(sockets=[sock]), "the server")
 

@@ -25,18 +25,17 @@ import msgspec
 
 from fourhands.core.call import Entry
 from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.settings import JournalSettings
 from fourhands.workbench import ledger
 from fourhands.workbench.ledger import Before, Filter, Ledger, Redact
 
-RETENTION_DAYS = 90
-BEFORE_LIMIT_BYTES = 256 << 20
-
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
+_KEEP = JournalSettings()
 _GROUP = 1000
 _COMPANY_S = 0.003  # for so long a group that nobody waits for is held back
-_DAY_S = 86_400.0
 _PRUNE_EVERY_S = 3_600.0
+_PARTS = 8  # by such a part of its budget the file may be too large for a moment
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +52,17 @@ class Journal:
         path: Path,
         *,
         redact: Redact | None = None,
-        retention_days: float = RETENTION_DAYS,
-        before_limit_bytes: int = BEFORE_LIMIT_BYTES,
+        keep_days: int = _KEEP.keep_days,
+        keep_bytes: int = _KEEP.keep_bytes,
+        undo_bytes: int = _KEEP.undo_bytes,
         synchronous: Literal["FULL", "NORMAL"] = "FULL",
         now: Callable[[], float] = time.time,
     ) -> None:
         self.path = path
         self._redact = redact
-        self._retention_s = retention_days * _DAY_S
-        self._before_limit = before_limit_bytes
+        self._keep_days = keep_days
+        self._keep_bytes = keep_bytes
+        self._undo_bytes = undo_bytes
         self._synchronous = synchronous
         self._now = now
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -146,8 +147,9 @@ class Journal:
         return store
 
     def _prune(self, store: Ledger) -> None:
+        store.grown = 0  # also where it fails, or it would be tried again at each call
         try:
-            store.prune(self._now() - self._retention_s, self._before_limit)
+            store.prune(store.oldest(self._now(), self._keep_days), self._undo_bytes, self._keep_bytes)
         except sqlite3.Error:
             log.exception("old entries of the journal %s could not be dropped", self.path)
 
@@ -159,7 +161,8 @@ class Journal:
             group, last = self._gather()
             if group:
                 self._commit(store, group)
-            if time.monotonic() - pruned > _PRUNE_EVERY_S:
+            much = store.grown > min(self._keep_bytes, self._undo_bytes) // _PARTS
+            if much or time.monotonic() - pruned > _PRUNE_EVERY_S:
                 pruned = time.monotonic()
                 self._prune(store)
         store.close()

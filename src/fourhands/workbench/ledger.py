@@ -3,6 +3,10 @@
 A row is kept per call. It is written when the command starts and again when it has ended; a row without an end belongs
 to a command during which the program died. A database that is damaged is moved aside, what can be read of it is copied
 into a new one, and a warning says how much that was: the journal never stands in the way of starting.
+
+Age is counted in days of use, not by the clock: each day on which the journal was open is one row, and what is older
+than so many of them goes. A clock that jumps a hundred years ahead is one more day, and drops nothing; a workbench that
+rested for months finds its past. Bytes are what bounds the file.
 """
 
 import functools
@@ -26,6 +30,8 @@ Redact = Callable[[str], str]
 Row = tuple[object, ...]
 
 TEXT_LIMIT = 64 << 10  # characters kept of one text: the journal is a record, not a copy of every file
+ARGS_LIMIT = 256 << 10  # characters kept of all arguments of a call
+RESULT_LIMIT = 16 << 10  # characters kept of what came of it: what was read can be read again
 
 log = logging.getLogger(__name__)
 _NONSENSE = (ValueError, TypeError, OverflowError, AttributeError, msgspec.MsgspecError, zlib.error)
@@ -43,6 +49,7 @@ CREATE INDEX IF NOT EXISTS call_by_session ON call (session, asked);
 CREATE INDEX IF NOT EXISTS call_by_number ON call (session, number);
 CREATE TABLE IF NOT EXISTS before (call_id TEXT, path TEXT, content BLOB, time REAL, UNIQUE (call_id, path));
 CREATE INDEX IF NOT EXISTS before_by_time ON before (time);
+CREATE TABLE IF NOT EXISTS day (number INTEGER PRIMARY KEY AUTOINCREMENT, day INTEGER UNIQUE);
 """
 # Unique by id and time: a caller that uses an id twice adds a row and cannot rewrite the first.
 _PUT = f"""
@@ -52,6 +59,12 @@ result = excluded.result, finished = excluded.finished WHERE call.finished IS NU
 """
 # The first content counts: a command that writes a file twice is undone to what was there before it.
 _KEEP = "INSERT OR IGNORE INTO before (call_id, path, content, time) VALUES (?, ?, ?, ?)"
+_DAY_S = 86_400
+_ROW_BYTES = 300  # what a row takes beside its long texts, with its place in the indexes
+_SIZES = {
+    "call": "length(CAST(args AS BLOB)) + length(CAST(verdict AS BLOB)) + length(CAST(coalesce(result, '') AS BLOB))",
+    "before": "coalesce(length(content), 0)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +105,7 @@ class Filter:
 
 
 _WHOLE_CHECK_BYTES = 64 << 20
+_WAL_BYTES = 16 << 20
 
 
 class Ledger:
@@ -104,6 +118,8 @@ class Ledger:
         # The same few actors stand in all rows.
         self._actor = functools.lru_cache(256)(lambda actor: self._json(msgspec.to_builtins(actor)))
         self._connection = self._open()
+        self.grown = 0
+        """Bytes stored, for whoever decides when to drop something."""
 
     def write(self, items: Iterable[Entry | Before]) -> None:
         """Store all of these or none, and return when they would survive a power failure."""
@@ -123,23 +139,45 @@ class Ledger:
             self._connection.executemany(_PUT, rows)
             self._connection.executemany(_KEEP, contents)
             self._connection.execute("COMMIT")
+            texts = (len(item) for row in (*rows, *contents) for item in row if isinstance(item, str | bytes))
+            self.grown += sum(texts) + _ROW_BYTES * (len(rows) + len(contents))
         except BaseException:
             with suppress(sqlite3.Error):  # a full disk may have rolled back already
                 self._connection.execute("ROLLBACK")
             raise
 
-    def prune(self, oldest: float, before_limit_bytes: int) -> None:
-        """Drop what is older than `oldest`, and the oldest before-contents beyond the limit."""
+    def oldest(self, now: float, days: int) -> float:
+        """The beginning of the first of the last so many days on which the journal was open, today not counted.
+
+        0 while there have not been so many.
+        """
+        self._connection.execute("INSERT OR IGNORE INTO day (day) VALUES (?)", (int(now // _DAY_S),))
+        last = "SELECT number, day FROM day ORDER BY number DESC LIMIT ?"
+        used: list[tuple[int, int]] = self._connection.execute(last, (days + 1,)).fetchall()
+        if len(used) <= days:
+            return 0.0
+        self._connection.execute("DELETE FROM day WHERE number < ?", (used[-1][0],))
+        return float(min(day for _, day in used) * _DAY_S)  # not the last one's: the clock may have been set back
+
+    def prune(self, oldest: float, before_limit_bytes: int, limit_bytes: int | None = None) -> None:
+        """Drop what is older than `oldest`, and of before-contents and of calls the oldest beyond their limits."""
         self._connection.execute("DELETE FROM call WHERE asked < ?", (oldest,))
         self._connection.execute("DELETE FROM before WHERE time < ?", (oldest,))
+        self._shorten("before", before_limit_bytes)
+        if limit_bytes is not None:
+            self._shorten("call", limit_bytes)
+        self._connection.execute("PRAGMA incremental_vacuum").fetchall()
+
+    def _shorten(self, table: str, limit_bytes: int) -> None:
+        """Keep the rows that were stored last, as many as the limit has room for."""
         total = 0
-        sizes = "SELECT rowid, length(content) FROM before ORDER BY time DESC, rowid DESC"
-        rows: list[tuple[int, int | None]] = self._connection.execute(sizes).fetchall()
-        for place, (_, size) in enumerate(rows):
-            total += size or 0
-            if total > before_limit_bytes:
-                self._connection.executemany("DELETE FROM before WHERE rowid = ?", [(row,) for row, _ in rows[place:]])
-                break
+        sizes = self._connection.execute(f"SELECT rowid, {_SIZES[table]} FROM {table} ORDER BY rowid DESC")
+        for row, size in sizes:
+            total += size + (_ROW_BYTES if table == "call" else 0)
+            if total > limit_bytes:
+                sizes.close()
+                self._connection.execute(f"DELETE FROM {table} WHERE rowid <= ?", (row,))
+                return
 
     def close(self) -> None:
         """Fold the WAL into the database and close."""
@@ -163,8 +201,10 @@ class Ledger:
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5.0)
         try:
+            connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # a new file gives back what is dropped
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+            connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")  # what it has after much was dropped
             # The whole check also compares the indexes, and takes a second for 100 MB: then the quick one must do.
             check = "integrity_check" if self.path.stat().st_size < _WHOLE_CHECK_BYTES else "quick_check"
             found = connection.execute(f"PRAGMA {check}(1)").fetchone()
@@ -202,7 +242,7 @@ class Ledger:
         told = None
         if result is not None:
             rest = {"error": result.error, "hint": result.hint, "durationMs": result.duration_ms}
-            told = self._json({**rest, "isolation": result.isolation, "data": result.data})
+            told = self._json({**rest, "isolation": result.isolation, "data": result.data}, RESULT_LIMIT)
         return (
             _text(call.id),
             entry.asked,
@@ -220,8 +260,8 @@ class Ledger:
             entry.finished,
         )
 
-    def _json(self, value: object) -> str:
-        return json.dumps(_clean(value, self._redact), separators=(",", ":"), ensure_ascii=False)
+    def _json(self, value: object, limit: int = ARGS_LIMIT) -> str:
+        return json.dumps(_clean(value, _Pen(self._redact, limit)), separators=(",", ":"), ensure_ascii=False)
 
 
 def read(path: Path, wanted: Filter | None = None, limit: int | None = 100) -> list[Entry]:
@@ -322,43 +362,61 @@ def _text(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def _clean(value: object, redact: Redact, name: str = "") -> object:
-    """Return a value as plain JSON, with every text redacted and bounded."""
+class _Pen:
+    """Writes values down as plain JSON, with every text redacted and bounded, for as long as there is room."""
+
+    def __init__(self, redact: Redact, room: int) -> None:
+        self.redact = redact
+        self.room = room
+
+    def text(self, text: str, prefix: str = "") -> str:
+        """A text, as far as there is room; the prefix helps to recognise a secret and is not kept."""
+        if not text:
+            return text
+        limit = max(0, min(TEXT_LIMIT, self.room))
+        seen = _text(self.redact(f"{prefix}{text[: limit + _OVERLAP]}")).removeprefix(prefix)
+        if len(text) > limit:
+            seen = f"{seen[:limit]}…[{len(text)} characters]"
+        self.room -= len(seen)
+        return seen
+
+
+def _clean(value: object, pen: _Pen, name: str = "") -> object:
+    """Return a value as plain JSON; what there is no room for is counted."""
+    pen.room -= 4
     if isinstance(value, str):
-        return _bounded(value, redact)
+        return pen.text(value)
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
         if set(value) == {"name", "value"}:  # an environment variable as ACP writes it
-            return {
-                "name": _clean(value["name"], redact),
-                "value": _assigned(_text(str(value["name"])), value["value"], redact),
-            }
+            known = _text(str(value["name"]))
+            return {"name": _clean(value["name"], pen), "value": _assigned(known, value["value"], pen)}
         inside = {_text(str(key)): item for key, item in value.items()}
-        if name == "env":
-            return {key: _assigned(key, item, redact) for key, item in inside.items()}
-        return {key: _clean(item, redact, key) for key, item in inside.items()}
+        kept: dict[str, object] = {}
+        for key, item in inside.items():
+            if pen.room <= 0 and len(inside) > len(kept) + 1:
+                kept["…"] = f"[{len(inside) - len(kept)} more]"
+                break
+            pen.room -= len(key)
+            kept[key] = _assigned(key, item, pen) if name == "env" else _clean(item, pen, key)
+        return kept
     if isinstance(value, list | tuple | set | frozenset):
         items = list(value)
         if all(isinstance(item, str) for item in items) and any("PRIVATE KEY" in item for item in items):
-            items = redact("\n".join(items)).split("\n")  # a key is known by all of its lines only
-        return [_clean(item, redact, name) for item in items]
-    return _bounded(repr(value), redact)
+            items = pen.redact("\n".join(items)).split("\n")  # a key is known by all of its lines only
+        listed: list[object] = []
+        for item in items:
+            if pen.room <= 0:
+                listed.append(f"…[{len(items) - len(listed)} more]")
+                break
+            listed.append(_clean(item, pen, name))
+        return listed
+    return pen.text(repr(value))
 
 
-def _assigned(name: str, value: object, redact: Redact) -> object:
+def _assigned(name: str, value: object, pen: _Pen) -> object:
     """Redact a variable's value as part of `NAME=value`, where its name tells that it is a secret."""
-    if not isinstance(value, str):
-        return _clean(value, redact)
-    return _bounded(f"{name}={value}", redact).removeprefix(f"{name}=")
-
-
-def _bounded(text: str, redact: Redact) -> str:
-    if not text:
-        return text
-    seen = _text(redact(text[: TEXT_LIMIT + _OVERLAP]))
-    if len(text) <= TEXT_LIMIT:
-        return seen
-    return f"{seen[:TEXT_LIMIT]}…[{len(text)} characters]"
+    return pen.text(value, f"{name}=") if isinstance(value, str) else _clean(value, pen)

@@ -4,7 +4,8 @@ A change is a whole new `Model` put in the place of the old one; the revision ri
 once, after the new state stands. What changes nothing is no change.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 
 from fourhands.core.errors import Ambiguous, Conflict, LimitReached, NotFound
@@ -33,6 +34,7 @@ class Store:
         self._rev = saved.rev if saved else 0
         self._model = unpack(saved) if saved else Model()
         self._arranged = self._rev  # the last revision at which panes or sizes changed
+        self._held = 0  # places for tabs that are promised and not yet used
 
     @property
     def rev(self) -> int:
@@ -98,9 +100,34 @@ class Store:
                 rev=self._rev,
             )
 
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[Callable[[], None]]:
+        """Hold a place for one tab; what is given back, and called right before the tab is opened, frees it.
+
+        Whoever starts something that a tab will show asks first: afterwards it would run, and nobody would see it.
+        """
+        self._room(more_tabs=1)
+        held = True
+        self._held += 1
+
+        def free() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._held -= 1
+
+        try:
+            yield free
+        finally:
+            free()
+
+    def has_room_for_a_pane(self) -> bool:
+        """Say whether one more pane may be opened."""
+        return len(list(panes(self.layout.root))) < self.limits.panes
+
     def _room(self, more_panes: int = 0, more_tabs: int = 0) -> None:
         all_panes, all_tabs = len(list(panes(self.layout.root))), len(list(tabs(self.layout.root)))
-        if all_panes + more_panes > self.limits.panes or all_tabs + more_tabs > self.limits.tabs:
+        if all_panes + more_panes > self.limits.panes or all_tabs + self._held + more_tabs > self.limits.tabs:
             raise LimitReached(
                 f"{all_panes} panes and {all_tabs} tabs are open",
                 hint=f"at most {self.limits.panes} panes and {self.limits.tabs} tabs: close some first",

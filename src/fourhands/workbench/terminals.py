@@ -31,6 +31,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, Link
 from fourhands.host.places import Places
+from fourhands.host.shelf import Keep
 from fourhands.host.wire import Message
 from fourhands.providers import registry
 from fourhands.providers.base import Isolation, Launch, Provider
@@ -74,6 +75,7 @@ class Terminals:
         self._known: dict[str, Terminal] = {}
         self._spare = Spare()
         self._max = self.settings.terminal.max_terminals
+        self._starting = 0
         self._link: Link | None = None
         self._tasks: Tasks | None = None
         self._stack = contextlib.AsyncExitStack()
@@ -95,6 +97,7 @@ class Terminals:
                 on_lost=self._lost,
                 linger_s=options.linger_s,
                 budget=options.log_budget,
+                keep=Keep(options.keep_days, options.keep_bytes),
             )
             stack.callback(self.leave)
             self._spare.open()
@@ -262,21 +265,26 @@ class Terminals:
         check_size(cols, rows)
         if title is not None and not _is_title(title):
             raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
-        if len(self._known) >= self._max:
+        there = len(self._known) + self._starting  # those that are on their way count, or two at once would pass
+        if there >= self._max:
             raise LimitReached(
-                f"there are {len(self._known)} terminals, the limit is {self._max}",
+                f"there are {there} terminals, the limit is {self._max}",
                 hint="close one, or raise terminal.maxTerminals",
             )
         place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
         facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
-        launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent)
-        terminal = self._spare.take(key)
-        if terminal is None:
-            terminal = await self._start(launch, provider, cols, rows, {**fixed, **facts})
-        else:
-            self._known[terminal.id] = terminal
-            terminal.resize(cols, rows)
-            terminal.describe_soon(spare=False, **facts)
+        self._starting += 1
+        try:
+            launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent)
+            terminal = self._spare.take(key)
+            if terminal is None:
+                terminal = await self._start(launch, provider, cols, rows, {**fixed, **facts})
+            else:
+                self._known[terminal.id] = terminal
+                terminal.resize(cols, rows)
+                terminal.describe_soon(spare=False, **facts)
+        finally:
+            self._starting -= 1
         self._mine.add(terminal.id)
         self._refill(key, launch, provider, fixed)
         self.on_change("created", terminal)
@@ -340,22 +348,39 @@ class Terminals:
             "isolation": str(provider.isolation),
         }
         wrapped = provider.wrap(launch.replace(env=variables), terminal=True)
-        reply = await self._host.request(
-            "create",
-            terminal=name,
-            program=wrapped.program,
-            argv=list(wrapped.argv),
-            env=dict(wrapped.env),
-            cwd=wrapped.cwd,
-            cols=cols,
-            rows=rows,
-            capacity=self.settings.terminal.capacity,
-            meta=facts,
-        )
-        terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0], self._finish)
+        try:
+            reply = await self._host.request(
+                "create",
+                terminal=name,
+                program=wrapped.program,
+                argv=list(wrapped.argv),
+                env=dict(wrapped.env),
+                cwd=wrapped.cwd,
+                cols=cols,
+                rows=rows,
+                capacity=self.settings.terminal.capacity,
+                meta=facts,
+            )
+            terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0], self._finish)
+        except BaseException:
+            self._take_back(name, facts)
+            raise
         if not facts.get("spare"):
             self._known[name] = terminal
         return terminal
+
+    def _take_back(self, name: str, facts: dict[str, Any]) -> None:
+        """Nobody will hear of this terminal, which the host may have started or be about to start: it ends.
+
+        The host does what it is asked in order, so it hears of the end after the start; and if there was none, it
+        knows no such terminal. A spare shell has an owner all the same: whoever joins next finds it.
+        """
+        if facts.get("spare"):
+            return
+        with contextlib.suppress(FourhandsError):
+            self._host.tell("end", terminal=name, forget=True)
+            if self._tasks is not None and facts["isolation"] != str(Isolation.NONE):
+                self._tasks.start(self._finish(name, facts), "the end of a program whose start was given up")
 
     async def provider(self, name: str) -> Provider:
         """A provider that is ready to run programs."""

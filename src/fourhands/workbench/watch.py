@@ -1,8 +1,9 @@
 """Sees what programs outside do to open files, and says so as if a command had done it.
 
-Only files that an editor shows are looked at, by their size and time once a second: a few dozen looks cost nothing,
-need no kernel resource for each directory, and work on every file system. What is found is compared by content, so
-what the workbench wrote itself, or a touch, is no news.
+Only files that an editor shows are looked at, by their size and time: a few dozen looks need no kernel resource for
+each directory, and work on every file system. Once a second while anything happens at the workbench; the longer nothing
+does, the rarer, and never while no file is open: an idle workbench costs nothing. What is found is compared by content,
+so what the workbench wrote itself, or a touch, is no news.
 """
 
 import asyncio
@@ -13,6 +14,12 @@ from fourhands.core.errors import FourhandsError
 from fourhands.workbench.workbench import Workbench
 
 EVERY_S = 1.0
+"""How often it looks while something happens."""
+
+RAREST = 10
+"""So many times longer it waits at most while nothing does."""
+
+SLOWER = 1.5
 
 _Look = tuple[int, float] | None
 
@@ -25,19 +32,33 @@ class Watch:
         self._tell = tell
         self._files = bench.files(Actor.person())
         self._every_s = every_s
+        self.pause_s = every_s
         self._seen: dict[str, _Look] = {}
 
     async def run(self) -> None:
         """Look for ever."""
-        while True:
-            await self.look()
-            await asyncio.sleep(self._every_s)
+        heard = asyncio.Event()
+        dispose = self._bench.events.published.subscribe(lambda _: heard.set())
+        try:
+            while True:
+                heard.clear()
+                await self.look()
+                try:
+                    async with asyncio.timeout(self.pause_s if self._bench.state.editors() else None):
+                        await heard.wait()
+                except TimeoutError:
+                    self.pause_s = min(self.pause_s * SLOWER, RAREST * self._every_s)
+                else:
+                    self.pause_s = self._every_s
+                    await asyncio.sleep(self.pause_s)
+        finally:
+            dispose()
 
     async def look(self) -> None:
         """Look once at each open file, and tell of those that have another content than their editor knows."""
         quiet = self._bench.writes.since()
         if quiet is None:
-            return  # in a second it is over
+            return  # its end is told, and that is when to look
         paths = [editor.path for editor in self._bench.state.editors()]
         if not paths:
             self._seen.clear()

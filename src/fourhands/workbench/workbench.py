@@ -39,7 +39,7 @@ from fourhands.workbench.pulse import Pulse
 from fourhands.workbench.saved import Saved
 from fourhands.workbench.screen import Screen, rows_without
 from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
-from fourhands.workbench.snapshot import BadSnapshot, Change, Snapshot, decode, encode
+from fourhands.workbench.snapshot import BadSnapshot, Change, Limits, Snapshot, decode, encode
 from fourhands.workbench.state import State
 from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
@@ -155,6 +155,7 @@ class Workbench:
         self._saved = Saved(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
+        self.fit_tabs()
         self.connect: Callable[[str], Awaitable[Session]] = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.controls: dict[str, Controls] = {}
@@ -397,6 +398,12 @@ class Workbench:
         return {owner for owner in owners if owner.startswith(f"{PREFIX}_") and self.sessions.find(owner) is None}
 
     # -- layout ----------------------------------------------------------------------------------------------------
+
+    def fit_tabs(self) -> None:
+        """Let there be tabs for all terminals that there may be, beside the files."""
+        wanted = Limits().tabs + self.terminals.max_terminals
+        if self.state.limits.tabs < wanted:
+            self.state.limits = dataclasses.replace(self.state.limits, tabs=wanted)
 
     def _restore(self) -> State:
         try:

@@ -1,6 +1,11 @@
-"""Which of the workbench's own writes to files are under way, so that nobody takes one for somebody else's."""
+"""The workbench's own writes to files: each goes to its end, and nobody takes one for somebody else's."""
 
+import asyncio
+from collections.abc import Callable
 from types import TracebackType
+from typing import TypeVar
+
+Written = TypeVar("Written")
 
 
 class Writes:
@@ -16,6 +21,25 @@ class Writes:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._open -= 1
+
+    async def do(self, write: Callable[[], Written], told: Callable[[Written], None]) -> Written:
+        """Write in a thread, then tell of it: both, also when the caller is cancelled meanwhile, who hears of it after.
+
+        A thread cannot be stopped; what it has written and nobody told of could not be undone.
+        """
+        with self:
+            work = asyncio.get_running_loop().run_in_executor(None, write)
+            cancelled: asyncio.CancelledError | None = None
+            while not work.done():
+                try:
+                    await asyncio.wait([work])
+                except asyncio.CancelledError as error:
+                    cancelled = error
+            if cancelled is None or work.exception() is None:
+                told(work.result())
+        if cancelled is not None:
+            raise cancelled
+        return work.result()
 
     def since(self) -> int | None:
         """A mark of this moment, the same for as long as nothing is written; None while something is."""

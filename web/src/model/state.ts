@@ -76,6 +76,8 @@ export class Model {
   chats = new Map<string, Chat>();
   commands = new Map<string, ManifestCommand>();
   manifestVersion = "";
+  warnings = true; // whether messages that are warnings are shown
+  unrecorded = false; // whether the last call could not be written to the journal
 
   // Called when events were missed and the whole state is wanted again.
   onMissed: () => void = () => {};
@@ -135,6 +137,7 @@ export class Model {
     this.agents = new Map(all.agents.map((agent) => [agent.id, agent]));
     this.questions = new Map(all.questions.map((question) => [question.id, question]));
     this.actions = all.actions;
+    this.warnings = all.warnings;
     const topics = new Set<Topic>(["terminals", "layout", "editors", "drafts", "highlights", "agents", "questions", "actions"]);
     if (this.following === since) this.following = null;
     for (const event of since) this.settle(event, topics);
@@ -360,7 +363,7 @@ export class Model {
   }
 
   private tellCall(event: Event, topics: Set<Topic>): void {
-    const data = event.data as unknown as CallSummary & { ok?: boolean; error?: string; code?: string; severity?: string };
+    const data = event.data as unknown as CallSummary & { ok?: boolean; error?: string; code?: string; severity?: string; recorded?: boolean };
     const finished = event.kind === "call.finished";
     const before = this.calls.get(data.callId);
     const step: Step = {
@@ -374,6 +377,7 @@ export class Model {
       state: !finished ? "running" : data.ok ? "done" : "failed",
       error: data.error ?? "",
       code: data.code ?? "",
+      recorded: data.recorded ?? true,
       time: before?.time ?? event.time,
       count: 1,
     };
@@ -388,6 +392,10 @@ export class Model {
     if (step.session && step.actorKind === "agent") {
       this.chat(step.session).step(step);
       topics.add("chat");
+    }
+    if (!this.replaying && finished && this.unrecorded === step.recorded) {
+      this.unrecorded = !step.recorded;
+      topics.add("connection");
     }
     if (!this.replaying && finished && data.ok === false && data.severity && data.severity !== "info") {
       this.onFailure({ text: data.error ?? "", severity: data.severity, command: data.command }, step);
@@ -404,6 +412,7 @@ export class Model {
     const same =
       last &&
       last.state === "failed" &&
+      last.recorded === step.recorded &&
       step.state === "failed" &&
       last.command === step.command &&
       last.error === step.error &&

@@ -23,6 +23,7 @@ export interface Step {
   state: StepState;
   error: string;
   code: string;
+  recorded: boolean; // whether the journal will tell of it
   time: number;
   count: number;
 }

@@ -6,6 +6,7 @@ import type { Desk } from "./desk.ts";
 import { copyText, h, perFrame, place, setText } from "./dom.ts";
 
 const SHOWN = 100;
+const UNRECORDED = "The journal could not be written, so it will not tell of this. Is the disk full?";
 
 interface Line {
   step: Step;
@@ -106,6 +107,7 @@ export class Activity {
       h("span", { class: "who", "aria-hidden": "true" }),
       h("span", { class: "away" }, `${who}: `),
       h("span", { class: "what" }, brief + (step.count > 1 ? ` ×${step.count}` : "")),
+      step.recorded ? null : h("span", { class: "unrecorded", title: UNRECORDED }, "not recorded"),
       h("time"),
     );
     button.addEventListener("click", () => {
@@ -164,6 +166,6 @@ export class Activity {
     const bind = h("button", { class: "button small", title: "Run it with a key from now on, in this browser" }, "Bind to a key");
     bind.disabled = again.disabled;
     bind.addEventListener("click", () => this.waitForKey(bind, step));
-    return h("div", { class: "more" }, step.error ? h("p", { class: "minus" }, step.error) : null, h("pre", { class: "mono", tabindex: "0" }, json), again, copy, bind);
+    return h("div", { class: "more" }, step.recorded ? null : h("p", { class: "warn" }, UNRECORDED), step.error ? h("p", { class: "minus" }, step.error) : null, h("pre", { class: "mono", tabindex: "0" }, json), again, copy, bind);
   }
 }

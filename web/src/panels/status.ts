@@ -8,6 +8,7 @@ export class StatusBar {
   readonly element: HTMLElement;
   readonly lost = h("div", { class: "lostbar", role: "status", hidden: true });
   private readonly connection = h("span");
+  private readonly journal = h("span", { class: "warn", role: "status", hidden: true }, "Not recorded: the journal cannot be written");
   private readonly here = h("span");
   private readonly place = h("span");
   private readonly undo = h("button", {}, "Undo last agent action ", h("kbd", {}, "Ctrl Alt Z"));
@@ -28,6 +29,7 @@ export class StatusBar {
       "footer",
       { class: "status" },
       this.connection,
+      this.journal,
       this.here,
       this.place,
       h("span", { class: "grow" }),
@@ -52,6 +54,7 @@ export class StatusBar {
     const open = link.status.kind === "open";
     setText(this.connection, open ? "● Connected" : "○ Not connected");
     this.connection.className = open ? "ok" : "warn";
+    this.journal.hidden = !model.unrecorded;
     const count = (number: number, word: string) => `${number} ${word}${number === 1 ? "" : "s"}`;
     const used = model.usage.get(this.desk.agent());
     const words = used ? `, ${used.used.toLocaleString()}${used.size ? ` of ${used.size.toLocaleString()}` : ""} tokens used` : "";

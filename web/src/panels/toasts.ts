@@ -18,7 +18,10 @@ export class Toasts {
   readonly life: Record<Severity, number> = { error: 12_000, warning: 7000, info: 4000 }; // in milliseconds
   private readonly shown = new Map<string, Shown>();
 
+  constructor(private readonly warnings: () => boolean) {}
+
   show(text: string, hint = "", severity: Severity = "info", action?: { label: string; run: () => void }): void {
+    if (severity === "warning" && !this.warnings()) return; // the setting notices.warnings
     const key = `${severity}:${text}`;
     const old = this.shown.get(key);
     if (old) {

@@ -949,6 +949,7 @@ export interface WorkbenchEverything {
   questions: Question[];
   actions: Action[];
   manifestVersion: string;
+  warnings: boolean;
 }
 
 /** Arguments of `openspace.workbench.answer`. */
