@@ -21,8 +21,8 @@ from fourhands.host import pty, shelf
 from fourhands.host.client import Client
 from fourhands.host.link import HostLost, Link
 from fourhands.host.log import LogWriter
-from fourhands.host.places import Places
 from fourhands.host.owner import answers
+from fourhands.host.places import Places
 from fourhands.host.process import Host, main
 from fourhands.host.requests import Requests
 from fourhands.host.terminal import Terminal, note

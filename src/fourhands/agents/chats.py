@@ -100,6 +100,8 @@ class Chats:
                 self._facts[about][event.kind] = _plain(event)
                 return
             elif event.kind in _KINDS:
+                if event.data.get("text") == FORGOTTEN and _last(chat) in (None, FORGOTTEN):
+                    return  # nothing stands above
                 if event.data.get("text") == GOES_ON:
                     while chat.events and chat.events[-1].data.get("text") in (FORGOTTEN, GOES_ON):
                         chat.events.pop()
@@ -114,8 +116,7 @@ class Chats:
         if before := next((left for left in kin if left.session == session.id), kin[-1] if kin else None):
             self._left.remove(before)
             chat.events = [_of(session.id, event) for event in before.events]
-            said = chat.events[-1].data.get("text") if chat.events else FORGOTTEN
-            if before.session != session.id and said != FORGOTTEN:
+            if before.session != session.id and _last(chat) not in (None, FORGOTTEN):
                 chat.events.append(Event(kind="agent.noted", data={"session": session.id, "text": FORGOTTEN}))
         self._chats[session.id] = chat
         self._facts[session.id] = {}
@@ -175,6 +176,11 @@ class Chats:
             log.warning("the chats cannot be written to %s: %s", self._file, error)
             with contextlib.suppress(OSError):
                 fresh.unlink()
+
+
+def _last(chat: Chat) -> object:
+    """The text of the newest event; None where there is none."""
+    return chat.events[-1].data.get("text", "") if chat.events else None
 
 
 def _key(event: Event) -> tuple[str, str] | None:

@@ -25,15 +25,23 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
     places = Places.of(directory)
     places.prepare()
-    with claimed(places.runtime, places.workspace):
+    with claimed(places.state, places.workspace), claimed(places.runtime, places.workspace):
         async with (
             App(directory, places=places) as app,
             serving(app.bench, app.tasks) as server,
             acp.joinable(app.bench, app.tasks, places.runtime),
         ):
+
+            def leave() -> None:
+                """Told to go, not left by its client: what there is stays."""
+                app.bench.leaving = True
+                task.cancel()
+
+            loop.add_signal_handler(signal.SIGTERM, leave)
             yield app, server.hub
 
 

@@ -35,7 +35,7 @@ async def serve(options: Options) -> None:
         check_secret(secret)
     places = Places.of(options.directory)
     places.prepare()
-    with claimed(places.runtime, places.workspace):
+    with claimed(places.state, places.workspace), claimed(places.runtime, places.workspace):
         await _serve(options, places, secret)
 
 
@@ -65,7 +65,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 _welcome(options, places, server)
                 await stopping.wait()
                 say("\nStopping …")
-        left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
+        left = [one.title for one in app.terminals.list() if one.exit is None]
     if left:
         say(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
     else:

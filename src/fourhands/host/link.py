@@ -55,6 +55,9 @@ ANSWER_S = 10.0
 STOP_S = 15.0
 """How long a host that cannot be asked has to end its terminals, before it is killed and they with it."""
 
+_ONCE = frozenset({"hello", "create", "signal", "stop"})
+"""Requests that would do something else if they were made twice."""
+
 _LONG = frozenset({"end"})
 """Requests that take as long as programs take to end; meanwhile the host has to show that it is awake."""
 
@@ -230,6 +233,15 @@ class Link:
         """Ask the host for something and wait for its answer; where it has gone, ask the one that takes its place."""
         if self._connection is None and self.revive is not None:
             await self.revive()
+        try:
+            return await self._ask(do, body)
+        except HostLost:
+            if self.revive is None or do in _ONCE:
+                raise
+        await self.revive()
+        return await self._ask(do, body)
+
+    async def _ask(self, do: str, body: Message) -> Reply:
         number = next(self._numbers)
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[number] = future

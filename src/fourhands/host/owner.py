@@ -132,8 +132,8 @@ def answers(path: str) -> bool:
         probe.settimeout(1.0)
         try:
             probe.connect(path)
-        except (FileNotFoundError, ConnectionError):
-            return False
-        except OSError:
+        except (BlockingIOError, TimeoutError):
             return True  # too busy to take us in is alive
+        except OSError:
+            return False
         return True

@@ -97,7 +97,7 @@ class AcpDoor:
             await self._peer.run()
         finally:
             forget()
-            for id in list(self._places):
+            for id in [] if self._bench.leaving else list(self._places):
                 await self._end(id)
             self._terminals.close()
 

@@ -93,7 +93,7 @@ class Terminals:
             registry.build(self.settings, env=self.env) if providers is None else providers
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
-        self.on_lost: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
         self._keep = keep
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
@@ -102,6 +102,7 @@ class Terminals:
         self._link: Link | None = None
         self._mending = asyncio.Lock()
         self._mender: asyncio.Task[Any] | None = None
+        self._fewer = asyncio.Event()
         self._creating = 0
         self._tasks: Tasks | None = None
         self._stack = contextlib.AsyncExitStack()
@@ -223,6 +224,7 @@ class Terminals:
             if link.alive:
                 return
             self._mender, before, stopped = asyncio.current_task(), link.host_pid, link.stopping
+            running = [terminal for terminal in self._known.values() if terminal.exit is None]
             options = self.settings.terminal
             try:
                 await link.join(linger_s=options.linger_s, budget=options.log_budget)
@@ -231,7 +233,7 @@ class Terminals:
                 self._mender = None
             if link.host_pid != before and not stopped:
                 log.warning("the host (process %d) died; process %d takes its place", before, link.host_pid)
-                self.on_lost()
+                self.on_lost([terminal for terminal in running if terminal.exit is not None])
 
     async def _keep_mending(self) -> None:
         rest_s = REST_S[0]
@@ -261,6 +263,7 @@ class Terminals:
                 end = Exit.of(message["exit"])
                 assert end is not None
                 terminal.ended(end)
+                self._fewer.set()
                 if end.code in PROVIDER_FAILED:
                     self._prepared.discard(terminal.meta.get("provider", ""))  # look again before the next launch
                 self.on_change("exited", terminal)
@@ -269,6 +272,7 @@ class Terminals:
                     terminal.ended(Exit(None, None, terminal.log.head))
                 if self._known.pop(terminal.id, None) is not None:
                     self.on_change("closed", terminal)
+                self._fewer.set()
                 terminal.dispose()
             case "changed":
                 terminal.meta.update(message["meta"])
@@ -348,16 +352,30 @@ class Terminals:
         except (HostLost, HostSilent) as error:
             state, problem = "silent", str(error)
         note = ""
-        if link.version != __version__:
+        if self.outdated:
             note = f"the host is of {f'version {link.version}' if link.version else 'an older version'}, this is "
             note += f"{__version__}; it is renewed when no program runs in its terminals ({running} now)"
         return HostInfo(state=state, pid=link.host_pid, version=link.version, problem=problem, note=note)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the host is of another version than this server; it works all the same."""
+        return self._host.alive and self._host.version != __version__
+
+    async def renew_when_idle(self) -> None:
+        """Renew a host of another version as soon as that ends nobody's program."""
+        while self.outdated:
+            self._fewer.clear()
+            with contextlib.suppress(FourhandsError):  # it is as good as before, and tried again
+                if await self.renew():
+                    return
+            await self._fewer.wait()
 
     async def renew(self) -> bool:
         """Put a host of our own version in the place of one of another, where that ends nobody's program."""
         link = self._host
         async with self._mending:
-            if not link.alive or link.version == __version__ or self._running():
+            if not self.outdated or self._running():
                 return False
             for terminal in self._known.values():  # an exited one may have left somebody behind
                 if (await link.request("members", terminal=terminal.id)).body["members"]:
@@ -466,8 +484,21 @@ class Terminals:
             self._variables[agent] = chosen | environment.terminal_variables(self.env)
         return oneshot.script_environment(self._variables[agent], changes)
 
-    async def _start(self, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
+    async def _start(self, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
         name = new_id("term")
+        try:
+            return await self._start_as(name, launch, provider, cols, rows, facts)
+        except HostLost:
+            if self._host.revive is None:
+                raise
+        await self._mend()
+        # What a dead host had begun has ended with it. If only the way to it was cut, this ends it.
+        self._host.tell("end", terminal=name, forget=True)
+        return await self._start_as(new_id("term"), launch, provider, cols, rows, facts)
+
+    async def _start_as(
+        self, name: str, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]
+    ) -> Terminal:
         variables = {**launch.env, tree.MARK: name, "PWD": launch.cwd}
         if "shell" in facts:
             nonce = secrets.token_urlsafe(18)

@@ -147,7 +147,7 @@ export class TerminalView implements View {
       screen: (screen) => this.restore(screen),
       gap: () => this.markGap(),
       size: (cols, rows) => this.setSize(cols, rows),
-      exit: (end) => this.showEnd(end.lost ? "lost" : end.signal ? `ended by ${end.signal}` : `ended with ${end.code}`),
+      exit: (end) => this.showEnd(end.lost ? "ended with its host, which died" : end.signal ? `ended by ${end.signal}` : `ended with ${end.code}`),
       refused: (error, code) => {
         if (code === "not-found") this.showEnd(error);
         else this.desk.toasts.show(error, "", "warning");

@@ -51,7 +51,7 @@ async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
 @contextlib.asynccontextmanager
 async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
     """A new terminal: made by the server where one runs, so that everybody there sees it."""
-    if find_server(Places.of(workspace).runtime) is None:
+    if find_server(Places.of(workspace).state) is None:
         async with _terminals(workspace) as terminals:
             yield await terminals.create(**wanted)
         return
