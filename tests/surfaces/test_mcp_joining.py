@@ -155,7 +155,7 @@ async def test_the_server_stops_at_once_though_clients_are_there(app: App, monke
             await client.list_tools()
             begun = asyncio.get_running_loop().time()
         assert asyncio.get_running_loop().time() - begun < 40
-        assert len(app.bench.sessions) == 0
+        assert len(app.bench.sessions) == 1  # it stays for the next server
 
 
 def test_asyncio_will_not_wait_for_more_before_it_sends() -> None:

@@ -15,7 +15,7 @@ from fourhands.agents.hub import Hub
 from fourhands.app.wiring import App
 from fourhands.host.places import Places
 from fourhands.surfaces import acp
-from fourhands.surfaces.address import claimed
+from fourhands.surfaces.address import only_server
 from fourhands.surfaces.mcp.pipe import serve_stdio
 from fourhands.surfaces.server import serving
 
@@ -29,7 +29,7 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
     places = Places.of(directory)
     places.prepare()
-    with claimed(places.state, places.workspace), claimed(places.runtime, places.workspace):
+    with only_server(places):
         async with (
             App(directory, places=places) as app,
             serving(app.bench, app.tasks) as server,

@@ -16,7 +16,7 @@ from fourhands.app.wiring import App
 from fourhands.core.errors import Unavailable
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
-from fourhands.surfaces.address import claimed
+from fourhands.surfaces.address import only_server
 from fourhands.surfaces.cli.base import show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
@@ -35,7 +35,7 @@ async def serve(options: Options) -> None:
         check_secret(secret)
     places = Places.of(options.directory)
     places.prepare()
-    with claimed(places.state, places.workspace), claimed(places.runtime, places.workspace):
+    with only_server(places):
         await _serve(options, places, secret)
 
 

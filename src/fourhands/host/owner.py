@@ -14,7 +14,7 @@ import socket
 import time
 from dataclasses import dataclass
 
-from fourhands import __version__
+import fourhands
 from fourhands.host import tree
 from fourhands.host.places import Places
 
@@ -55,7 +55,7 @@ def publish(places: Places, path: str) -> None:
         "started": me.started if me is not None else 0,
         "boot": boot(),
         "socket": path,
-        "version": __version__,
+        "version": fourhands.__version__,
     }
     fresh = places.owner + ".new"
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "w") as file:

@@ -87,7 +87,8 @@ class Host:
         """Take the workspace's lock and listen; raises BlockingIOError when another host has it and answers."""
         self.places.prepare()
         self._take(self.places.lock)
-        self._take(self.places.older_lock)
+        if not os.path.samefile(self.places.runtime, self.places.state):
+            self._take(self.places.older_lock)
         self.requests = Requests(self)
         self.requests.listen()
         _become_subreaper()

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fourhands import __version__
+import fourhands
 from fourhands.host import owner, pty, shelf, tree
 from fourhands.host.client import IN, OUT, Client, same_user
 from fourhands.host.log import CAPACITY, LogWriter
@@ -251,7 +251,7 @@ class Requests:
             return
         client.greeted = True
         listed = [self._describe(t) for t in self.host.terminals.values()]
-        answer = {"protocol": PROTOCOL, "version": __version__, "pid": os.getpid(), "terminals": listed}
+        answer = {"protocol": PROTOCOL, "version": fourhands.__version__, "pid": os.getpid(), "terminals": listed}
         reply(answer, [client.board_fd, client.wake_there])
 
     def _do_ping(self, client: Client, message: Message, reply: Callable[..., None]) -> None:

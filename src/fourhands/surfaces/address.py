@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fourhands.core.errors import Unavailable
+from fourhands.host.places import Places
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -55,6 +56,16 @@ def claimed(directory: str, workspace: str) -> Iterator[None]:
         yield
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def only_server(places: Places) -> Iterator[None]:
+    """Be the workspace's only server for the length of the block, also beside one of version 0.1.0."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(claimed(places.state, places.workspace))
+        if not os.path.samefile(places.runtime, places.state):
+            stack.enter_context(claimed(places.runtime, places.workspace))
+        yield
 
 
 def _lock(fd: int) -> bool:

@@ -190,6 +190,7 @@ async def serving(
             return found.actor if found is not None else None
 
         tokens.resume = resumed
+        bench.leaving = False
         bench.on_session_end.append(ended)
         try:
             while not server.started:
