@@ -300,3 +300,11 @@ test("an agent's own commands: what is none is left out, the beginning of a word
   for (const message of ["", "test", "/test it", "see /test", "/none"]) assert.deepEqual(matching(offers, message), []);
   assert.deepEqual(readOffers("nothing"), []);
 });
+
+test("a host that was replaced is told of", () => {
+  const model = new Model();
+  const told = [];
+  model.onNotice = (text) => told.push(text);
+  model.apply(event("host.replaced", { text: "The terminal host died and was replaced", terminals: ["term_1"] }));
+  assert.deepEqual(told, ["The terminal host died and was replaced"]);
+});

@@ -162,6 +162,8 @@ export class TerminalView implements View {
   // What was there before this page: scrollback with its authors, then the exact screen. A new terminal has no past.
   private async begin(): Promise<void> {
     this.begun = true;
+    const fault = this.desk.model.terminals.get(this.id)?.fault;
+    if (fault) this.desk.toasts.show(fault, "Its program goes on; close it, or look for what took the file away.", "warning");
     const given = this.desk.screens[this.id];
     delete this.desk.screens[this.id];
     if (given) {

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from fourhands.core.errors import FourhandsError, NotFound
+from fourhands.host import owner
 from fourhands.host.log import Chunk
 from fourhands.host.places import Places
 from fourhands.settings import load
@@ -36,7 +37,8 @@ def _terminals(workspace: str) -> Terminals:
 
 def _is_hosted(workspace: str) -> bool:
     """Whether there is a host: to look into it nobody need start one."""
-    return os.path.exists(Places.of(workspace).socket)
+    places = Places.of(workspace)
+    return owner.held(places) or os.path.exists(places.socket)
 
 
 @contextlib.asynccontextmanager
