@@ -33,7 +33,7 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
         async with (
             App(directory, places=places) as app,
             serving(app.bench, app.tasks) as server,
-            acp.joinable(app.bench, app.tasks, places.runtime),
+            acp.joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
 
             def leave() -> None:

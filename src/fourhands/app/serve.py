@@ -48,7 +48,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
     async with App(options.directory, places=places) as app:
         async with (
             serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server,
-            joinable(app.bench, app.tasks, places.runtime),
+            joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
             wiring = Wiring(
                 instructions=server.hub.instructions,
