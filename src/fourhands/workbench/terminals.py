@@ -200,7 +200,7 @@ class Terminals:
     async def _adopt(self, record: Message) -> None:
         """A terminal from before our time."""
         if mark := record["meta"].get("spare"):
-            if not is_orphan(mark):
+            if not is_orphan(mark) and not record["exit"]:
                 return  # the server's: this one only looks in
             await self._host.request("end", terminal=record["id"], forget=True)
             await self._finish(record["id"], record["meta"])
@@ -290,7 +290,8 @@ class Terminals:
         """
         if (spare := self._spare.discard()) is not None:
             spare.dispose()
-        if self._host.revive is not None and not self._host.stopping and self._tasks is not None:
+        link = self._link
+        if link is not None and link.revive is not None and not link.stopping and self._tasks is not None:
             self._tasks.start(self._keep_mending(), "the next host")
 
     # -- which there are -------------------------------------------------------------------------------------------
@@ -485,6 +486,9 @@ class Terminals:
         return oneshot.script_environment(self._variables[agent], changes)
 
     async def _start(self, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
+        if self._mending.locked():
+            async with self._mending:  # the host is being renewed: what is started now is for the next one
+                pass
         name = new_id("term")
         try:
             return await self._start_as(name, launch, provider, cols, rows, facts)
