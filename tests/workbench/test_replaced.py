@@ -13,6 +13,7 @@ from tests.support.bench import environment, quick, temporary_places
 from tests.support.hosts import carriers, is_alive, wait_gone
 from tests.support.served import until
 
+from fourhands.app import App
 from fourhands.core.tasks import Tasks
 from fourhands.host import link as link_module
 from fourhands.host import owner
@@ -203,12 +204,32 @@ async def test_a_terminal_whose_log_is_gone_concerns_no_other(places: Places, ho
         os.mkdir(path)
     if how == "no record":
         os.unlink(places.record(bad.id))
-    async with joined(places) as after:
+    async with App(places.workspace, quick(), places=places, env=environment(places)) as app:
+        after = app.terminals
         assert after.get("good").lines() == ["ready"]
         shown = after.get("bad")
         assert (shown.exit, shown.lines()) == (None, [])
-        assert "cannot be read" in shown.fault
-        assert after.get("good").fault == ""
+        assert "cannot be read" in app.bench.describe(shown).fault
+        assert app.bench.describe(after.get("good")).fault == ""
+        assert (await app.call("openspace.terminal.list")).success
         await shown.close()
         await until(lambda: [one.id for one in after.list()] == [good.id])
         assert not is_alive(bad.pid)
+        await after.stop()
+
+
+async def test_a_spare_shell_that_was_lost_with_its_host_is_nobodys_terminal(places: Places) -> None:
+    settings = quick(spare_shell=True)
+    async with Terminals(places.workspace, settings, places=places, env=environment(places), keep=True) as terminals:
+        one = await terminals.create(shell="bash")
+        await terminals.settled()
+        spare = terminals.spare
+        assert spare is not None
+        os.kill(terminals.host_pid, signal.SIGKILL)
+        await one.wait(exit=True, deadline_s=40)
+        again = await terminals.create(shell="bash")
+        assert again.pid != spare.pid
+        assert {terminal.id for terminal in terminals.list()} == {one.id, again.id}
+        listed = {record["id"] for record in (await terminals._host.request("list")).body["terminals"]}
+        assert spare.id not in listed
+        await terminals.stop()
