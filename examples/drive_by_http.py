@@ -53,7 +53,7 @@ def main() -> None:
             url = line.split()[-1].partition("/#")[0]
             report = subprocess.run([*program, "doctor", "--json", "-w", workspace], capture_output=True, text=True)
             places = {finding["subject"]: finding["text"] for finding in json.loads(report.stdout)}
-            token = Path(places["runtime directory"], "token").read_text()
+            token = Path(places["state directory"], "token").read_text()
             drive(Workbench(url, token))
         finally:
             subprocess.run([*program, "stop", "-w", workspace], stdout=subprocess.DEVNULL, env=os.environ)

@@ -57,7 +57,7 @@ async def test_an_agent_by_its_name_is_there_and_has_our_server() -> None:
             (server,) = sent[1]["params"]["mcpServers"]
             assert (server["type"], server["url"]) == ("http", f"{home.address.url}/mcp")
             token = server["headers"][0]["value"].removeprefix("Bearer ")
-            assert token != (Path(home.places.runtime) / "token").read_text()
+            assert token != (Path(home.places.state) / "token").read_text()
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What a server finds that follows one which was killed."""
+"""What a server finds that follows another one, however that ended."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -11,6 +11,7 @@ from tests.support.bench import environment, quick
 from tests.support.clock import let_pass
 from tests.support.program import LIMIT_S, Home, Server, new_home
 from tests.support.served import until
+from websockets.asyncio.client import connect
 
 from fourhands.app import App
 from fourhands.settings import ServerSettings, Settings
@@ -126,7 +127,7 @@ async def test_an_agent_is_back_in_its_session_by_its_token_or_by_its_name(crash
             assert (made["sessionId"], made["token"]) == (crashed.sessions["gone"], crashed.tokens["gone"])
             await asyncio.sleep(0)  # the waiting has begun
             let_pass(60)
-            await until(lambda: "the sweep after a crash" not in {task.get_name() for task in asyncio.all_tasks()})
+            await until(lambda: "the sweep after a restart" not in {task.get_name() for task in asyncio.all_tasks()})
             assert _there(app) == ALL
             assert {one.id for one in app.bench.sessions} == set(crashed.sessions.values())
             await app.bench.end_session(crashed.sessions["back"])
@@ -135,8 +136,61 @@ async def test_an_agent_is_back_in_its_session_by_its_token_or_by_its_name(crash
     assert ledger.last_number(journal, crashed.sessions["back"]) == CALLS + 1
 
 
-async def test_a_proper_end_does_not_wait_for_them(crashed: Crashed) -> None:
-    async with crashed.app() as app:
-        assert _there(app) == ALL
+async def test_a_proper_end_keeps_what_a_crash_keeps_and_stop_does_not(crashed: Crashed) -> None:
+    for _ in range(2):
+        async with crashed.app() as app:
+            assert _there(app) == ALL
+            assert set(app.bench.sessions.absent) >= set(crashed.sessions.values())
+    assert (await crashed.home.run("stop"))[1] == "Ended: host and terminals.\n"
     async with crashed.app() as app:
         assert _there(app) == ({"person", "gone-pinned", "back-pinned"}, {"person.txt"}, {"person"})
+        assert all(one.exited for one in app.terminals.list())
+        assert app.bench.sessions.absent == []
+        await app.terminals.stop()
+
+
+async def test_a_server_that_is_told_to_stop_keeps_agents_terminals_sessions_tokens_and_chats() -> None:
+    async with new_home() as home:
+        async with Server(home) as server:
+            async with home.client() as client:
+                made = (await client.post("/api/agents", json={"name": "Ada"})).json()
+                told = (await client.get("/openspace/chats")).json()
+            [tour] = [id for id in told["chats"] if id != made["sessionId"]]
+            agent = {"authorization": f"Bearer {made['token']}"}
+            await home.call("agent.consent", {"sessionId": made["sessionId"], "allow": True})
+            async with home.client() as client:
+                url = "/api/commands/openspace."
+                kept = (await client.post(f"{url}terminal.create", json={"title": "hers"}, headers=agent)).json()
+                await client.post(f"{url}agent.prompt", json={"sessionId": tour, "text": "hello"})
+                # What waits for the person is told that nobody answered, and asked again when they are back.
+                socket = connect(
+                    home.address.url.replace("http", "ws", 1) + "/ws?attend=1",
+                    additional_headers={"authorization": client.headers["authorization"]},
+                    compression=None,
+                    proxy=None,
+                )
+                async with socket, asyncio.TaskGroup() as group:
+                    line = {"terminalId": kept["terminalId"], "text": "rm -rf ~\n"}
+                    asked = group.create_task(client.post(f"{url}terminal.send", json=line, headers=agent))
+                    async with asyncio.timeout(LIMIT_S):
+                        while not (await client.post(f"{url}workbench.questions", json={})).json()["questions"]:
+                            assert not asked.done(), asked.result().text
+                    server.process.terminate()
+                refused = asked.result().json()
+                assert (refused["code"], "ask again" in refused["error"]) == ("no-answer", True)
+            assert "Still running: hers." in await server.rest()
+        async with Server(home) as server, home.client() as client:
+            known = await client.post("/api/commands/openspace.terminal.list", headers=agent)
+            assert known.status_code != 401, "its token is as good as before"
+            await home.call("agent.consent", {"sessionId": made["sessionId"], "allow": True})
+            done = await client.post("/api/commands/openspace.terminal.list", headers=agent)
+            [terminal] = done.json()["terminals"]
+            assert (terminal["id"], terminal["status"]) == (kept["terminalId"], "running")
+            assert terminal["owner"] == made["sessionId"]
+            chats = (await client.get("/openspace/chats")).json()["chats"]
+            assert "hello" in [event["data"].get("text") for event in chats[tour]]
+            assert (await home.run("stop"))[0] == 0
+            await server.rest()
+        async with Server(home), home.client() as client:
+            assert (await client.post("/api/commands/openspace.terminal.list", headers=agent)).status_code == 401
+            assert (await home.call("terminal.list"))["terminals"] == []

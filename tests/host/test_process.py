@@ -21,8 +21,9 @@ from fourhands.host import pty, shelf
 from fourhands.host.client import Client
 from fourhands.host.link import HostLost, Link
 from fourhands.host.log import LogWriter
+from fourhands.host.owner import answers
 from fourhands.host.places import Places
-from fourhands.host.process import Host, _answers, main
+from fourhands.host.process import Host, main
 from fourhands.host.requests import Requests
 from fourhands.host.terminal import Terminal, note
 
@@ -298,7 +299,7 @@ async def test_a_failed_start_leaves_nothing(house: House) -> None:
         with pytest.raises(FourhandsError):
             await link.request("create", **(house.request("x", program="/bin/true") | bad))
     assert descriptors(link.host_pid) == before
-    assert os.listdir(house.places.state) == ["host.log"]
+    assert [name for name in os.listdir(house.places.state) if name.startswith("term_")] == []
 
 
 async def test_a_full_descriptor_table_is_survived(house: House) -> None:
@@ -346,8 +347,7 @@ def idle_host(tmp_path: Path) -> Iterator[Host]:
     places = Places(str(tmp_path), f"{tmp_path}/r/w", f"{tmp_path}/s/w")
     places.prepare()
     host = Host(places)
-    host.requests = Requests(host, socket.socket(socket.AF_UNIX))
-    host.requests._open = False  # nobody is expected
+    host.requests = Requests(host)  # which does not listen: nobody is expected
     yield host
     host.close()
 
@@ -468,10 +468,10 @@ def test_a_host_that_cannot_have_its_place_says_why(tmp_path: Path) -> None:
 
 
 def test_nobody_answers_at_an_empty_place(tmp_path: Path) -> None:
-    assert not _answers(f"{tmp_path}/none")
+    assert not answers(f"{tmp_path}/none")
     with socket.socket(socket.AF_UNIX) as stale:
         stale.bind(f"{tmp_path}/s")
-    assert not _answers(f"{tmp_path}/s")
+    assert not answers(f"{tmp_path}/s")
 
 
 async def test_ten_thousand_small_writes_lose_no_wake_up(house: House) -> None:

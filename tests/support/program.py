@@ -41,12 +41,12 @@ class Home:
 
     @property
     def address(self) -> Address:
-        found = find_server(self.places.runtime)
+        found = find_server(self.places.state)
         assert found is not None
         return found
 
     def client(self) -> httpx.AsyncClient:
-        token = (Path(self.places.runtime) / "token").read_text()
+        token = (Path(self.places.state) / "token").read_text()
         headers = {"authorization": f"Bearer {token}"}
         return httpx.AsyncClient(base_url=self.address.url, headers=headers, timeout=LIMIT_S, trust_env=False)
 

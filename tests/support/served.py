@@ -240,7 +240,7 @@ async def serve_app(settings: Settings | None = None, **options: Any) -> AsyncIt
     """A workbench that is served; everything it runs ends with it."""
     with short_places() as places:
         places.prepare()
-        with claimed(places.runtime, places.workspace):
+        with claimed(places.state, places.workspace):
             env = environment(places)
             Path(env["HOME"]).mkdir(exist_ok=True)
             async with App(places.workspace, quick(settings), places=places, env=env) as app:

@@ -357,8 +357,11 @@ async def test_a_running_workbench_is_joined():
             line = (
                 json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE}).encode() + b"\n"
             )
-            async with joinable(app.bench, app.tasks, places.runtime):
-                assert os.stat(os.path.join(places.runtime, "acp.sock")).st_mode & 0o777 == 0o600
+            async with joinable(app.bench, app.tasks, places.runtime, places.state):
+                for directory in (places.runtime, places.state):
+                    assert os.stat(os.path.join(directory, "acp.sock")).st_mode & 0o777 == 0o600
+                assert json.loads(await run(line))["result"]["protocolVersion"] == 1
+                os.unlink(os.path.join(places.runtime, "acp.sock"))  # swept away
                 assert json.loads(await run(line))["result"]["protocolVersion"] == 1
             assert await run(line) == b"started\n"
 

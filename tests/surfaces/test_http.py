@@ -38,7 +38,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 async def test_health_is_for_everybody_and_says_little(served: Served) -> None:
     async with served.client("") as client:
         response = await client.get("/health")
-        assert response.json() == {"status": "ok", "name": "fourhands", "version": __version__}
+        assert response.json() == {"status": "ok", "name": "fourhands", "version": __version__, "host": "running"}
         head = await client.head("/health")
         assert (head.status_code, head.content) == (200, b"")
 
@@ -333,7 +333,7 @@ async def test_a_server_that_is_stopped_keeps_terminals_and_layout_for_the_next(
             said = await server.rest()
             assert server.process.returncode == 0
             assert "Still running: kept." in said
-        assert not held(home.places.runtime)
+        assert not held(home.places.state)
         async with Server(home):
             terminals = (await home.call("terminal.list"))["terminals"]
             assert [(one["id"], one["status"]) for one in terminals] == [(made["terminalId"], "running")]
@@ -366,7 +366,7 @@ async def test_after_kill_9_a_new_server_goes_on_at_the_position() -> None:
 
 
 async def _watch(home: Home, terminal: str, got: bytearray, done: Any) -> None:
-    token = (Path(home.places.runtime) / "token").read_text()
+    token = (Path(home.places.state) / "token").read_text()
     url = home.address.url.replace("http", "ws", 1) + f"/ws/terminals/{terminal}?from={len(got)}"
     headers = {"authorization": f"Bearer {token}"}
     options: dict[str, Any] = {"compression": None, "max_size": None, "proxy": None, "open_timeout": LIMIT_S}

@@ -122,7 +122,7 @@ async def test_broken_peers_are_answered_and_harm_nobody() -> None:
                 while await clients(home) != ["broken"]:  # noqa: ASYNC110 - over HTTP
                     await asyncio.sleep(0.05)
             assert "result" in await first.ask(7)
-        assert not held(home.places.runtime)
+        assert not held(home.places.state)
 
 
 @pytest.mark.slow

@@ -277,7 +277,7 @@ async def test_a_new_server_finds_everything_where_it_was() -> None:
 
 async def test_a_lost_host_is_told_and_the_logs_are_still_there(terminals: Terminals) -> None:
     lost = asyncio.Event()
-    terminals.on_lost = lost.set
+    terminals.on_lost = lambda ended: lost.set()
     terminal = await terminals.create(argv=["sh", "-c", "echo last words; sleep 300"])
     await terminal.wait(pattern="words", position=0)
     os.kill(terminals.host_pid, signal.SIGKILL)
@@ -286,7 +286,7 @@ async def test_a_lost_host_is_told_and_the_logs_are_still_there(terminals: Termi
     assert terminal.exit is not None
     assert terminal.exit.lost
     assert terminal.lines() == ["last words"]
-    os.kill(terminal.pid, signal.SIGKILL)
+    assert gone(terminal.pid)
 
 
 async def test_a_size_that_another_program_gives_is_noticed_without_any_output(terminals: Terminals) -> None:

@@ -313,3 +313,11 @@ test("a call that the journal could not keep is marked, and it is known until on
   finished("c2", { recorded: true });
   assert.deepEqual([model.unrecorded, model.activity.map((step) => step.recorded)], [false, [true, false]]);
 });
+
+test("a host that was replaced is told of", () => {
+  const model = new Model();
+  const told = [];
+  model.onNotice = (text) => told.push(text);
+  model.apply(event("host.replaced", { text: "The terminal host died and was replaced", terminals: ["term_1"] }));
+  assert.deepEqual(told, ["The terminal host died and was replaced"]);
+});

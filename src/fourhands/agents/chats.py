@@ -103,6 +103,8 @@ class Chats:
                 self._facts[about][event.kind] = _plain(event)
                 return
             elif event.kind in _KINDS:
+                if event.data.get("text") == FORGOTTEN and _last(chat) in (None, FORGOTTEN):
+                    return  # nothing stands above
                 if event.data.get("text") == GOES_ON:
                     while chat.events and chat.events[-1].data.get("text") in (FORGOTTEN, GOES_ON):
                         chat.events.pop()
@@ -117,8 +119,7 @@ class Chats:
         if before := next((left for left in kin if left.session == session.id), kin[-1] if kin else None):
             self._left.remove(before)
             chat.events = [_of(session.id, event) for event in before.events]
-            said = chat.events[-1].data.get("text") if chat.events else FORGOTTEN
-            if before.session != session.id and said != FORGOTTEN:
+            if before.session != session.id and _last(chat) not in (None, FORGOTTEN):
                 chat.events.append(Event(kind="agent.noted", data={"session": session.id, "text": FORGOTTEN}))
         self._chats[session.id] = chat
         self._facts[session.id] = {}
@@ -170,6 +171,11 @@ class Chats:
         ours = [chat for chat in self._chats.values() if chat.events]
         kept = [*(self._left[-room:] if room > 0 else ()), *ours]
         (self._saved.now if self._closing else self._saved.soon)(_encode(kept))
+
+
+def _last(chat: Chat) -> object:
+    """The text of the newest event; None where there is none."""
+    return chat.events[-1].data.get("text", "") if chat.events else None
 
 
 def _key(event: Event) -> tuple[str, str] | None:

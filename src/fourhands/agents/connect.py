@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from fourhands.agents.chats import FORGOTTEN
 from fourhands.agents.conversation import Conversation
 from fourhands.agents.memory import Memories
 from fourhands.agents.model import ChatModel, Endpoint
@@ -78,7 +79,10 @@ class Connections:
         kind = self.kinds.get(word)
         if kind is None:
             raise NotFound.of("agent", spec, self.kinds)
+        absent = self.bench.sessions.absent
         session = self.bench.begin_session(_name(spec), word)
+        if session.id in absent:  # the session goes on; whether the agent remembers it has yet to be seen
+            self.bench.events.emit("agent.noted", {"session": session.id, "text": FORGOTTEN})
         try:
             self._conversations[session.id] = await kind(self, session, spec)
         except BaseException:

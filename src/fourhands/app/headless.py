@@ -15,7 +15,7 @@ from fourhands.agents.hub import Hub
 from fourhands.app.wiring import App
 from fourhands.host.places import Places
 from fourhands.surfaces import acp
-from fourhands.surfaces.address import claimed
+from fourhands.surfaces.address import only_server
 from fourhands.surfaces.mcp.pipe import serve_stdio
 from fourhands.surfaces.server import serving
 
@@ -25,15 +25,23 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     task = asyncio.current_task()
     assert task is not None
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    loop = asyncio.get_running_loop()
+    loop.add_signal_handler(signal.SIGTERM, task.cancel)
     places = Places.of(directory)
     places.prepare()
-    with claimed(places.runtime, places.workspace):
+    with only_server(places):
         async with (
             App(directory, places=places) as app,
             serving(app.bench, app.tasks) as server,
-            acp.joinable(app.bench, app.tasks, places.runtime),
+            acp.joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
+
+            def leave() -> None:
+                """Told to go, not left by its client: what there is stays."""
+                app.bench.leaving = True
+                task.cancel()
+
+            loop.add_signal_handler(signal.SIGTERM, leave)
             yield app, server.hub
 
 

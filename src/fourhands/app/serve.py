@@ -16,7 +16,7 @@ from fourhands.app.wiring import App
 from fourhands.core.errors import Unavailable
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
-from fourhands.surfaces.address import claimed
+from fourhands.surfaces.address import only_server
 from fourhands.surfaces.cli.base import show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
@@ -35,7 +35,7 @@ async def serve(options: Options) -> None:
         check_secret(secret)
     places = Places.of(options.directory)
     places.prepare()
-    with claimed(places.runtime, places.workspace):
+    with only_server(places):
         await _serve(options, places, secret)
 
 
@@ -48,7 +48,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
     async with App(options.directory, places=places) as app:
         async with (
             serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server,
-            joinable(app.bench, app.tasks, places.runtime),
+            joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
             wiring = Wiring(
                 instructions=server.hub.instructions,
@@ -65,7 +65,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 _welcome(options, places, server)
                 await stopping.wait()
                 say("\nStopping …")
-        left = [one.title for one in app.terminals.list() if one.exit is None and not one.owner]
+        left = [one.title for one in app.terminals.list() if one.exit is None]
     if left:
         say(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
     else:

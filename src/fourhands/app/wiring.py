@@ -135,13 +135,15 @@ class App:
             )
             self.bench.forget_lost_terminals()
             stack.callback(self.bench.save)
-            stack.push_async_callback(self._end_sessions)
             await stack.enter_async_context(self.tasks)
+            stack.callback(self._leave)
             watch = Watch(self.bench, lambda path, version: file.tell_editor(self.bench, path, version))
             self.tasks.start(watch.run(), "the watch over open files")
+            await self._clean_up(self.bench.left_behind() - set(self.bench.sessions.absent))
             if left := self.bench.left_behind():
                 await self._restore(left)
-                self.tasks.start(self._sweep(), "the sweep after a crash")
+                self.tasks.start(self._sweep(), "the sweep after a restart")
+            self.tasks.start(self.terminals.renew_when_idle(), "the renewal of the host")
             self._stack = stack.pop_all()
         return self
 
@@ -172,11 +174,9 @@ class App:
             action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
             self.events.emit("action.done", {"callId": action.call_id, "description": action.description})
 
-    async def _end_sessions(self) -> None:
-        """Agents' sessions end with the server, with all that is theirs; a person's terminals stay in the host."""
-        for session in self.bench.sessions:
-            await self.bench.end_session(session.id)
-        await self._clean_up_left_behind()
+    def _leave(self) -> None:
+        """Everything stays as it is for the next server, in whatever way this one goes; `fourhands stop` ends it."""
+        self.bench.leaving = True
 
     async def _restore(self, sessions: Iterable[str]) -> None:
         """Let sessions that come back go on counting where their journal ends."""
@@ -184,12 +184,12 @@ class App:
             self.gate.restore(session, await self.journal.last_number(session))
 
     async def _sweep(self) -> None:
-        """After a crash: what belongs to sessions that do not come back in time goes, as if they had ended."""
+        """After a restart: what belongs to sessions that do not come back in time goes, as if they had ended."""
         await asyncio.sleep(self.settings.server.return_s)
-        await self._clean_up_left_behind()
+        await self._clean_up(self.bench.left_behind())
 
-    async def _clean_up_left_behind(self) -> None:
-        for session in self.bench.left_behind():
+    async def _clean_up(self, sessions: Iterable[str]) -> None:
+        for session in sessions:
             log.info("session %s did not come back: what it made is taken away", session)
             self.gate.end(session)
             self.bench.sessions.give_up(session)

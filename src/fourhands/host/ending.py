@@ -30,8 +30,8 @@ GIVE_UP_S = 5.0
 _STEP_S = 0.25
 """What counts of the time between two looks: while the host itself stood still, so may those have who were asked."""
 
-# An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT.
-_POLITE = [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
+POLITE = [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
+"""An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT."""
 
 
 class Endings:
@@ -65,6 +65,11 @@ class Endings:
     def members(self, terminal: Terminal) -> list[tree.Process]:
         """The processes of a terminal, looked up anew."""
         return self._members(self._look(), terminal)
+
+    def anybody(self) -> bool:
+        """Whether any terminal has processes, also an exited one those that it left behind."""
+        table = self._look()
+        return any(t.running or self._members(table, t) for t in self._host.terminals.values())
 
     def _look(self) -> tree.Table:
         began = time.monotonic()
@@ -129,7 +134,7 @@ class Endings:
         now = time.monotonic()
         if not ending.asked:
             ending.asked, ending.seen = True, now  # the grace counts from here
-            self._signal(terminal, found, _POLITE)
+            self._signal(terminal, found, POLITE)
         ending.waited += min(now - ending.seen, _STEP_S)
         ending.seen, waited = now, ending.waited
         if waited >= AGAIN_S and not ending.again:

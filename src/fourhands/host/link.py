@@ -1,20 +1,23 @@
 """The server's side of the host's socket: requests, events and wake-ups on an asyncio loop.
 
 `Link.open` joins the workspace's host or starts one. Output never passes here: a wake-up only says that a log has
-grown, and the callback given to `watch` reads it.
+grown, and the callback given to `watch` reads it. A link whose host has gone can join the next one and is then as good
+as new: whoever holds it need not be told. Every request has a deadline, since a host may be stopped and yet be there.
 """
 
 import asyncio
 import contextlib
+import fcntl
 import itertools
 import mmap
 import os
 import select
+import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from fourhands.core.errors import (
@@ -26,6 +29,7 @@ from fourhands.core.errors import (
     NotFound,
     Unavailable,
 )
+from fourhands.host import left, owner, tree
 from fourhands.host.client import same_user
 from fourhands.host.places import PlaceError, Places
 from fourhands.host.process import BUDGET
@@ -46,6 +50,18 @@ from fourhands.host.wire import (
 START_S = 10.0
 """How long a new host may take to listen."""
 
+ANSWER_S = 10.0
+"""How long a host may take to answer: it does so at once, unless it is stopped or the machine stands still."""
+
+STOP_S = 15.0
+"""How long a host that cannot be asked has to end its terminals, before it is killed and they with it."""
+
+_ONCE = frozenset({"hello", "create", "signal", "stop"})
+"""Requests that would do something else if they were made twice."""
+
+_LONG = frozenset({"end"})
+"""Requests that take as long as programs take to end; meanwhile the host has to show that it is awake."""
+
 # What a host needs of our environment. Anybody who may signal it can read this, so no secrets.
 _HOST_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
 
@@ -54,6 +70,12 @@ class HostLost(Unavailable):
     """The host has gone, and with it the terminals' programs; their logs are still on disk."""
 
     code = "host-lost"
+
+
+class HostSilent(Unavailable):
+    """The host lives but does not answer; terminals go on and can be read, and requests work when it answers again."""
+
+    code = "host-silent"
 
 
 @dataclass(slots=True)
@@ -70,6 +92,9 @@ class Link:
     def __init__(self, places: Places, on_event: Callable[[Message], None], on_lost: Callable[[], None]) -> None:
         self.places = places
         self.host_pid = 0
+        self.version = ""
+        self.stopping = False
+        self.revive: Callable[[], Awaitable[None]] | None = None
         self.found: list[Message] = []
         self._on_event = on_event
         self._on_lost = on_lost
@@ -96,17 +121,29 @@ class Link:
     ) -> "Link":
         """Join the host of a workspace; start one if there is none and `start` says so."""
         link = cls(places, on_event, on_lost)
+        await link.join(linger_s=linger_s, budget=budget, keep=keep, start=start)
+        return link
+
+    async def join(
+        self, *, linger_s: float = 10.0, budget: int = BUDGET, keep: Keep = KEEP, start: bool = True
+    ) -> None:
+        """Join the host of the workspace, also after another one has gone; what is watched has to be watched anew."""
+        places = self.places
         try:
             places.check()
-            # Twice: the host found may be just about to leave.
+            # Thrice: the host found may be just about to leave, and the next one may be somebody else's.
             for attempt in range(3):
                 try:
                     async with asyncio.timeout(START_S):
-                        await link._join()
-                    return link
+                        await self._join()
+                    return
                 except (FileNotFoundError, ConnectionError, HostLost):
-                    link.close()
-                    if not start or attempt == 2:
+                    self.close()
+                    if attempt == 2:
+                        raise
+                    if await asyncio.to_thread(owner.call, places, START_S):
+                        continue
+                    if not start:
                         raise
                     await asyncio.to_thread(_start_host, places, linger_s, budget, keep)
             raise AssertionError("unreachable")
@@ -115,52 +152,73 @@ class Link:
                 f"no host for {places.workspace}", hint="start one with: fourhands, or fourhands terminal run"
             ) from error
         except TimeoutError as error:
-            link.close()
-            raise Unavailable(
-                f"the host of {places.workspace} does not answer", hint=f"see {places.state}/host.log"
-            ) from error
+            self.close()
+            raise _silent(places, START_S) from error
         except (PlaceError, PermissionError) as error:
-            link.close()
+            self.close()
             raise Unavailable(f"cannot reach the host of {places.workspace}: {error}") from error
         except BaseException:
-            link.close()
+            self.close()
             raise
 
     @classmethod
     async def end(cls, places: Places) -> bool:
         """End the host of a workspace with all its terminals, also one of another version; False if there is none.
 
-        It ends when its terminals have; how long to wait for that is the caller's to say.
+        It ends when its terminals have; how long to wait for that is the caller's to say. One that cannot be reached,
+        or does not answer, is ended by its record; and what a dead one left is ended all the same.
         """
         link = cls(places, lambda _: None, lambda: None)
         try:
-            await link._connect()
-        except (FileNotFoundError, ConnectionRefusedError):
-            return False
+            async with asyncio.timeout(ANSWER_S):
+                await link._connect()
+                await link.request("stop")
+        except (FileNotFoundError, ConnectionError, HostLost, HostSilent, TimeoutError):
+            link.close()
+            return await asyncio.to_thread(_end_by_record, places)
         except (PlaceError, OSError) as error:
             raise Unavailable(f"cannot reach the host of {places.workspace}: {error}") from error
-        gone = link._waiting[0] = link._loop.create_future()  # nothing has this number: the end alone answers it
         try:
-            await link.request("stop")
-            await gone
-        except HostLost:
-            return True
+            await link.gone()
         finally:
             link.close()
-        raise AssertionError("unreachable")
+        return True
+
+    async def gone(self) -> None:
+        """Return when the host is gone."""
+        if self._connection is not None:
+            future = self._waiting[0] = self._loop.create_future()  # nothing has this number: the end alone answers it
+            with contextlib.suppress(HostLost):
+                await future
+
+    @property
+    def alive(self) -> bool:
+        """Whether there is a host on the other side."""
+        return self._connection is not None and self._board is not None
 
     async def _connect(self) -> None:
+        usual = self.places.socket
+        try:
+            sock = await self._dial(usual)
+        except (FileNotFoundError, ConnectionError):
+            found = owner.living(self.places)
+            if found is None or found.socket == usual:
+                raise
+            sock = await self._dial(found.socket)
+        self._connection = Connection(sock)
+        self._loop.add_reader(sock.fileno(), self._readable)
+
+    async def _dial(self, path: str) -> socket.socket:
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             sock.setblocking(False)
-            await self._loop.sock_connect(sock, self.places.socket)
+            await self._loop.sock_connect(sock, path)
             if not same_user(sock):
-                raise PlaceError(f"{self.places.socket} is held by another user")
+                raise PlaceError(f"{path} is held by another user")
         except BaseException:
             sock.close()
             raise
-        self._connection = Connection(sock)
-        self._loop.add_reader(sock.fileno(), self._readable)
+        return sock
 
     async def _join(self) -> None:
         await self._connect()
@@ -171,18 +229,56 @@ class Link:
         os.set_blocking(self._wake_fd, False)
         self._loop.add_reader(self._wake_fd, self._woken)
         self.host_pid = reply.body["pid"]
+        self.version = reply.body.get("version", "")  # 0.1.0 does not say
         self.found = reply.body["terminals"]
+        self.stopping = False
 
     async def request(self, do: str, **body: object) -> Reply:
-        """Ask the host for something and wait for its answer."""
+        """Ask the host for something and wait for its answer; where it has gone, ask the one that takes its place."""
+        if self._connection is None and self.revive is not None:
+            await self.revive()
+        try:
+            return await self._ask(do, body)
+        except HostLost:
+            if self.revive is None or do in _ONCE:
+                raise
+        await self.revive()
+        return await self._ask(do, body)
+
+    async def _ask(self, do: str, body: Message) -> Reply:
         number = next(self._numbers)
         future: asyncio.Future[Reply] = self._loop.create_future()
         self._waiting[number] = future
+        due = None if do in _LONG else self._loop.call_later(ANSWER_S, self._overdue, future)
         try:
             self._send({"id": number, "do": do, **body})
-            return await future
+            return await (future if due is not None else self._patiently(future))
         finally:
+            if due is not None:
+                due.cancel()
             self._waiting.pop(number, None)
+
+    async def _patiently(self, future: "asyncio.Future[Reply]") -> Reply:
+        while not (await asyncio.wait({future}, timeout=ANSWER_S))[0]:
+            await self.awake()
+        return future.result()
+
+    def _overdue(self, future: "asyncio.Future[Reply]") -> None:
+        if not future.done():
+            future.set_exception(self.silent(ANSWER_S))
+
+    def silent(self, waited_s: float) -> HostSilent:
+        """The error for a host that has not answered for so long."""
+        return _silent(self.places, waited_s, self.host_pid)
+
+    async def awake(self) -> None:
+        """Return when the host has shown that it is awake."""
+        try:
+            await self.request("ping")
+        except (HostLost, HostSilent):
+            raise
+        except Unavailable:
+            pass  # an older one does not know what is meant, and says so
 
     def tell(self, do: str, **body: object) -> None:
         """Ask the host for something at once, whatever it answers."""
@@ -190,7 +286,7 @@ class Link:
 
     def _send(self, message: Message) -> None:
         if self._connection is None:
-            raise HostLost("the host of this workspace has gone", hint="start Fourhands again; logs are kept")
+            raise HostLost("the host of this workspace has gone", hint="try again: a new one is started; logs are kept")
         try:
             if self._connection.send(message):
                 self._loop.add_writer(self._connection.fileno(), self._writable)
@@ -228,6 +324,8 @@ class Link:
         if self._board is not None:
             self._board.close()
             self._board = None
+        self._watchers.clear()
+        self._reach = BOARD_DIRTY
         for future in list(self._waiting.values()):
             if not future.done():
                 future.set_exception(HostLost("the host of this workspace has gone"))
@@ -275,6 +373,8 @@ class Link:
         if number is None:
             for fd in reply.fds:
                 os.close(fd)
+            if reply.body.get("event") == "stopping":
+                self.stopping = True
             self._on_event(reply.body)
             return
         future = self._waiting.get(number)
@@ -321,6 +421,50 @@ def _translate(error: Message) -> FourhandsError:
     if kind == "protocol":
         return Unavailable(text, hint="it is of another version: `fourhands stop` ends it, and its terminals")
     return Unavailable(f"the host refused: {text}", errno=name)
+
+
+def _silent(places: Places, waited_s: float, pid: int = 0) -> HostSilent:
+    """A host that does not answer, and why, as far as can be seen from here."""
+    found = owner.living(places)
+    pid = pid or (found.pid if found is not None else 0)
+    process = tree.look(pid) if pid else None
+    who = f"the host of {places.workspace}" + (f" (process {pid})" if pid else "")
+    if process is not None and process.state in "Tt":
+        return HostSilent(f"{who} does not answer: it is stopped", hint=f"let it go on: kill -CONT {pid}", pid=pid)
+    return HostSilent(
+        f"{who} does not answer, for {waited_s:g} s now",
+        hint=f"try again when the machine is less busy; see {places.state}/host.log",
+        pid=pid,
+    )
+
+
+def _end_by_record(places: Places) -> bool:
+    """End a host that cannot be asked, and what a dead one left; False if there was neither."""
+    found = owner.living(places)
+    if found is not None:
+        for numbers in ((signal.SIGTERM, signal.SIGCONT), (signal.SIGKILL,)):
+            owner.send(found, *numbers)
+            deadline = time.monotonic() + STOP_S
+            while owner.living(places) == found and time.monotonic() < deadline:
+                time.sleep(owner.LOOK_S)
+    try:
+        lock = os.open(places.lock, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False  # never was there one
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        records = left.unfinished(places)
+        survivors = left.members(records)
+        if stuck := left.end(records):
+            raise Unavailable(f"processes of {places.workspace} cannot be ended: {stuck}")
+        return found is not None or bool(survivors)
+    except BlockingIOError:
+        raise Unavailable(
+            f"the host of {places.workspace} lives, but who it is cannot be told",
+            hint=f"it may run on another machine or in a container; {places.lock} is its lock",
+        ) from None
+    finally:
+        os.close(lock)
 
 
 def _start_host(places: Places, linger_s: float, budget: int, keep: Keep) -> None:

@@ -1,7 +1,8 @@
 """Where a workspace's socket and logs lie, and who may see them.
 
-The runtime directory holds the socket and the lock, the state directory the logs and what is known of each
-terminal. Both are named by a hash of the resolved workspace path: a socket's path ends at 107 bytes.
+The runtime directory holds the sockets and nothing that would be missed: others may clean it up at any time. The state
+directory holds the locks, the logs and what is known of each terminal. Both are named by a hash of the resolved
+workspace path: a socket's path ends at 107 bytes.
 """
 
 import hashlib
@@ -9,7 +10,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SOCKET_PATH_LONGEST = 107 if sys.platform.startswith("linux") else 103
 
@@ -34,10 +35,9 @@ class Places:
         name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
         # Relative values are to be ignored, says the XDG specification.
         runtime, state = (env.get(n, "") for n in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"))
-        base = f"{runtime}/fourhands" if os.path.isabs(runtime) else f"/tmp/fourhands-{os.getuid()}"
         if not os.path.isabs(state):
             state = os.path.join(env.get("HOME") or os.path.expanduser("~"), ".local/state")
-        return cls(root, f"{base}/{name}", f"{state}/fourhands/{name}")
+        return cls(root, f"{_base(runtime)}/{name}", f"{state}/fourhands/{name}")
 
     @property
     def socket(self) -> str:
@@ -47,7 +47,22 @@ class Places:
     @property
     def lock(self) -> str:
         """Held by the one host of this workspace as long as it lives."""
+        return f"{self.state}/host.lock"
+
+    @property
+    def older_lock(self) -> str:
+        """What a host of version 0.1.0 holds in its place; whoever holds it is a host too."""
         return f"{self.runtime}/host.lock"
+
+    @property
+    def owner(self) -> str:
+        """Which process is the host, and where it listens."""
+        return f"{self.state}/host.json"
+
+    def elsewhere(self) -> list["Places"]:
+        """These places, and those with another runtime directory in case that this one cannot be made any more."""
+        spare = (f"{_base('')}/{os.path.basename(self.state)}", self.state)
+        return [self, *(replace(self, runtime=runtime) for runtime in spare if runtime != self.runtime)]
 
     def log(self, terminal: str) -> str:
         """The output of a terminal."""
@@ -97,3 +112,8 @@ class Places:
 
     def _directories(self) -> tuple[str, ...]:
         return os.path.dirname(self.runtime), self.runtime, os.path.dirname(self.state), self.state
+
+
+def _base(runtime: str) -> str:
+    """Where the runtime directories of all workspaces lie."""
+    return f"{runtime}/fourhands" if os.path.isabs(runtime) else f"/tmp/fourhands-{os.getuid()}"

@@ -18,14 +18,13 @@ import heapq
 import itertools
 import os
 import signal
-import socket
 import sys
 import time
 import traceback
 from collections import deque
 from collections.abc import Callable
 
-from fourhands.host import pty, shelf
+from fourhands.host import left, owner, pty, shelf
 from fourhands.host.client import IN, new_poll
 from fourhands.host.ending import Endings
 from fourhands.host.log import GRAIN, LEAST, PUNCH_EVERY
@@ -90,46 +89,43 @@ class Host:
     def open(self) -> None:
         """Take the workspace's lock and listen; raises BlockingIOError when another host has it and answers."""
         self.places.prepare()
-        lock = os.open(self.places.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        self._take(lock)
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.places.socket)
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        old = os.umask(0o177)
-        try:
-            listener.bind(self.places.socket)
-        finally:
-            os.umask(old)
-        listener.listen(1024)
-        listener.setblocking(False)
-        self.poll.register(listener.fileno(), IN)
-        self.requests = Requests(self, listener)
+        self._take(self.places.lock)
+        if not os.path.samefile(self.places.runtime, self.places.state):
+            self._take(self.places.older_lock)
+        self.requests = Requests(self)
+        self.requests.listen()
         _become_subreaper()
         os.set_blocking(self._signal_in, False)
         signal.set_wakeup_fd(self._signal_in, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGTERM, lambda *_: None)  # `_attend` hears of it, between two events
+        signal.signal(signal.SIGHUP, lambda *_: None)  # and of this: somebody does not find the socket
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         self.poll.register(self._signals, IN)
         self._recover()
         self.shelf.open()
 
-    def _take(self, lock: int) -> None:
-        """Hold the lock until this process ends. A host that leaves has it still while it no longer answers."""
+    def _take(self, path: str) -> None:
+        """Hold a lock until this process ends. A host that leaves has it still while it no longer answers."""
+        lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         deadline = time.monotonic() + LEAVING_S
         while True:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return
             except BlockingIOError:
-                if _answers(self.places.socket) or time.monotonic() > deadline:
+                if any(map(owner.answers, owner.sockets(self.places))) or time.monotonic() > deadline:
                     os.close(lock)
                     raise
                 time.sleep(0.005)
 
     def _recover(self) -> None:
-        """Terminals of a host before this one: exited, or lost with it. Their logs can still be read."""
+        """Terminals of a host before this one: exited, or lost with it. Their logs can still be read.
+
+        We hold the lock, so that host is dead. What it has left is ended before anything is called lost.
+        """
+        if stuck := left.end(left.unfinished(self.places)):
+            note(f"processes of a host that died cannot be ended: {stuck}")
         for record in shelf.read(self.places):
             if record.get("closed"):
                 continue
@@ -148,7 +144,7 @@ class Host:
                 self._write(record)
             try:
                 self.terminals[record["id"]] = Terminal(record, self.slot())
-            except ValueError as error:
+            except ValueError as error:  # the boards are full
                 note(f"{record['id']}: {error}")
                 return
 
@@ -220,6 +216,8 @@ class Host:
             self._reap()
             if signal.SIGTERM in numbers:
                 self.stop()
+            elif signal.SIGHUP in numbers:
+                self.requests.listen()
         else:
             self.requests.attend(fd, mask)
 
@@ -455,6 +453,7 @@ class Host:
     def stop(self) -> None:
         """End all terminals, also what exited ones have left behind, then leave."""
         self.stopping = True
+        self.requests.tell({"event": "stopping"})  # who is here need not look for what became of us
         self.requests.refuse()  # who comes now is for the host after us
         for terminal in list(self.terminals.values()):
             self.endings.end(terminal, lambda _: None)
@@ -480,19 +479,6 @@ def _signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return f"SIGRTMIN+{number - signal.SIGRTMIN}"
-
-
-def _answers(path: str) -> bool:
-    """Whether somebody listens at a socket."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(1.0)
-        try:
-            probe.connect(path)
-        except (FileNotFoundError, ConnectionError):
-            return False
-        except OSError:
-            return True  # too busy to take us in is alive
-        return True
 
 
 def _size(path: str) -> int:

@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from fourhands.host import pty, shelf, tree
+import fourhands
+from fourhands.host import owner, pty, shelf, tree
 from fourhands.host.client import IN, OUT, Client, same_user
 from fourhands.host.log import CAPACITY, LogWriter
+from fourhands.host.places import PlaceError
 from fourhands.host.terminal import TURN_S, Terminal, note
 from fourhands.host.wire import PROTOCOL, Message, WireError
 
@@ -40,11 +42,39 @@ class UnknownTerminal(Exception):
 class Requests:
     """The clients of a host and their requests."""
 
-    def __init__(self, host: "Host", listener: socket.socket) -> None:
+    def __init__(self, host: "Host") -> None:
         self.host = host
-        self.listener = listener
-        self._open = True
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._open = False
+        self._bound: tuple[str, int] = ("", 0)
+        self._boot = owner.boot()
         self.clients: dict[int, Client] = {}
+
+    def listen(self) -> None:
+        """Let clients in; where the socket has vanished, by a new one. Those who are in stay."""
+        if self.host.stopping or self._bound == _identity(self._bound[0]):
+            return
+        problem: Exception | None = None
+        for places in self.host.places.elsewhere():
+            try:
+                places.prepare()
+                fresh = _bind(places.socket)
+                break
+            except (PlaceError, OSError) as error:
+                problem = problem or error
+        else:
+            assert problem is not None
+            raise problem
+        if self._open:
+            self.host.poll.unregister(self.listener.fileno())
+        self.listener.close()
+        self.listener, self._open = fresh, True
+        self._bound = _identity(places.socket)
+        self.host.poll.register(fresh.fileno(), IN)
+        try:
+            owner.publish(places, places.socket)
+        except OSError as error:
+            note(f"who is the host could not be written down: {error}")
 
     def attend(self, fd: int, mask: int) -> None:
         """A descriptor of ours is ready."""
@@ -59,8 +89,9 @@ class Requests:
             if self._open:
                 self.host.poll.unregister(self.listener.fileno())
             self.listener.close()
-            with contextlib.suppress(OSError):
-                os.unlink(self.host.places.socket)
+            if self._bound == _identity(self._bound[0]):
+                with contextlib.suppress(OSError):
+                    os.unlink(self._bound[0])
 
     def close(self) -> None:
         """Send everybody away."""
@@ -220,7 +251,12 @@ class Requests:
             return
         client.greeted = True
         listed = [self._describe(t) for t in self.host.terminals.values()]
-        reply({"protocol": PROTOCOL, "pid": os.getpid(), "terminals": listed}, [client.board_fd, client.wake_there])
+        answer = {"protocol": PROTOCOL, "version": fourhands.__version__, "pid": os.getpid(), "terminals": listed}
+        reply(answer, [client.board_fd, client.wake_there])
+
+    def _do_ping(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        """Somebody wants to know whether the host is awake."""
+        reply({})
 
     def _do_create(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
         name = str(message["terminal"])
@@ -263,6 +299,8 @@ class Requests:
         self.host.by_pid[terminal.pid] = terminal
         self.host.repoll(terminal)
         reply({"terminal": self._describe(terminal)}, [terminal.master])
+        process = tree.look(terminal.pid)  # by these it is found should this host die
+        record |= {"pid": terminal.pid, "started": process.started if process is not None else 0, "boot": self._boot}
         self.host.record(terminal)
 
     def _do_attach(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
@@ -336,8 +374,37 @@ class Requests:
         reply({"members": listed, "ports": {str(port): pid for port, pid in tree.listening(found).items()}})
 
     def _do_stop(self, client: Client, message: Message, reply: Callable[..., None]) -> None:
+        """End everything and leave; `idle`: only if that ends nobody's program."""
+        if message.get("idle") and self.host.endings.anybody():
+            raise ValueError("programs are running")
         reply({"pid": os.getpid()})
         self.host.stop()
+
+
+def _bind(path: str) -> socket.socket:
+    """A socket that this user alone may connect to."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    old = os.umask(0o177)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        listener.bind(path)
+        listener.listen(1024)
+        listener.setblocking(False)
+    except OSError:
+        listener.close()
+        raise
+    finally:
+        os.umask(old)
+    return listener
+
+
+def _identity(path: str) -> tuple[str, int]:
+    """A path and what lies there now; nothing at all lies nowhere."""
+    try:
+        return path, os.lstat(path).st_ino
+    except OSError:
+        return path, -1
 
 
 def _checked(meta: Message) -> Message:

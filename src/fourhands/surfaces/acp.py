@@ -33,7 +33,7 @@ from fourhands.workbench.workbench import Workbench
 
 PROTOCOL_VERSION = 1
 SOCKET = "acp.sock"
-"""Where a running workbench can be joined, in its runtime directory."""
+"""Where a running workbench can be joined, in its runtime directory and in its state directory."""
 
 FINISH_S = 1.0
 """How long requests may still be answered when the other side has closed its end."""
@@ -97,7 +97,7 @@ class AcpDoor:
             await self._peer.run()
         finally:
             forget()
-            for id in list(self._places):
+            for id in [] if self._bench.leaving else list(self._places):
                 await self._end(id)
             self._terminals.close()
 
@@ -237,10 +237,21 @@ async def _standard_input() -> AsyncIterator[asyncio.StreamReader]:
 
 
 @contextlib.asynccontextmanager
-async def joinable(bench: Workbench, tasks: Tasks, runtime: str) -> AsyncIterator[None]:
-    """Let `fourhands acp` join this workbench, by a socket in its runtime directory, which is the user's own."""
-    path = os.path.join(runtime, SOCKET)
+async def joinable(bench: Workbench, tasks: Tasks, runtime: str, state: str = "") -> AsyncIterator[None]:
+    """Let `fourhands acp` join this workbench, by a socket in its runtime directory, which is the user's own.
 
+    That one may be swept away, so there is another in the state directory, where its path is not too long for one.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(_joinable_at(bench, tasks, os.path.join(runtime, SOCKET)))
+        if state and state != runtime:
+            with contextlib.suppress(OSError):
+                await stack.enter_async_context(_joinable_at(bench, tasks, os.path.join(state, SOCKET)))
+        yield
+
+
+@contextlib.asynccontextmanager
+async def _joinable_at(bench: Workbench, tasks: Tasks, path: str) -> AsyncIterator[None]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await tasks.start(AcpDoor(bench, tasks, reader, writer).run(), "an editor")
 
@@ -256,11 +267,13 @@ async def joinable(bench: Workbench, tasks: Tasks, runtime: str) -> AsyncIterato
             os.unlink(path)
 
 
-async def join(runtime: str) -> bool:
+async def join(*directories: str) -> bool:
     """Pass standard input and output on to a workbench that runs already; False if there is none."""
-    try:
-        inward, outward = await asyncio.open_unix_connection(os.path.join(runtime, SOCKET))
-    except OSError:
+    for directory in directories:
+        with contextlib.suppress(OSError):
+            inward, outward = await asyncio.open_unix_connection(os.path.join(directory, SOCKET))
+            break
+    else:
         return False
 
     async def pass_on(read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]) -> None:
@@ -313,7 +326,8 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
         """
 
         async def run() -> None:
-            if not await join(Places.of(directory).runtime):
+            places = Places.of(directory)
+            if not await join(places.runtime, places.state):
                 await start(directory)
 
         try:

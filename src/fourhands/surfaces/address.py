@@ -1,7 +1,8 @@
 """Where a workspace's running server is found by other programs of the same user, and how it stays the only one.
 
 The server holds a lock as long as it lives, which the kernel lets go of in any kind of death. So a file that a killed
-server left behind is not believed, and no token is sent to whoever has its port now.
+server left behind is not believed, and no token is sent to whoever has its port now. Lock and address lie in the state
+directory; version 0.1.0 has them in the runtime directory, which may be swept while the server lives.
 """
 
 import contextlib
@@ -14,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from fourhands.core.errors import Unavailable
+from fourhands.host.places import Places
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -30,30 +32,40 @@ class Address(msgspec.Struct, frozen=True):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.port}"
 
 
-def address_file(runtime: str) -> Path:
+def address_file(directory: str) -> Path:
     """Where a running server says its address."""
-    return Path(runtime) / "server.json"
+    return Path(directory) / "server.json"
 
 
-def lock_file(runtime: str) -> Path:
+def lock_file(directory: str) -> Path:
     """What a running server holds locked."""
-    return Path(runtime) / "server.lock"
+    return Path(directory) / "server.lock"
 
 
 @contextlib.contextmanager
-def claimed(runtime: str, workspace: str) -> Iterator[None]:
+def claimed(directory: str, workspace: str) -> Iterator[None]:
     """Be the workspace's only server for the length of the block."""
-    fd = os.open(lock_file(runtime), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fd = os.open(lock_file(directory), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not _lock(fd):
-            address = _read(runtime)
+            address = _read(directory)
             where = f", at {address.url}" if address else ""
             raise Unavailable(f"a Fourhands serves {workspace} already{where}", hint="open it with: fourhands open")
         with contextlib.suppress(FileNotFoundError):
-            address_file(runtime).unlink()  # of one that was killed
+            address_file(directory).unlink()  # of one that was killed
         yield
     finally:
         os.close(fd)
+
+
+@contextlib.contextmanager
+def only_server(places: Places) -> Iterator[None]:
+    """Be the workspace's only server for the length of the block, also beside one of version 0.1.0."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(claimed(places.state, places.workspace))
+        if not os.path.samefile(places.runtime, places.state):
+            stack.enter_context(claimed(places.runtime, places.workspace))
+        yield
 
 
 def _lock(fd: int) -> bool:
@@ -66,24 +78,24 @@ def _lock(fd: int) -> bool:
     return False
 
 
-def publish(runtime: str, address: Address) -> None:
+def publish(directory: str, address: Address) -> None:
     """Say where the server listens; wholly or not at all."""
-    file = address_file(runtime)
+    file = address_file(directory)
     fresh = file.with_suffix(".new")
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as target:
         target.write(msgspec.json.encode(address))
     os.replace(fresh, file)
 
 
-def find_server(runtime: str) -> Address | None:
+def find_server(directory: str) -> Address | None:
     """The address of the workspace's running server, if there is one."""
-    return _read(runtime) if held(runtime) else None
+    return _read(directory) if held(directory) else None
 
 
-def held(runtime: str) -> bool:
+def held(directory: str) -> bool:
     """Whether a server lives, also one that has just begun or is about to end."""
     try:
-        fd = os.open(lock_file(runtime), os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(lock_file(directory), os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:
@@ -95,8 +107,8 @@ def held(runtime: str) -> bool:
     return False
 
 
-def _read(runtime: str) -> Address | None:
+def _read(directory: str) -> Address | None:
     try:
-        return msgspec.json.decode(address_file(runtime).read_bytes(), type=Address)
+        return msgspec.json.decode(address_file(directory).read_bytes(), type=Address)
     except (OSError, msgspec.DecodeError):
         return None

@@ -155,8 +155,11 @@ class Routes:
         ]
 
     async def health(self, request: Request) -> Response:
-        """Whether the server is up; says nothing that a stranger may not know."""
-        return JSONResponse({"status": "ok", "name": "fourhands", "version": __version__})
+        """Whether server and host are up; says nothing that a stranger may not know."""
+        host = await self.bench.terminals.host()
+        status = "degraded" if host.problem else "ok"
+        body = {"status": status, "name": "fourhands", "version": __version__, "host": host.state}
+        return JSONResponse(body, 503 if host.problem else 200)
 
     async def browser(self, request: Request) -> Response:
         """Exchange a one-time code for a cookie and a key, and for what the page shows first."""

@@ -43,7 +43,11 @@ def openapi(registry: Registry) -> JsonSchema:
 
 
 def _others(references: dict[type, JsonSchema]) -> JsonSchema:
-    health = _operation("health", "Whether the server is up.", _json(_object(status=_TEXT, version=_TEXT)))
+    health = _operation(
+        "health",
+        "Whether the server and the host of its terminals are up; 503 with the same body where the host is not.",
+        _json(_object(status=_TEXT, version=_TEXT, host=_TEXT)),
+    )
     browser = _operation(
         "browser", "Exchange a one-time code for a browser's cookie and key.", _json(_success(key=_TEXT)),
         body=_object(code=_TEXT),

@@ -218,22 +218,26 @@ async def serving(
             return found.actor if found is not None else None
 
         tokens.resume = resumed
+        bench.leaving = False
         bench.on_session_end.append(ended)
         try:
             while not server.started:
                 if task.done():
                     raise Unavailable("the server did not start", hint="the log says why")
                 await asyncio.sleep(0.005)
-            publish(places.runtime, address)
+            publish(places.state, address)
             yield Running(address, tokens, hub, server)
         finally:
+            bench.leaving = True
+            for question in bench.questions.open():
+                bench.questions.withdraw(question.id, "Fourhands is being stopped; ask again when it is back")
             await mcp.close()
             server.should_exit = True
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=GRACE_S + 2)
             server.force_exit = True
             with contextlib.suppress(FileNotFoundError):
-                address_file(places.runtime).unlink()
+                address_file(places.state).unlink()
             bench.on_session_end.remove(ended)
             routes.close()
             chats.close()

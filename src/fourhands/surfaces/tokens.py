@@ -1,7 +1,7 @@
 """Who is at the door: the person's token, one token per agent session, and browsers that exchanged a one-time code.
 
 Tokens are compared in constant time, by their hashes, and never logged. The person's token lies in a 0600 file in the
-runtime directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
+state directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
 loopback, opens the same. An agent's token is made of its session's id and the person's token: nothing need be kept for
 an agent to be known again after a crash of the server. A browser gets a cookie and a key; only both together open
 anything, because a browser sends a host's cookies to every port of it, also to the development server that an agent
@@ -9,10 +9,12 @@ started.
 """
 
 import base64
+import contextlib
 import hashlib
 import hmac
 import os
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,6 +58,13 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
+def _move(before: Path, now: Path) -> None:
+    """Take over the token of version 0.1.0, which had it where it may be swept away."""
+    if before != now and before.exists() and not now.exists():
+        with contextlib.suppress(OSError):
+            shutil.move(before, now)
+
+
 def check_secret(secret: str) -> None:
     """Refuse a secret that could be guessed or cannot be sent in a header."""
     if len(secret) < SECRET_LENGTH or not secret.isascii() or not secret.isprintable() or " " in secret:
@@ -71,7 +80,8 @@ class Tokens:
     def __init__(self, runtime: Path, state: Path, secret: str | None = None) -> None:
         if secret is not None:
             check_secret(secret)
-        self._file = runtime / "token"
+        self._file = state / "token"
+        _move(runtime / "token", self._file)
         self._browsers_file = state / "browsers.json"
         # Named by the workspace: cookies are shared by all ports of a host, and so by the servers of all workspaces.
         self.cookie = f"fourhands-{digest(str(runtime))[:8]}"

@@ -4,6 +4,8 @@ Connectors live above; here is the state that commands and instructions need. A 
 clears the rest. The last 20 results are kept for looking; what has not been told to the model yet is kept until it is.
 """
 
+import contextlib
+import os
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -143,7 +145,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Known(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is kept of a session while it lives, so that a crash of the server does not end it."""
+    """What is kept of a session while it lives, so that the end of the server is not its end."""
 
     id: str
     name: str
@@ -155,8 +157,8 @@ class Known(Struct, frozen=True, kw_only=True, rename="camel"):
 class Sessions:
     """The agent sessions of a workbench.
 
-    Those that a crashed server left are absent until their agent is back: it shows its token, or comes by the same
-    name through the same connector. A session that was ended is neither here nor absent, and never comes back.
+    Those that a server left, however it ended, are absent until their agent is back: it shows its token, or comes by
+    the same name through the same connector. A session that was ended is neither here nor absent, and never comes back.
     """
 
     def __init__(self, saved: Saved | None = None, most: int = 1000) -> None:
@@ -246,8 +248,18 @@ class Sessions:
         return len(self._sessions)
 
 
+FILE = "sessions.json"
+"""Where they are kept, in the state directory."""
+
+
+def end_all(state: str) -> None:
+    """End the sessions that no server has: nobody comes back to them, and their tokens open nothing any more."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(os.path.join(state, FILE))
+
+
 def _load(saved: Saved | None) -> list[Known]:
-    """Those of a server that did not end properly; a file that cannot be read says nothing."""
+    """Those of a server that has gone; a file that cannot be read says nothing."""
     try:
         return msgspec.json.decode(saved.path.read_bytes(), type=list[Known]) if saved is not None else []
     except (OSError, msgspec.DecodeError):

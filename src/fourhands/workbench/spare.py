@@ -52,6 +52,11 @@ class Spare:
         self.terminal = None
         return terminal
 
+    def discard(self) -> Terminal | None:
+        """Forget the shell: its host is gone."""
+        terminal, self.terminal = self.terminal, None
+        return terminal
+
     async def fill(self, key: object, start: Start, facts: dict[str, Any]) -> None:
         """Have a shell of this key, instead of any other."""
         await asyncio.sleep(REFILL_S)

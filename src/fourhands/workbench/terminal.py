@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import math
 import os
+import stat
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -71,6 +72,19 @@ def check_size(cols: int, rows: int) -> None:
             raise BadArgument(f"{name} must be a whole number from {low} to {high}, not {value!r}")
 
 
+def _open_log(path: str, capacity: int) -> tuple[LogReader, str]:
+    """A terminal's log; where it cannot be had, an empty one, and why."""
+    try:
+        reader = LogReader(path, capacity)
+        if stat.S_ISREG(os.fstat(reader.fd).st_mode):
+            return reader, ""
+        reader.close()
+        why = "it is no file"
+    except OSError as error:
+        why = str(error.strerror)
+    return LogReader(os.devnull, capacity), f"its output cannot be read: {path}: {why}"
+
+
 class Terminal:
     """A terminal of the workspace's host. Made by `Terminals`, never directly."""
 
@@ -83,7 +97,7 @@ class Terminal:
         self._spawned: float = record["created"]
         self.exit = Exit.of(record["exit"])
         self.paused: bool = record.get("paused", False)
-        self.log = LogReader(link.places.log(self.id), record["capacity"])
+        self.log, self.fault = _open_log(link.places.log(self.id), record["capacity"])
         self.started_in: str = record["cwd"]
         self._link = link
         self._finish = finish
@@ -582,6 +596,13 @@ class Terminal:
         """
         self.meta.update(meta)
         self._link.tell("meta", terminal=self.id, meta=meta, quiet=True)
+
+    def rejoin(self, record: Message) -> None:
+        """The way to the host is a new one, or the host is: look out for news there."""
+        self._slot = record["slot"]
+        if self._listeners and self.exit is None:
+            self._link.watch(self._slot, self._news)
+            self._news()  # of what was printed meanwhile
 
     def ended(self, end: Exit) -> None:
         """The host says that the program has ended."""

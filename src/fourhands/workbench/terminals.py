@@ -2,10 +2,14 @@
 
 `Terminals` is the embedding program's door and lies below the gate: whoever holds it decides what may run. It joins
 the workspace's host, or starts one; leaving the block ends what this object created, unless told to keep it.
+
+A host that dies takes its terminals' programs with it, and nothing else: the next one is started at once, ends what is
+left of them, and lists them as lost; their output stays. Whoever asks for something meanwhile waits for it.
 """
 
 import asyncio
 import contextlib
+import logging
 import os
 import secrets
 import time
@@ -15,6 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from msgspec import Struct
+
+from fourhands import __version__
 from fourhands.core.errors import (
     Ambiguous,
     BadArgument,
@@ -29,7 +36,7 @@ from fourhands.core.errors import (
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import tree
-from fourhands.host.link import HostLost, Link
+from fourhands.host.link import HostLost, HostSilent, Link
 from fourhands.host.places import Places
 from fourhands.host.shelf import Keep
 from fourhands.host.wire import Message
@@ -43,10 +50,28 @@ from fourhands.workbench.platform import Shell, detect_shell, foreign_shell, nam
 from fourhands.workbench.spare import Spare, is_orphan
 from fourhands.workbench.terminal import Exit, Terminal, check_size
 
+log = logging.getLogger(__name__)
+
 LONGEST_TITLE = 200
+
+AWAKE_S = 2.0
+"""How long a host may take to show that it is awake to whoever only wants to know that."""
+
+REST_S = (1.0, 30.0)
+"""How long to wait before the next host is tried where none can be started: at first, and at most."""
 
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
+
+
+class HostInfo(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The host as others see it: running, silent (it lives and does not answer), lost, or stopped."""
+
+    state: str
+    pid: int = 0
+    version: str = ""
+    problem: str = ""
+    note: str = ""
 
 
 class Terminals:
@@ -69,7 +94,7 @@ class Terminals:
             registry.build(self.settings, env=self.env) if providers is None else providers
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
-        self.on_lost: Callable[[], None] = lambda: None
+        self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
         self._keep = keep
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
@@ -77,6 +102,10 @@ class Terminals:
         self._max = self.settings.terminal.max_terminals
         self._starting = 0
         self._link: Link | None = None
+        self._mending = asyncio.Lock()
+        self._mender: asyncio.Task[Any] | None = None
+        self._fewer = asyncio.Event()
+        self._creating = 0
         self._tasks: Tasks | None = None
         self._stack = contextlib.AsyncExitStack()
         self._prepared: set[str] = set()
@@ -99,13 +128,13 @@ class Terminals:
                 budget=options.log_budget,
                 keep=Keep(options.keep_days, options.keep_bytes),
             )
+            self._link.revive = self._mend
             stack.callback(self.leave)
             self._spare.open()
-            for record in self._link.found:
-                with contextlib.suppress(NotFound):  # closed by somebody else since the host told of it
-                    await self._adopt(record)
+            await self._adopt_all()
             stack.push_async_callback(self._clean_up)
             self._tasks = await stack.enter_async_context(Tasks())
+            stack.callback(self._let_it_go)
             self._stack = stack.pop_all()
         return self
 
@@ -113,6 +142,10 @@ class Terminals:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
+
+    def _let_it_go(self) -> None:
+        """From now on nobody needs a host."""
+        self._host.revive = None
 
     async def _clean_up(self) -> None:
         doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
@@ -134,6 +167,7 @@ class Terminals:
     async def stop(self) -> None:
         """End all terminals and the host itself."""
         known = list(self._known.values())
+        self._let_it_go()
         with contextlib.suppress(HostLost):
             await self._host.request("stop")
         await asyncio.gather(*(self._finish(terminal.id, terminal.meta) for terminal in known))
@@ -144,17 +178,76 @@ class Terminals:
             raise FourhandsError("Terminals is used outside its `async with` block")
         return self._link
 
+    async def _adopt_all(self) -> None:
+        """Take over what the host has, one by one: what is wrong with one terminal concerns no other."""
+        for record in self._host.found:
+            name = record["id"]
+            try:
+                if (known := self._known.get(name)) is not None:
+                    known.rejoin(record)
+                    if known.exit is None and (end := Exit.of(record["exit"])) is not None:
+                        known.ended(end)
+                        self.on_change("exited", known)
+                else:
+                    await self._adopt(record)
+            except NotFound:
+                pass  # closed by somebody else since the host told of it
+            except (OSError, KeyError, TypeError, ValueError) as error:
+                log.warning("terminal %s cannot be shown: %r", name, error)
+        here = {record["id"] for record in self._host.found}
+        for terminal in self._known.values():
+            if terminal.id not in here and terminal.exit is None:
+                terminal.ended(Exit(None, None, terminal.log.head, lost=True))
+                self.on_change("exited", terminal)
+
     async def _adopt(self, record: Message) -> None:
         """A terminal from before our time."""
         if mark := record["meta"].get("spare"):
-            if not is_orphan(mark):
+            if not is_orphan(mark) and not record["exit"]:
                 return  # the server's: this one only looks in
             await self._host.request("end", terminal=record["id"], forget=True)
             await self._finish(record["id"], record["meta"])
             return
         fds = (await self._host.request("attach", terminal=record["id"])).fds
-        terminal = self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
+        try:
+            terminal = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
+        except BaseException:
+            for fd in fds:
+                os.close(fd)
+            raise
+        self._known[record["id"]] = terminal
         terminal.catch_sight()
+
+    async def _mend(self) -> None:
+        """Join the host again, or the one that takes its place."""
+        if asyncio.current_task() is self._mender:
+            raise HostLost("the host went while it was being joined")
+        async with self._mending:
+            link = self._host
+            if link.alive:
+                return
+            self._mender, before, stopped = asyncio.current_task(), link.host_pid, link.stopping
+            running = [terminal for terminal in self._known.values() if terminal.exit is None]
+            options = self.settings.terminal
+            try:
+                keep = Keep(options.keep_days, options.keep_bytes)
+                await link.join(linger_s=options.linger_s, budget=options.log_budget, keep=keep)
+                await self._adopt_all()
+            finally:
+                self._mender = None
+            if link.host_pid != before and not stopped:
+                log.warning("the host (process %d) died; process %d takes its place", before, link.host_pid)
+                self.on_lost([terminal for terminal in running if terminal.exit is not None])
+
+    async def _keep_mending(self) -> None:
+        rest_s = REST_S[0]
+        while True:
+            try:
+                return await self._mend()
+            except FourhandsError as error:
+                log.error("no host: %s; tried again in %g s", error, rest_s)
+            await asyncio.sleep(rest_s)
+            rest_s = min(2 * rest_s, REST_S[1])
 
     async def _finish(self, mark: str, meta: Mapping[str, Any]) -> None:
         """After the host has ended a terminal: let its provider end what the host cannot see."""
@@ -174,6 +267,7 @@ class Terminals:
                 end = Exit.of(message["exit"])
                 assert end is not None
                 terminal.ended(end)
+                self._fewer.set()
                 if end.code in PROVIDER_FAILED:
                     self._prepared.discard(terminal.meta.get("provider", ""))  # look again before the next launch
                 self.on_change("exited", terminal)
@@ -182,6 +276,7 @@ class Terminals:
                     terminal.ended(Exit(None, None, terminal.log.head))
                 if self._known.pop(terminal.id, None) is not None:
                     self.on_change("closed", terminal)
+                self._fewer.set()
                 terminal.dispose()
             case "changed":
                 terminal.meta.update(message["meta"])
@@ -193,10 +288,15 @@ class Terminals:
                 self.on_change("paused" if terminal.paused else "resumed", terminal)
 
     def _lost(self) -> None:
-        for terminal in self._known.values():
-            if terminal.exit is None:
-                terminal.ended(Exit(None, None, terminal.log.head, lost=True))
-        self.on_lost()
+        """The host is gone, or only the way to it: which of the two, and what became of its terminals, tells the next.
+
+        One that was told to stop is followed by another only when somebody asks for something.
+        """
+        if (spare := self._spare.discard()) is not None:
+            spare.dispose()
+        link = self._link
+        if link is not None and link.revive is not None and not link.stopping and self._tasks is not None:
+            self._tasks.start(self._keep_mending(), "the next host")
 
     # -- which there are -------------------------------------------------------------------------------------------
 
@@ -241,6 +341,70 @@ class Terminals:
     def host_pid(self) -> int:
         """The process that owns the terminals."""
         return self._host.host_pid
+
+    async def host(self) -> HostInfo:
+        """The host as it is now; asked whether it is awake, and not waited for."""
+        link, running = self._host, sum(terminal.exit is None for terminal in self._known.values())
+        if not link.alive:
+            problem = "" if link.stopping else "the host has gone; the next one is being started"
+            return HostInfo(state="stopped" if link.stopping else "lost", problem=problem)
+        state, problem = "running", ""
+        try:
+            async with asyncio.timeout(AWAKE_S):
+                await link.awake()
+        except TimeoutError:
+            state, problem = "silent", str(link.silent(AWAKE_S))
+        except (HostLost, HostSilent) as error:
+            state, problem = "silent", str(error)
+        note = ""
+        if self.outdated:
+            note = f"the host is of {f'version {link.version}' if link.version else 'an older version'}, this is "
+            note += f"{__version__}; it is renewed when no program runs in its terminals ({running} now)"
+        return HostInfo(state=state, pid=link.host_pid, version=link.version, problem=problem, note=note)
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the host is of another version than this server; it works all the same."""
+        return self._host.alive and self._host.version != __version__
+
+    async def renew_when_idle(self) -> None:
+        """Renew a host of another version as soon as that ends nobody's program."""
+        while self.outdated:
+            self._fewer.clear()
+            with contextlib.suppress(FourhandsError):  # it is as good as before, and tried again
+                if await self.renew():
+                    return
+            await self._fewer.wait()
+
+    async def renew(self) -> bool:
+        """Put a host of our own version in the place of one of another, where that ends nobody's program."""
+        link = self._host
+        async with self._mending:
+            if not self.outdated or self._running():
+                return False
+            for terminal in self._known.values():  # an exited one may have left somebody behind
+                if (await link.request("members", terminal=terminal.id)).body["members"]:
+                    return False
+            if (spare := self._spare.discard()) is not None:
+                await spare.close()
+                spare.dispose()
+            if self._running():
+                return False
+            log.info("the host of version %s is renewed", link.version or "unknown")
+            link.stopping = True
+            try:
+                await link.request("stop", idle=True)
+                await link.gone()
+            except HostLost:
+                pass
+            except FourhandsError:
+                link.stopping = False
+                return False
+        await self._mend()
+        return True
+
+    def _running(self) -> bool:
+        return self._creating > 0 or any(terminal.exit is None for terminal in self._known.values())
 
     # -- creating --------------------------------------------------------------------------------------------------
 
@@ -330,8 +494,24 @@ class Terminals:
             self._variables[agent] = chosen | environment.terminal_variables(self.env)
         return oneshot.script_environment(self._variables[agent], changes)
 
-    async def _start(self, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
+    async def _start(self, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
+        if self._mending.locked():
+            async with self._mending:  # the host is being renewed: what is started now is for the next one
+                pass
         name = new_id("term")
+        try:
+            return await self._start_as(name, launch, provider, cols, rows, facts)
+        except HostLost:
+            if self._host.revive is None:
+                raise
+        await self._mend()
+        # What a dead host had begun has ended with it. If only the way to it was cut, this ends it.
+        self._host.tell("end", terminal=name, forget=True)
+        return await self._start_as(new_id("term"), launch, provider, cols, rows, facts)
+
+    async def _start_as(
+        self, name: str, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]
+    ) -> Terminal:
         variables = {**launch.env, tree.MARK: name, "PWD": launch.cwd}
         if "shell" in facts:
             nonce = secrets.token_urlsafe(18)
@@ -348,6 +528,7 @@ class Terminals:
             "isolation": str(provider.isolation),
         }
         wrapped = provider.wrap(launch.replace(env=variables), terminal=True)
+        self._creating += 1
         try:
             reply = await self._host.request(
                 "create",
@@ -365,6 +546,8 @@ class Terminals:
         except BaseException:
             self._take_back(name, facts)
             raise
+        finally:
+            self._creating -= 1
         if not facts.get("spare"):
             self._known[name] = terminal
         return terminal

@@ -38,7 +38,7 @@ from fourhands.workbench.pane import tabs
 from fourhands.workbench.pulse import Pulse
 from fourhands.workbench.saved import Saved
 from fourhands.workbench.screen import Screen, rows_without
-from fourhands.workbench.session import PREFIX, Session, SessionInfo, Sessions
+from fourhands.workbench.session import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Limits, Snapshot, decode, encode
 from fourhands.workbench.state import State
 from fourhands.workbench.terminal import Terminal
@@ -117,6 +117,7 @@ class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     last_exit_code: int | None = None
     finished_commands: int = 0
     paused: bool = False
+    fault: str = ""  # why its output cannot be read
     lease: LeaseInfo = LeaseInfo()
 
 
@@ -140,7 +141,7 @@ class Workbench:
         self.journal = journal
         self.registry = registry
         state = Path(terminals.places.state)
-        self.sessions = Sessions(Saved(state / "sessions.json"), settings.server.max_sessions)
+        self.sessions = Sessions(Saved(state / FILE), settings.server.max_sessions)
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()
@@ -160,7 +161,9 @@ class Workbench:
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.controls: dict[str, Controls] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
+        self.leaving = False
         terminals.on_change = self._terminal_changed
+        terminals.on_lost = self._host_lost
         for terminal in terminals.list():
             self._follow(terminal, self.describe(terminal))
 
@@ -220,6 +223,7 @@ class Workbench:
             last_exit_code=last.exit_code if last else None,
             finished_commands=finished,
             paused=terminal.paused,
+            fault=terminal.fault,
             lease=self.lease(terminal).info(),
         )
 
@@ -321,6 +325,26 @@ class Workbench:
     def _tell_info(self, kind: str, info: TerminalInfo) -> None:
         self.events.emit(f"terminal.{kind}", {"terminal": msgspec.to_builtins(info)})
 
+    def _host_lost(self, lost: list[Terminal]) -> None:
+        """Another host has taken the place of one that died: say so to everybody, and to models in their next turn."""
+        names = ", ".join(repr(terminal.title) for terminal in lost)
+        text = "The terminal host died and was replaced: new terminals work. "
+        text += f"Ended with it: {names}; the output can still be read." if lost else "Nothing ran in it."
+        self.events.emit("host.replaced", {"text": text, "terminals": [terminal.id for terminal in lost]})
+        for session in self.sessions:
+            mine = [terminal.id for terminal in lost if terminal.owner == session.id]
+            if mine:
+                session.untold.append(
+                    CommandResult(
+                        number=0,
+                        command_id="host.replaced",
+                        args={"terminals": mine},
+                        success=False,
+                        error=text,
+                        timestamp=time.time(),
+                    )
+                )
+
     # -- sessions --------------------------------------------------------------------------------------------------
 
     def describe_session(self, session: Session) -> SessionInfo:
@@ -361,6 +385,14 @@ class Workbench:
             listener(session)
         self.events.emit("agent.ended", {"session": session.id, "name": session.name})
 
+    async def disconnect_session(self, id: str) -> None:
+        """An agent's connection has ended, and its session with it; unless it is the server that goes.
+
+        Then the session stays for the next one, as after a crash: nobody but a person or their agent ends it.
+        """
+        if not self.leaving:
+            await self.end_session(id)
+
     async def prompt(self, session: Session, text: str) -> None:
         """Hand a person's message to the agent's connector."""
         prompter = self.prompters.get(session.id)
@@ -391,7 +423,7 @@ class Workbench:
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
 
     def left_behind(self) -> set[str]:
-        """Sessions that are not here although they have not ended: a server before this one crashed."""
+        """Sessions that are not here although they have not ended: a server before this one has gone."""
         owners = {terminal.owner for terminal in self.terminals.list()} | set(self.sessions.absent)
         owners |= {tab.owner for _, tab in tabs(self.state.layout.root)}
         owners |= {mark.owner for mark in self.state.highlights()}

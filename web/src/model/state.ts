@@ -82,6 +82,7 @@ export class Model {
   // Called when events were missed and the whole state is wanted again.
   onMissed: () => void = () => {};
   onFailure: (failure: Failure, step: Step) => void = () => {};
+  onNotice: (text: string) => void = () => {};
   onFileChanged: (path: string, version: string | null) => void = () => {};
   private calls = new Map<string, Step>();
   private recording: Event[] | null = null;
@@ -223,6 +224,9 @@ export class Model {
       case "file":
         this.onFileChanged(String(data.path), (data.version as string | null) ?? null);
         topics.add("files");
+        break;
+      case "host":
+        this.onNotice(String(data.text ?? ""));
         break;
       case "presence":
         this.browsers = Number(data.browsers ?? 1);

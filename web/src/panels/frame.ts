@@ -130,6 +130,7 @@ export class Frame {
           : undefined;
       toasts.show(`${label}: ${failure.text}`, "", failure.severity === "error" ? "error" : "warning", create);
     };
+    model.onNotice = (text) => toasts.show(text, "", "warning");
     model.onFileChanged = (path, version) => {
       const view = this.dock.view("editor", path);
       if (view instanceof EditorView) view.fileChanged(version);

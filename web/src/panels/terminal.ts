@@ -147,7 +147,7 @@ export class TerminalView implements View {
       screen: (screen) => this.restore(screen),
       gap: () => this.markGap(),
       size: (cols, rows) => this.setSize(cols, rows),
-      exit: (end) => this.showEnd(end.lost ? "lost" : end.signal ? `ended by ${end.signal}` : `ended with ${end.code}`),
+      exit: (end) => this.showEnd(end.lost ? "ended with its host, which died" : end.signal ? `ended by ${end.signal}` : `ended with ${end.code}`),
       refused: (error, code) => {
         if (code === "not-found") this.showEnd(error);
         else this.desk.toasts.show(error, "", "warning");
@@ -162,6 +162,8 @@ export class TerminalView implements View {
   // What was there before this page: scrollback with its authors, then the exact screen. A new terminal has no past.
   private async begin(): Promise<void> {
     this.begun = true;
+    const fault = this.desk.model.terminals.get(this.id)?.fault;
+    if (fault) this.desk.toasts.show(fault, "Its program goes on; close it, or look for what took the file away.", "warning");
     const given = this.desk.screens[this.id];
     delete this.desk.screens[this.id];
     if (given) {

@@ -700,6 +700,7 @@ export interface TerminalInfo {
   lastExitCode: number | null;
   finishedCommands: number;
   paused: boolean;
+  fault: string;
   lease: LeaseInfo;
 }
 

@@ -75,7 +75,7 @@ class Client:
 
     def __init__(self, workspace: str) -> None:
         self.places = Places.of(workspace)
-        address = find_server(self.places.runtime)
+        address = find_server(self.places.state)
         if address is None:
             raise Unavailable(
                 f"no Fourhands is running for {self.places.workspace}",
@@ -83,7 +83,7 @@ class Client:
             )
         self.address: Address = address
         try:
-            self._token = (Path(self.places.runtime) / "token").read_text().strip()
+            self._token = (Path(self.places.state) / "token").read_text().strip()
         except OSError as error:
             raise Unavailable(f"the server's token cannot be read: {error}") from error
 

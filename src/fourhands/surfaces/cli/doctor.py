@@ -13,6 +13,7 @@ import click
 
 from fourhands import __version__
 from fourhands.core.errors import FourhandsError
+from fourhands.host import owner
 from fourhands.host.link import Link
 from fourhands.host.places import PlaceError, Places
 from fourhands.providers.base import Provider
@@ -112,11 +113,12 @@ def _places(places: Places) -> list[Finding]:
     findings = [Finding("ok", "workspace", places.workspace)]
     try:
         places.prepare()
+        findings.append(Finding("ok", "state directory", places.state))
         findings.append(Finding("ok", "runtime directory", places.runtime))
         findings.append(_space(places.state))
     except (PlaceError, OSError) as error:
         findings.append(Finding("problem", "directories", f"{error}; set XDG_RUNTIME_DIR and XDG_STATE_HOME"))
-    address = find_server(places.runtime)
+    address = find_server(places.state)
     findings.append(Finding("ok", "server", f"running at {address.url}" if address else "not running"))
     return findings
 
@@ -132,7 +134,14 @@ async def _host(places: Places) -> Finding:
     try:
         link = await Link.open(places, on_event=lambda _: None, on_lost=lambda: None, start=False)
     except FourhandsError as error:
-        absent = not os.path.exists(places.socket) or isinstance(error.__cause__, ConnectionRefusedError)
-        return Finding("ok", "host", "not running") if absent else Finding("problem", "host", str(error))
+        absent = isinstance(error.__cause__, FileNotFoundError | ConnectionError) and not owner.held(places)
+        text = f"{error.message}; {error.hint}" if error.hint else error.message
+        return Finding("ok", "host", "not running") if absent else Finding("problem", "host", text)
     link.close()
-    return Finding("ok", "host", f"running, with {len(link.found)} terminals")
+    running = sum(not terminal["exit"] for terminal in link.found)
+    text = f"running (process {link.host_pid}), with {len(link.found)} terminals"
+    if link.version == __version__:
+        return Finding("ok", "host", text)
+    of = f"version {link.version}" if link.version else "an older version"
+    when = f"when none of its {running} programs runs any more" if running else "when the server starts"
+    return Finding("note", "host", f"{text}; it is of {of}, and is renewed without loss {when}")

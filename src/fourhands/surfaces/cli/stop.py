@@ -1,4 +1,7 @@
-"""`fourhands stop`: the end of server, host and terminals."""
+"""`fourhands stop`: the end of server, host, terminals and agents' sessions.
+
+A server that is only told to stop leaves everything to the next one; this is the way to end it.
+"""
 
 import asyncio
 import contextlib
@@ -12,9 +15,10 @@ from fourhands.host.link import Link
 from fourhands.host.places import Places
 from fourhands.surfaces.address import find_server, held
 from fourhands.surfaces.cli.base import json_option, run_async, show, workspace_option
+from fourhands.workbench.session import end_all
 
 SERVER_S = 15.0
-HOST_S = 10.0
+HOST_S = 60.0
 
 
 @click.command(short_help="End the server, the host and all terminals.")
@@ -22,27 +26,29 @@ HOST_S = 10.0
 @json_option
 @run_async
 async def stop(workspace: str, as_json: bool) -> None:
-    """End the server, the host and all terminals of the workspace."""
+    """End the server, the host, all terminals and all agents' sessions of the workspace."""
     places = Places.of(workspace)
     ended = [
-        *(["server"] if await _stop_server(places) else []),
+        # Where version 0.1.0 has its lock, too.
+        *(["server"] if await _stop_server(places.state) or await _stop_server(places.runtime) else []),
         *(["host and terminals"] if await _stop_host(places) else []),
     ]
+    end_all(places.state)
     if as_json:
         show({"ended": ended}, as_json=True)
     else:
         click.echo(f"Ended: {', '.join(ended)}." if ended else "Nothing was running.")
 
 
-async def _stop_server(places: Places) -> bool:
-    address = find_server(places.runtime)
+async def _stop_server(directory: str) -> bool:
+    address = find_server(directory)
     if address is None:
         return False
     with contextlib.suppress(ProcessLookupError):
         os.kill(address.pid, signal.SIGTERM)
     try:
         async with asyncio.timeout(SERVER_S):
-            while held(places.runtime):  # noqa: ASYNC110 - another process's end is told by its lock only
+            while held(directory):  # noqa: ASYNC110 - another process's end is told by its lock only
                 await asyncio.sleep(0.02)
     except TimeoutError:
         raise TimedOut(f"the server (process {address.pid}) does not end", hint=f"kill -9 {address.pid}") from None

@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from fourhands.core.errors import FourhandsError, NotFound
+from fourhands.host import owner
 from fourhands.host.log import Chunk
 from fourhands.host.places import Places
 from fourhands.settings import load
@@ -36,7 +37,8 @@ def _terminals(workspace: str) -> Terminals:
 
 def _is_hosted(workspace: str) -> bool:
     """Whether there is a host: to look into it nobody need start one."""
-    return os.path.exists(Places.of(workspace).socket)
+    places = Places.of(workspace)
+    return owner.held(places) or os.path.exists(places.socket)
 
 
 @contextlib.asynccontextmanager
@@ -51,7 +53,7 @@ async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
 @contextlib.asynccontextmanager
 async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
     """A new terminal: made by the server where one runs, so that everybody there sees it."""
-    if find_server(Places.of(workspace).runtime) is None:
+    if find_server(Places.of(workspace).state) is None:
         async with _terminals(workspace) as terminals:
             yield await terminals.create(**wanted)
         return

@@ -27,15 +27,15 @@ TOKEN_VARIABLE = "FOURHANDS_TOKEN"
 
 async def join_or_start(directory: str, start_headless: Callable[[str], Awaitable[None]]) -> None:
     """Serve MCP for a directory: by its running workbench, or by one that is started for this."""
-    runtime = Places.of(directory).runtime
+    state = Places.of(directory).state
     own = os.environ.get(TOKEN_VARIABLE)
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        if (address := find_server(runtime)) is not None:
-            token = own or (Path(runtime) / "token").read_text().strip()
+        if (address := find_server(state)) is not None:
+            token = own or (Path(state) / "token").read_text().strip()
             await bridge(f"{address.url.replace('http', 'ws', 1)}/mcp/socket", token)
             return
-        if not held(runtime):
+        if not held(state):
             if own:
                 raise Unavailable("the workbench that this agent belongs to has ended", hint="start it, and the agent")
             require_sdk()
@@ -43,7 +43,7 @@ async def join_or_start(directory: str, start_headless: Callable[[str], Awaitabl
                 await start_headless(directory)
                 return
             except Unavailable:
-                if not held(runtime):
+                if not held(state):
                     raise  # not because somebody else was faster
         if time.monotonic() > deadline:
             raise Unavailable("a workbench holds this directory and says no address", hint="try: fourhands stop")

@@ -173,7 +173,7 @@ class Peers:
     async def _end(self, peer: Peer) -> None:
         if peer.owned and not peer.session.ended:
             try:
-                await self._bench.end_session(peer.session.id)
+                await self._bench.disconnect_session(peer.session.id)
             except NotFound:
                 log.debug("session %s has ended already", peer.session.id)
 

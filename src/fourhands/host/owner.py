@@ -1,0 +1,139 @@
+"""Which process is a workspace's host: a lock and a record in the state directory, by which it is found and called.
+
+The socket lies in the runtime directory, which others clean up: logind when the last session ends, whoever sweeps
+`/tmp`. So nothing is concluded from a socket that is not there. As long as the lock is held the host lives; its record
+says which process it is and where it listens, and a SIGHUP makes it listen anew.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import signal
+import socket
+import time
+from dataclasses import dataclass
+
+import fourhands
+from fourhands.host import tree
+from fourhands.host.places import Places
+
+LOOK_S = 0.01
+"""How often a host that was called is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that is, or was, a workspace's host."""
+
+    pid: int
+    started: int
+    socket: str
+    version: str
+
+    @property
+    def process(self) -> tree.Process | None:
+        """It, if it lives: the next bearer of its number is somebody else."""
+        found = tree.look(self.pid)
+        return found if found is not None and found.started == self.started and found.state not in "ZX" else None
+
+
+def boot() -> str:
+    """The run of the machine to which process numbers and their start times belong."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def publish(places: Places, path: str) -> None:
+    """Say that this process is the host, and where it listens."""
+    me = tree.look(os.getpid())
+    record = {
+        "pid": os.getpid(),
+        "started": me.started if me is not None else 0,
+        "boot": boot(),
+        "socket": path,
+        "version": fourhands.__version__,
+    }
+    fresh = places.owner + ".new"
+    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600), "w") as file:
+        json.dump(record, file)
+    os.replace(fresh, places.owner)
+
+
+def held(places: Places) -> bool:
+    """Whether a host lives, also one that has just begun or is about to end."""
+    try:
+        fd = os.open(places.lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+def living(places: Places) -> Owner | None:
+    """The host of a workspace, wherever it listens; None where none lives, or none that could be told from others."""
+    if not held(places):
+        return None
+    try:
+        with open(places.owner) as file:
+            found = json.load(file)
+        owner = Owner(int(found["pid"]), int(found["started"]), str(found["socket"]), str(found["version"]))
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    if tree.HAVE_PROC and (found.get("boot") != boot() or owner.process is None):
+        return None
+    return owner
+
+
+def sockets(places: Places) -> list[str]:
+    """Where the host may be reached: its usual place, and the one that it had to choose instead."""
+    owner = living(places)
+    return list(dict.fromkeys([places.socket, *([owner.socket] if owner is not None else [])]))
+
+
+def send(owner: Owner, *numbers: int) -> None:
+    """Signal a host, and nobody who has its number now."""
+    if (process := owner.process) is not None:
+        tree.send_signals(process, numbers)
+    elif not tree.HAVE_PROC:
+        with contextlib.suppress(ProcessLookupError):
+            for number in numbers:
+                os.kill(owner.pid, number)
+
+
+def call(places: Places, timeout_s: float) -> bool:
+    """Have a living host listen anew and wait until it does; False where none lives. TimeoutError: it does not."""
+    deadline = time.monotonic() + timeout_s
+    called: Owner | None = None
+    while held(places):
+        owner = living(places)
+        if owner is not None and owner.pid != (called.pid if called else 0):
+            called = owner
+            send(owner, signal.SIGHUP)
+        if any(answers(path) for path in sockets(places)):
+            return True
+        if time.monotonic() > deadline:
+            raise TimeoutError
+        time.sleep(LOOK_S)
+    return False
+
+
+def answers(path: str) -> bool:
+    """Whether somebody listens at a socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        try:
+            probe.connect(path)
+        except (BlockingIOError, TimeoutError):
+            return True  # too busy to take us in is alive
+        except OSError:
+            return False
+        return True
