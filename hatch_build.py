@@ -3,8 +3,8 @@
 An editable install does nothing: there `make web` builds.
 """
 
-import runpy
-from pathlib import Path
+import subprocess
+import sys
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -18,5 +18,6 @@ class PageHook(BuildHookInterface):  # type: ignore[misc,type-arg,unused-ignore]
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the page, unless it is up to date or the install is editable."""
         if version != "editable":
-            # By its path: the project's root is not on the path of an isolated build.
-            runpy.run_path(str(Path(self.root) / "scripts" / "page.py"))["build"]()
+            built = subprocess.run([sys.executable, "-m", "scripts.page"], cwd=self.root, check=False)
+            if built.returncode != 0:
+                raise SystemExit(built.returncode)  # it has said why
