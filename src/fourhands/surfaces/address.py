@@ -14,6 +14,11 @@ from pathlib import Path
 import msgspec
 
 from fourhands.core.errors import Unavailable
+from fourhands.core.program import typed
+
+
+class Served(Unavailable):
+    """A running server has the workspace."""
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -48,7 +53,7 @@ def claimed(runtime: str, workspace: str) -> Iterator[None]:
         if not _lock(fd):
             address = _read(runtime)
             where = f", at {address.url}" if address else ""
-            raise Unavailable(f"a Fourhands serves {workspace} already{where}", hint="open it with: fourhands open")
+            raise Served(f"a Fourhands serves {workspace} already{where}", hint=f"open it with: {typed()} open")
         with contextlib.suppress(FileNotFoundError):
             address_file(runtime).unlink()  # of one that was killed
         yield
