@@ -69,7 +69,7 @@ def install(venv: Path, extras: str) -> None:
             "Fetching Python packages (once)",
             pip,
             log=ROOT / "pip.log",
-            counted=re.compile(r"^ *(?:Collecting|Requirement already satisfied:) ([\w.-]+)"),
+            counted=re.compile(r"^ *((?:Collecting|Installing|Preparing|Building) [\w. -]+)"),
             wrong=re.compile(r"ERROR: (.+)"),
             cwd=ROOT,
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
@@ -80,8 +80,8 @@ def install(venv: Path, extras: str) -> None:
         ):
             python = f"Python {sys.version_info.major}.{sys.version_info.minor}"
             raise steps.Failed(
-                f"there is no ready-made package {found[1] or found[2]} for {python} on this machine; "
-                "try another Python: make run PYTHON=python3.12 (after make clean)"
+                f"no ready-made package {found[1] or found[2]} for {python} can be found; see to the network, or try "
+                "another Python: make clean, then make run PYTHON=python3.12"
             ) from problem
         raise
 

@@ -30,9 +30,9 @@ class Failed(Exception):
     """A step that cannot be done; its text is the one line that is shown."""
 
 
-def lacking(what: str, *, apt: str, dnf: str, brew: str, then: str = "") -> Failed:
+def lacking(what: str, *, apt: str, dnf: str, brew: str) -> Failed:
     """Something that must be installed first, with the names of its packages."""
-    return Failed(f"{what}. To install: apt install {apt} | dnf install {dnf} | brew install {brew}{then}")
+    return Failed(f"{what}. To install: apt install {apt} | dnf install {dnf} | brew install {brew}")
 
 
 @contextlib.contextmanager
@@ -60,7 +60,7 @@ def run(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> None:
-    """Run a program. `counted` finds in its lines what it is at, `wrong` the reason why it failed."""
+    """Run a program. In its lines `counted` finds what it is at, or one thing more, and `wrong` why it failed."""
     log.parent.mkdir(parents=True, exist_ok=True)
     said: list[str] = []
     with (
@@ -118,9 +118,8 @@ class _Line:
         self._now, self._count = name, self._count + 1
 
     def _text(self) -> str:
-        count = f", {self._count} so far" if self._count else ""
-        name = f": {self._now}" if self._now else ""
-        return f"{self._title} … {time.monotonic() - self._begun:.0f} s{count}{name}"
+        now = f": {self._now}" if self._now else f", {self._count} so far" if self._count else ""
+        return f"{self._title} … {time.monotonic() - self._begun:.0f} s{now}"
 
     def _show(self) -> None:
         while not self._over.wait(0.2 if self._moving else EVERY_S):
