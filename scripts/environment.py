@@ -34,7 +34,7 @@ def usable(venv: Path) -> bool:
     try:
         if str(venv) not in (venv / "pyvenv.cfg").read_text():
             return False  # its scripts name the place where it was
-        pip = [venv / "bin" / "python", "-m", "pip", "--version"]
+        pip = [str(venv / "bin" / "python"), "-m", "pip", "--version"]
         return subprocess.run(pip, capture_output=True, check=False).returncode == 0
     except OSError:
         return False

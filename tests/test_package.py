@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import email
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
 import tarfile
@@ -13,6 +16,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import trove_classifiers
 from tests.support.paths import NODE, path_without
 from tests.support.program import Home
 from tests.support.wheels import stock_python, wheelhouse
@@ -67,7 +71,7 @@ def test_the_source_package_gives_the_same_wheel_without_node(wheel: Path, tmp_p
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
     """The program in a clean environment of the system's own Python, with what its metadata ask for, no more."""
     place, python = tmp_path_factory.mktemp("venv"), stock_python()
-    house = wheelhouse(pytestconfig.cache.mkdir("wheels"))  # type: ignore[union-attr]
+    house = wheelhouse(pytestconfig.cache.mkdir("wheels"))
     pip = [python, "-m", "pip", "--python", str(place), "install", "--quiet", "--disable-pip-version-check"]
     pip += ["--no-compile", "--no-index", "--find-links", str(house), "-c", str(ROOT / "constraints.txt"), str(wheel)]
     for command in ([python, "-m", "venv", "--without-pip", str(place)], pip):
@@ -149,3 +153,28 @@ async def toured(home: Home) -> dict[str, bool]:
             if event["kind"] == "agent.changed" and event["data"]["status"] == "idle":
                 return called
     raise AssertionError("it went away in the middle of the tour")
+
+
+def test_the_metadata_are_fit_for_a_package_index(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        told = email.message_from_bytes(archive.read(name))
+    assert set(told.get_all("Classifier", [])) <= trove_classifiers.classifiers
+    assert (told["License-Expression"], told["Requires-Python"]) == ("MIT", ">=3.11")
+    assert set(told.get_all("Provides-Extra", [])) == {"mcp", "dev"}
+    assert told["Description-Content-Type"].startswith("text/markdown")
+    text = str(told.get_payload())
+    assert "make run" in text
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)|<picture|<img", text) == [], (
+        "leads nowhere without the files beside it"
+    )
+
+
+def test_links_of_the_description_lead_to_the_repository_once_there_is_one() -> None:
+    described = runpy.run_path(str(ROOT / "hatch_build.py"))["described"]
+    text = (
+        "# A\n\n<picture>\n<img src='b.webp'>\n</picture>\n\nSee [B](docs/b.md#c), [D](#d) and [E](https://e.example)."
+    )
+    assert described(text, None) == "# A\n\nSee B, [D](#d) and [E](https://e.example)."
+    there = described(text, "https://r.example/f/")
+    assert "[B](https://r.example/f/blob/HEAD/docs/b.md#c)" in there

@@ -18,7 +18,7 @@ QUIETLY = "ARGS=--no-open --port 0"
 
 @pytest.fixture(scope="module")
 def somebody(pytestconfig: pytest.Config) -> Iterator[Stranger]:
-    with stranger(wheelhouse(pytestconfig.cache.mkdir("wheels"))) as found:  # type: ignore[union-attr]
+    with stranger(wheelhouse(pytestconfig.cache.mkdir("wheels"))) as found:
         yield found
 
 
