@@ -22,7 +22,7 @@ help: ## this list
 
 define NEED_PYTHON
 @$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { echo "Fourhands: it needs Python 3.11 or later, and $(PYTHON) is \
-	$$($(PYTHON) --version 2>/dev/null || echo not there). To install: apt install python3 python3-venv (Debian 12 on)\
+	$$(command -v $(PYTHON) >/dev/null && $(PYTHON) --version 2>&1 || echo not there). To install: apt install python3 python3-venv (Debian 12 on)\
 	 | dnf install python3.12 | brew install python; another one is chosen by PYTHON=path" >&2; exit 1; }
 endef
 

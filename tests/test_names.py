@@ -14,13 +14,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fourhands"
-UNSEEN = {".venv", "node_modules", ".git", "__pycache__", "dist", "build"}
+NOT_OURS = {"node_modules", "__pycache__", "dist", "build"}
 
 
 def sources(directory: Path) -> Iterator[Path]:
     for path in directory.iterdir():
-        if path.is_dir() and path.name not in UNSEEN:
-            yield from sources(path)
+        if path.is_dir() and not path.is_symlink():
+            if path.name not in NOT_OURS and not path.name.startswith(".") and not (path / "pyvenv.cfg").exists():
+                yield from sources(path)
         elif path.suffix == ".py":
             yield path
 
