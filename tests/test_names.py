@@ -56,7 +56,8 @@ def test_nothing_inside_the_package_is_a_script() -> None:
 
 def starts(path: Path) -> Iterator[list[str]]:
     """The words behind each `sys.executable` in a list or call."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    text = path.read_text()
+    for node in ast.walk(ast.parse(text)) if "sys.executable" in text else ():
         for words in (getattr(node, "elts", None), getattr(node, "args", None), _of_a_mapping(node)):
             texts = [ast.unparse(word) for word in words] if isinstance(words, list) else []
             if "sys.executable" in texts[:-1]:
