@@ -24,9 +24,9 @@ from websockets.asyncio.client import connect
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fourhands"
-LIMIT_S = 100
+LIMIT_S = 200
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("package")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("package")]
 
 
 def hatch(where: Path, kind: str, out: Path, path: str | None = None) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.stranger import ROOT, Stranger, stranger
 from tests.support.wheels import wheelhouse
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("stranger")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("stranger")]
 
 QUIETLY = "ARGS=--no-open --port 0"
 
