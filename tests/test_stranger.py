@@ -9,7 +9,6 @@ import httpx
 import pexpect
 import pytest
 from tests.support.stranger import ROOT, Stranger, stranger
-from tests.support.wheels import wheelhouse
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("stranger")]
 
@@ -18,7 +17,7 @@ QUIETLY = "ARGS=--no-open --port 0"
 
 @pytest.fixture(scope="module")
 def somebody(pytestconfig: pytest.Config) -> Iterator[Stranger]:
-    with stranger(wheelhouse(pytestconfig.cache.mkdir("wheels"))) as found:
+    with stranger(pytestconfig.cache.mkdir("wheels")) as found:
         yield found
 
 

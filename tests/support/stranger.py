@@ -15,6 +15,7 @@ from pathlib import Path
 import pexpect
 from scripts import page
 from tests.support.npm_agents import missing
+from tests.support.wheels import wheelhouse
 
 ROOT = Path(__file__).parent.parent.parent
 STATIC = Path("src", "fourhands", "static")
@@ -58,8 +59,8 @@ class Stranger:
 
 
 @contextlib.contextmanager
-def stranger(wheels: Path) -> Iterator[Stranger]:
-    """Make one, with these packages instead of the network; skips or fails as `missing` where it cannot be."""
+def stranger(cache: Path) -> Iterator[Stranger]:
+    """Make one; packages come from `cache`, not the network. Skips or fails as `missing` where it cannot be."""
     if os.geteuid() != 0 or shutil.which("useradd", path=_SYSTEM) is None:
         missing("a plain user can be made by root only, and with useradd (make tools)")
     node = shutil.which("node")
@@ -73,7 +74,7 @@ def stranger(wheels: Path) -> Iterator[Stranger]:
         copy = home / "four hands"
         _copy(copy)
         shelf = home / "wheels"  # the tests' own may lie where only root may go
-        shutil.copytree(wheels, shelf, copy_function=_link)
+        shutil.copytree(wheelhouse(cache), shelf, copy_function=_link)
         for path in (home, *home.rglob("*")):
             if shelf not in path.parents:
                 shutil.chown(path, name)
