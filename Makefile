@@ -1,9 +1,18 @@
-# The one front door. Needs Python 3.11, pip, Node 20, npm and make; sets up the rest by itself.
+# The one front door. Needs Python 3.11, Node 20.19, npm and make; sets up the rest by itself.
 
-PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+
+# The first Python that is new enough: where python3 itself is older, another one may lie beside it.
+NEW_ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
+PYTHON ?= $(or $(shell for one in python3 python3.13 python3.12 python3.11; do \
+	$$one -c '$(NEW_ENOUGH)' 2>/dev/null && echo $$one && break; done),python3)
+
+# An environment names its place in its scripts: where the directory was moved or copied, it is made anew.
+ifneq ($(shell test -f $(VENV)/pyvenv.cfg && { grep -qF "$(CURDIR)/$(VENV)" $(VENV)/pyvenv.cfg || echo moved; }),)
+$(shell rm -f $(VENV)/ready $(VENV)/runs)
+endif
 
 .DEFAULT_GOAL := help
 .PHONY: help run test check types docs bench soak wheel clean tools web pictures
@@ -11,27 +20,38 @@ ARGS ?=
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
 
+define NEED_PYTHON
+@$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { echo "Fourhands: it needs Python 3.11 or later, and $(PYTHON) is \
+	$$(command -v $(PYTHON) >/dev/null && $(PYTHON) --version 2>&1 || echo not there). To install: apt install python3 python3-venv (Debian 12 on)\
+	 | dnf install python3.12 | brew install python; another one is chosen by PYTHON=path" >&2; exit 1; }
+endef
+
+# Two stamps: what `make run` needs, and all that the tests and tools need besides.
+$(VENV)/runs: pyproject.toml constraints.txt
+	$(NEED_PYTHON)
+	@$(PYTHON) -m scripts.environment $@ mcp
+
 $(VENV)/ready: pyproject.toml constraints.txt
-	@echo "Setting up $(VENV) (once) …"
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Fourhands needs Python 3.11 or later")'
-	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,mcp]'
-	@touch $@
+	$(NEED_PYTHON)
+	@$(PYTHON) -m scripts.environment $@ dev,mcp
+	@cp $@ $(VENV)/runs
 
 web/node_modules/.ready: web/package.json web/package-lock.json
-	@$(PYTHON) scripts/page.py packages
+	$(NEED_PYTHON)
+	@$(PYTHON) -m scripts.page packages
 	@touch $@
 
-WEB_SOURCES := $(shell find web/src web/index.html web/vite.config.ts web/tsconfig.json -type f 2>/dev/null)
+WEB_SOURCES := $(shell find web/src web/*.html web/*.ts web/*.json -type f 2>/dev/null)
 
-src/fourhands/static/index.html: web/node_modules/.ready $(WEB_SOURCES)
-	@$(PYTHON) scripts/page.py
+src/fourhands/static/index.html: $(WEB_SOURCES)
+	$(NEED_PYTHON)
+	@$(PYTHON) -m scripts.page
 	@touch $@
 
 web: src/fourhands/static/index.html ## the page, built into src/fourhands/static
 
-run: $(VENV)/ready src/fourhands/static/index.html ## the workbench, on the directory given by DIR (default: this one)
-	@$(BIN)/fourhands $(or $(DIR),.) $(ARGS)
+run: $(VENV)/runs web ## the workbench, on the directory given by DIR (default: this one)
+	@exec $(BIN)/fourhands "$(or $(DIR),.)" $(ARGS)
 
 tools: ## Debian packages that the real tests need, where this may install them
 	@scripts/install-test-tools
@@ -41,10 +61,10 @@ check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architectur
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@cd web && npm run --silent check
-	@$(BIN)/pytest -q --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py
+	@$(BIN)/pytest -q --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py tests/test_names.py
 
 types: $(VENV)/ready ## write the page's types from the Python structs
-	@$(BIN)/python -m scripts.types
+	@$(BIN)/python -m scripts.wire_types
 
 test: $(VENV)/ready tools check web ## check, then every test
 	@cd web && npm test --silent
@@ -56,21 +76,22 @@ test: $(VENV)/ready tools check web ## check, then every test
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 	@$(BIN)/pytest -m soak --timeout 7200 $(ARGS)
 
-bench: $(VENV)/ready web ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
+bench: $(VENV)/ready tools web ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
 	@$(BIN)/python -m bench $(ARGS)
 
-pictures: $(VENV)/ready web ## take the manual's pictures of the page anew, into docs/pictures
+pictures: $(VENV)/ready tools web ## take the manual's pictures of the page anew, into docs/pictures
 	@$(BIN)/python -m scripts.pictures $(ARGS)
 
 docs: $(VENV)/ready ## write the generated reference pages
 	@$(BIN)/python -m scripts.reference
 
-wheel: $(VENV)/ready ## the wheel, with the page in it, into dist/
+wheel: $(VENV)/runs web ## the wheel, with the page in it, into dist/
+	@echo "Making the wheel …"
 	@$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 	@ls dist/*.whl
 
 clean: ## remove everything that is built
 	@rm -rf $(VENV) dist build web/node_modules web/.test tests/*-npm/node_modules src/fourhands/static
-	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	@rm -rf .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage* *.log web/*.log
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 	@echo "Removed what was built."

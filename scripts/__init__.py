@@ -1,1 +1,1 @@
-"""Programs that write generated files."""
+"""Programs around the product: those that set it up, and those that write generated files. Run as modules."""

@@ -7,6 +7,8 @@ the agent by calling what an agent calls. Nothing is painted: what is seen is th
 import argparse
 import base64
 import contextlib
+import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -360,6 +362,8 @@ def main() -> None:
         parser.error(f"no scene {', '.join(sorted(unknown))}; there are {', '.join(known)}")
     if reason := missing():
         parser.error(reason)
+    # The page says how its program is typed: in a picture by its name, not by where it lies on this machine.
+    os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     chosen.out.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"])

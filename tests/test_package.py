@@ -2,11 +2,13 @@
 
 import asyncio
 import contextlib
+import email
 import json
 import os
+import re
+import runpy
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import zipfile
 from collections.abc import AsyncIterator
@@ -14,13 +16,17 @@ from pathlib import Path
 
 import httpx
 import pytest
+import trove_classifiers
+from tests.support.paths import NODE, path_without
 from tests.support.program import Home
+from tests.support.wheels import stock_python, wheelhouse
+from websockets.asyncio.client import connect
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fourhands"
-LIMIT_S = 100
+LIMIT_S = 200
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(240), pytest.mark.xdist_group("package")]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("package")]
 
 
 def hatch(where: Path, kind: str, out: Path, path: str | None = None) -> Path:
@@ -62,25 +68,25 @@ def test_the_source_package_gives_the_same_wheel_without_node(wheel: Path, tmp_p
 
 
 @pytest.fixture(scope="module")
-def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program, in an environment of its own to which the dependencies are lent."""
-    place = tmp_path_factory.mktemp("venv")
-    pip = [sys.executable, "-m", "pip", "--python", str(place), "install", "--quiet", "--no-deps", "--no-index"]
-    for command in ([sys.executable, "-m", "venv", "--without-pip", str(place)], [*pip, str(wheel)]):
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config) -> Path:
+    """The program in a clean environment of the system's own Python, with what its metadata ask for, no more."""
+    place, python = tmp_path_factory.mktemp("venv"), stock_python()
+    house = wheelhouse(pytestconfig.cache.mkdir("wheels"))
+    pip = [python, "-m", "pip", "--python", str(place), "install", "--quiet", "--disable-pip-version-check"]
+    pip += ["--no-compile", "--no-index", "--find-links", str(house), "-c", str(ROOT / "constraints.txt"), str(wheel)]
+    for command in ([python, "-m", "venv", "--without-pip", str(place)], pip):
         done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
         assert done.returncode == 0, done.stdout + done.stderr
-    [packages] = place.glob("lib/python*/site-packages")
-    # A plain line: .pth files over there, such as that of an editable install of ourselves, are not followed.
-    (packages / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    (place / "bin" / "rg").symlink_to(Path(sysconfig.get_path("scripts")) / "rg")  # a dependency that is a program
     return place / "bin" / "fourhands"
 
 
 @contextlib.asynccontextmanager
 async def begun(program: Path, home: Home, *words: str) -> AsyncIterator[asyncio.subprocess.Process]:
     """The program as somebody without Node starts it."""
+    bare = home.root / "bin"
+    path = str(bare) if bare.exists() else path_without(bare, NODE)
     process = await asyncio.create_subprocess_exec(
-        program, *words, cwd=home.work, env=home.env | {"PATH": "/bin:/usr/bin"}, stdout=-1, stderr=-2, stdin=-3
+        program, *words, cwd=home.work, env=home.env | {"PATH": path}, stdout=-1, stderr=-2, stdin=-3
     )
     try:
         yield process
@@ -105,7 +111,8 @@ async def test_an_installed_wheel_works_by_itself(installed: Path, tmp_path_fact
     findings = json.loads(await said(installed, home, "doctor", "--json"))
     assert not [finding for finding in findings if finding["level"] == "problem"]
 
-    async with begun(installed, home, "serve", ".", "--port", "0", "--no-open") as server:
+    (home.work / "README.md").write_text("# A workspace\n")
+    async with begun(installed, home, ".", "--agent", "tour", "--port", "0", "--no-open") as server:
         assert server.stdout is not None
         async with asyncio.timeout(LIMIT_S):
             while b"Open" not in await server.stdout.readline():
@@ -117,4 +124,57 @@ async def test_an_installed_wheel_works_by_itself(installed: Path, tmp_path_fact
             assert (await client.get(script)).status_code == httpx.codes.OK
         # The shell's integration is a file of the package: without it there would be no exit code of one command.
         assert (await said(installed, home, "terminal", "run", "echo it-$((40+2))")).strip() == "it-42"
+        async with asyncio.timeout(LIMIT_S):
+            assert await toured(home) == {
+                "openspace.editor.open": False,  # on purpose, and the second time
+                "openspace.editor.highlight": True,
+                "openspace.terminal.create": True,
+                "openspace.terminal.send": True,
+                "openspace.file.list": True,
+            }
+            shown = await home.call("terminal.wait", {"terminalId": "tour", "pattern": "Two of us, one terminal"})
+        assert shown["reason"] == "pattern"
     await said(installed, home, "stop")
+
+
+async def toured(home: Home) -> dict[str, bool]:
+    """Take the tour to its end; what it called and whether that worked."""
+    [agent] = (await home.call("agent.list"))["agents"]
+    headers = {"Authorization": (home.client().headers["authorization"])}
+    async with connect(home.address.url.replace("http", "ws") + "/ws", additional_headers=headers) as socket:
+        await socket.recv()  # hello: from here on nothing is missed
+        assert (await home.call("agent.consent", {"sessionId": agent["id"], "allow": True}))["success"]
+        assert (await home.call("agent.prompt", {"sessionId": agent["id"], "text": "Show me around"}))["success"]
+        called: dict[str, bool] = {}
+        async for message in socket:
+            event = json.loads(message).get("event", {"kind": ""})
+            if event["kind"] == "call.finished" and event["actor"]["kind"] == "agent":
+                called[event["data"]["command"]] = event["data"]["ok"]
+            if event["kind"] == "agent.changed" and event["data"]["status"] == "idle":
+                return called
+    raise AssertionError("it went away in the middle of the tour")
+
+
+def test_the_metadata_are_fit_for_a_package_index(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        [name] = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        told = email.message_from_bytes(archive.read(name))
+    assert set(told.get_all("Classifier", [])) <= trove_classifiers.classifiers
+    assert (told["License-Expression"], told["Requires-Python"]) == ("MIT", ">=3.11")
+    assert set(told.get_all("Provides-Extra", [])) == {"mcp", "dev"}
+    assert told["Description-Content-Type"].startswith("text/markdown")
+    text = str(told.get_payload())
+    assert "make run" in text
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)|<picture|<img", text) == [], (
+        "leads nowhere without the files beside it"
+    )
+
+
+def test_links_of_the_description_lead_to_the_repository_once_there_is_one() -> None:
+    described = runpy.run_path(str(ROOT / "hatch_build.py"))["described"]
+    text = (
+        "# A\n\n<picture>\n<img src='b.webp'>\n</picture>\n\nSee [B](docs/b.md#c), [D](#d) and [E](https://e.example)."
+    )
+    assert described(text, None) == "# A\n\nSee B, [D](#d) and [E](https://e.example)."
+    there = described(text, "https://r.example/f/")
+    assert "[B](https://r.example/f/blob/HEAD/docs/b.md#c)" in there

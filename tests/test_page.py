@@ -1,11 +1,12 @@
 """The page is built when its sources say so, and only then."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 
 import pytest
-from scripts import page
+from scripts import page, steps
 
 
 @pytest.fixture
@@ -32,16 +33,28 @@ def test_a_page_is_fresh_until_a_source_changes(tree: Path) -> None:
 
 def test_a_package_without_sources_is_used_as_it_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(page, "WEB", tree / "nowhere")
-    with pytest.raises(RuntimeError, match="missing"):
+    with pytest.raises(steps.Failed, match="missing"):
         page.build()
     (tree / "static" / "index.html").write_text("x")
     page.build()
 
 
-def test_a_missing_npm_is_named(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shutil.which", lambda _: None)
-    with pytest.raises(RuntimeError, match="npm is not there"):
-        page.build()
+def test_node_is_new_enough_where_the_bundler_says_so() -> None:
+    """Of what the lock's packages ask, in the forms that they use: `^20.19.0 || >=22.12.0`, `>=18`."""
+    lock = json.loads((page.ROOT / "web" / "package-lock.json").read_text())
+    asked = {package.get("engines", {}).get("node", "") for package in lock["packages"].values()} - {""}
+    assert any("||" in rule for rule in asked)
+
+    def runs(version: tuple[int, int], rule: str) -> bool:
+        for one in rule.split("||"):
+            sign, major, minor = re.match(r"\s*(\^|>=|)\s*v?(\d+)(?:\.(\d+))?", one).groups(default="0")  # type: ignore[union-attr]
+            least = int(major), int(minor)
+            if version >= least and (sign == ">=" or version[0] == least[0]):
+                return True
+        return False
+
+    for version in ((18, 20), (20, 18), (20, 19), (20, 20), (21, 7), (22, 11), (22, 12), (23, 0), (24, 1), (26, 0)):
+        assert page.new_enough(*version) == all(runs(version, rule) for rule in asked), version
 
 
 def packed(path: Path) -> int:

@@ -1,6 +1,6 @@
 """The page's types are those of the Python structs."""
 
-from scripts.types import TARGET, generate
+from scripts.wire_types import TARGET, generate
 
 
 def test_the_types_of_the_page_are_up_to_date() -> None:

@@ -20,6 +20,16 @@ def test_a_file_is_opened_changed_and_saved(page: Page, served: Served) -> None:
     assert (served.workspace / "README.md").read_text().startswith("New. # Notes")
 
 
+def test_the_first_page_says_what_to_type_to_connect_an_agent(page: Page, served: Served) -> None:
+    program = page.evaluate("() => window.__fh.model.program")
+    assert program.strip("'").endswith("fourhands")
+    expect(page.locator(".start code")).to_have_text(f"{program} . --agent claude")
+    with page.context.browser.new_context() as another:  # type: ignore[union-attr]
+        stranger = another.new_page()
+        stranger.goto(served.running.address.url)
+        expect(stranger.locator(".gone")).to_contain_text(".venv/bin/fourhands open")
+
+
 def test_a_line_is_revealed_where_it_can_be_seen(page: Page, served: Served) -> None:
     served.call("openspace.editor.open", {"path": "src/app.py", "line": 120})
     until(

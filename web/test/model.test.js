@@ -21,6 +21,7 @@ const split = (direction, sizes, children) => ({ kind: "split", id: "s1", direct
 
 const snapshot = (rev) => ({
   workspace: "/w",
+  program: ".venv/bin/fourhands",
   state: { format: 1, rev, layout: { root: null, activePane: null }, editors: [], drafts: [], highlights: [] },
   terminals: [],
   agents: [],

@@ -37,7 +37,7 @@ class OwnServer:
             {
                 "name": NAME,
                 "command": sys.executable,
-                "args": ["-m", "fourhands", "mcp", self._root],
+                "args": ["-P", "-m", "fourhands", "mcp", self._root],
                 "env": [{"name": name, "value": value} for name, value in variables.items()],
             }
         ]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fourhands.agents.conversation import Conversation, Speech
+from fourhands.core.program import typed
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.session import Session
 from fourhands.workbench.workbench import Workbench
@@ -43,6 +44,7 @@ class Tour(Conversation):
     async def turn(self, text: str) -> None:
         """The tour, in a few answers with a pause between them, as a model would give them."""
         file = await asyncio.to_thread(self._some_file)
+        program = typed(self.bench.root)
         await self._answer(
             "Hello! I am the tour: a script, no model behind me. What you see now, any agent can do here, "
             "and you can do all of it yourself: the same commands for both of us.\n\n"
@@ -77,9 +79,9 @@ class Tour(Conversation):
             + block("file.list", path=".")
             + "\n\nWhat I did is in the list on the left. **Undo last agent action** takes back the last of it, "
             "**Stop** stops me, and before I could delete anything you would be asked.\n\n"
-            "To work with a real agent, start Fourhands with one:\n\n"
-            "```\nfourhands --agent opencode\nfourhands --agent claude\n"
-            "fourhands --agent http://127.0.0.1:11434/v1#llama3\n```\n"
+            "To work with a real agent, choose one on the page, or type in this directory, now or later:\n\n"
+            f"```\n{program} . --agent opencode\n{program} . --agent claude\n"
+            f"{program} . --agent http://127.0.0.1:11434/v1#llama3\n```\n"
         )
 
     async def _answer(self, text: str) -> None:

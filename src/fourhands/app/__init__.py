@@ -4,6 +4,7 @@ Lazy (PEP 562): most commands of the command line need little, and what needs th
 """
 
 import io
+import signal
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -33,7 +34,10 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # not every place knows every character
-    program()()
+    group = program()
+    if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see __main__
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    group()
 
 
 def program() -> click.Group:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import shlex
 import signal
 import sys
 
@@ -13,15 +14,16 @@ from fourhands.agents.acp import register as register_acp
 from fourhands.agents.acp_own import OwnServer
 from fourhands.agents.connect import Connections, Wiring
 from fourhands.app.wiring import App
-from fourhands.core.errors import Unavailable
+from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.program import typed
 from fourhands.host.places import Places
 from fourhands.surfaces.acp import joinable
-from fourhands.surfaces.address import only_server
-from fourhands.surfaces.cli.base import show
+from fourhands.surfaces.address import Address, Served, find_server, only_server
+from fourhands.surfaces.cli.base import Client, show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.mcp.sdk import has_sdk
-from fourhands.surfaces.server import Running, serving
+from fourhands.surfaces.server import serving
 from fourhands.surfaces.tokens import check_secret
 from fourhands.workbench import screen
 
@@ -35,8 +37,26 @@ async def serve(options: Options) -> None:
         check_secret(secret)
     places = Places.of(options.directory)
     places.prepare()
-    with only_server(places):
-        await _serve(options, places, secret)
+    try:
+        with only_server(places):
+            await _serve(options, places, secret)
+    except Served:
+        elsewhere = options.host is not None or options.port is not None  # which it cannot be any more
+        if elsewhere or find_server(places.state) is None:
+            raise
+        await asyncio.to_thread(_join, options, places)
+
+
+def _join(options: Options, places: Places) -> None:
+    """Where a server runs already: start the agents there, and show its page."""
+    client = Client(options.directory)
+    for spec in options.agents:
+        started = client.call("openspace.agent.start", {"agent": spec})
+        if not started.get("success"):
+            raise FourhandsError(str(started.get("error")), hint=str(started.get("hint", "")))
+    if not options.as_json:
+        click.echo(f"It runs already, as process {client.address.pid}.")
+    _welcome(options, places, client.address, client.link())
 
 
 async def _serve(options: Options, places: Places, secret: str | None) -> None:
@@ -62,31 +82,38 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
                 register_acp(connections, mcp_servers=own if has_sdk() else None)
                 for spec in options.agents or ("tour",):
                     await connections.start(spec)
-                _welcome(options, places, server)
+                _welcome(options, places, server.address, server.link())
                 await stopping.wait()
                 say("\nStopping …")
         left = [one.title for one in app.terminals.list() if one.exit is None]
     if left:
-        say(f"Still running: {', '.join(left)}. They are here again next time; `fourhands stop` ends them.")
+        stop = _typed("stop", places)
+        say(f"Still running: {', '.join(left)}. They are here again next time; `{stop}` ends them.")
     else:
         say("Nothing is left running.")
 
 
-def _welcome(options: Options, places: Places, server: Running) -> None:
-    link, address = server.link(), server.address
+def _welcome(options: Options, places: Places, address: Address, link: str) -> None:
     if options.as_json:
         show({"workspace": places.workspace, "url": address.url, "link": link, "pid": address.pid}, as_json=True)
         return
     click.echo(f"Fourhands for {places.workspace}")
     click.echo(f"  Open   {click.style(link, bold=True)}")
-    click.echo("         (works once; `fourhands open` gives a fresh one)")
+    click.echo(f"         (works once; `{_typed('open', places)}` gives a fresh one)")
     if options.port and address.port != options.port:
         click.echo(f"         port {options.port} is taken: this is {address.port}")
-    click.echo("  Stop   Ctrl-C here; terminals go on. `fourhands stop` ends everything.")
+    here = "Ctrl-C here" if address.pid == os.getpid() else "Ctrl-C there"
+    click.echo(f"  Stop   {here}; terminals go on. `{_typed('stop', places)}` ends everything.")
     if not options.agents:
         click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
     if options.open_page and sys.stdout.isatty():
         show_page(link)
+
+
+def _typed(command: str, places: Places) -> str:
+    """A command for this workspace, as it is typed where the server was started."""
+    there = "" if os.path.realpath(".") == places.workspace else f" -w {shlex.quote(places.workspace)}"
+    return f"{typed()} {command}{there}"
 
 
 async def _load_screens() -> None:

@@ -6,6 +6,7 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, Nothing
 from fourhands.core.call import Call, Scope
+from fourhands.core.program import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
 from fourhands.workbench.session import SessionInfo
@@ -20,6 +21,8 @@ class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
     """The whole state, as a page that has just connected needs it."""
 
     workspace: str
+    program: str
+    """What somebody types in the workspace to call this program."""
     state: Snapshot
     terminals: tuple[TerminalInfo, ...]
     agents: tuple[SessionInfo, ...]
@@ -35,6 +38,7 @@ async def snapshot(bench: Workbench, call: Call) -> Everything:
     person = call.actor.kind != "agent"
     return Everything(
         workspace=bench.root if person else ".",
+        program=typed(bench.root) if person else NAME,
         state=bench.state.snapshot(drafts=person),
         terminals=tuple(bench.describe(terminal) for terminal in bench.terminals.list()),
         agents=tuple(bench.describe_session(session) for session in bench.sessions),

@@ -15,7 +15,12 @@ from pathlib import Path
 import msgspec
 
 from fourhands.core.errors import Unavailable
+from fourhands.core.program import typed
 from fourhands.host.places import Places
+
+
+class Served(Unavailable):
+    """A running server has the workspace."""
 
 
 class Address(msgspec.Struct, frozen=True):
@@ -50,7 +55,7 @@ def claimed(directory: str, workspace: str) -> Iterator[None]:
         if not _lock(fd):
             address = _read(directory)
             where = f", at {address.url}" if address else ""
-            raise Unavailable(f"a Fourhands serves {workspace} already{where}", hint="open it with: fourhands open")
+            raise Served(f"a Fourhands serves {workspace} already{where}", hint=f"open it with: {typed()} open")
         with contextlib.suppress(FileNotFoundError):
             address_file(directory).unlink()  # of one that was killed
         yield

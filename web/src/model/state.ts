@@ -58,6 +58,7 @@ export class Model {
   readonly signals = new Signals<Topic>();
   rev = -1;
   workspace = "";
+  program = "fourhands"; // what somebody types in the workspace to call it
   me = "";
   browsers = 1;
   layout: Layout = { root: null, activePane: null };
@@ -128,6 +129,7 @@ export class Model {
   // `since`: what `follow` remembered while this was on its way. Only the state takes it again, chats and lists have it.
   reset(all: WorkbenchEverything, since: Event[] = []): void {
     this.workspace = all.workspace;
+    this.program = all.program;
     this.rev = all.state.rev;
     this.layout = all.state.layout;
     this.editors = new Map(all.state.editors.map((editor) => [editor.path, editor]));

@@ -46,7 +46,7 @@ export class Frame {
     };
     const top = new TopBar(desk, () => this.toggleSide("left"));
     const status = new StatusBar(desk, () => showHelp(desk));
-    const start = startCards({
+    const start = startCards(desk.model, {
       openFile: () => desk.openPalette(),
       newTerminal: () => this.newTerminal(),
       connect: () => desk.askArguments("openspace.agent.start", {}),

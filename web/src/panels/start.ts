@@ -1,6 +1,7 @@
 // What is seen before anything is open: three ways to begin.
 
-import { copyText, h, icon } from "./dom.ts";
+import type { Model } from "../model/state.ts";
+import { copyText, h, icon, setText } from "./dom.ts";
 
 export interface StartActions {
   openFile: () => void;
@@ -9,8 +10,11 @@ export interface StartActions {
   tour: () => void;
 }
 
-export function startCards(actions: StartActions): HTMLElement {
-  const code = h("code", { tabindex: "0" }, "fourhands . --agent claude");
+export function startCards(model: Model, actions: StartActions): HTMLElement {
+  const code = h("code", { tabindex: "0" });
+  const tell = () => setText(code, `${model.program} . --agent claude`);
+  model.signals.on("layout", tell); // with the first state comes how this server is called
+  tell();
   const copy = h("button", { class: "button small" }, "Copy");
   copy.addEventListener("click", () => {
     void copyText(code.textContent ?? "").then((done) => (copy.textContent = done ? "Copied" : "Select it"));
@@ -42,7 +46,7 @@ export function startCards(actions: StartActions): HTMLElement {
         { class: "card agent" },
         icon("agent"),
         h("b", {}, "Connect an agent"),
-        h("span", {}, "Here, or when you start the workbench:"),
+        h("span", {}, "Here, or by typing in this directory:"),
         h("div", { class: "copyline" }, code, copy),
         h(
           "div",

@@ -1,4 +1,4 @@
-// Written by scripts/types.py from the Python structs (make types). Do not change by hand.
+// Written by scripts/wire_types.py from the Python structs (make types). Do not change by hand.
 
 /** One action as it is listed: done, undone (it may be done again), or final with the reason. */
 export interface Action {
@@ -944,6 +944,7 @@ export interface WorkbenchActions {
 /** The whole state, as a page that has just connected needs it. */
 export interface WorkbenchEverything {
   workspace: string;
+  program: string;
   state: Snapshot;
   terminals: TerminalInfo[];
   agents: SessionInfo[];

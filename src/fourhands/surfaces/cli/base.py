@@ -7,6 +7,7 @@ a loop, and the standard library's HTTP client instead of a better one.
 import functools
 import json
 import os
+import shlex
 from collections.abc import Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -16,6 +17,7 @@ import click
 import msgspec
 
 from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.program import typed
 from fourhands.host.places import Places
 from fourhands.surfaces.address import Address, find_server
 from fourhands.surfaces.command import Directory, told
@@ -79,7 +81,7 @@ class Client:
         if address is None:
             raise Unavailable(
                 f"no Fourhands is running for {self.places.workspace}",
-                hint=f"start one: fourhands {os.path.relpath(self.places.workspace)}",
+                hint=f"start one: {typed()} {shlex.quote(os.path.relpath(self.places.workspace))}",
             )
         self.address: Address = address
         try:
@@ -94,6 +96,13 @@ class Client:
     def post(self, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
         """POST an object and get one."""
         return _object(*self._request("POST", path, msgspec.json.encode(body or {})))
+
+    def link(self) -> str:
+        """A fresh one-time link to the page."""
+        answer = self.post("/api/code")
+        if not answer.get("success"):
+            raise FourhandsError(str(answer.get("error")), hint=str(answer.get("hint", "")))
+        return f"{self.address.url}/#code={answer['code']}"
 
     def get(self, path: str) -> dict[str, Any]:
         """GET an object."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.core.errors import BadArgument
 from fourhands.surfaces.cli.base import Client, json_option, show, workspace_option
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.command import FAILED, told
@@ -141,11 +141,7 @@ def instructions(session: str | None, workspace: str, as_json: bool) -> None:
 @told
 def open_page(print_only: bool, workspace: str, as_json: bool) -> None:
     """Open the running workbench in a browser with a fresh one-time link."""
-    client = Client(workspace)
-    answer = client.post("/api/code")
-    if not answer.get("success"):
-        raise FourhandsError(str(answer.get("error")), hint=str(answer.get("hint", "")))
-    link = f"{client.address.url}/#code={answer['code']}"
+    link = Client(workspace).link()
     if as_json:
         show({"link": link}, as_json=True)
     elif print_only or not show_page(link):

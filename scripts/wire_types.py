@@ -18,7 +18,7 @@ from fourhands.workbench.snapshot import Change
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "wire" / "types.ts"
 
-HEAD = """// Written by scripts/types.py from the Python structs (make types). Do not change by hand.
+HEAD = """// Written by scripts/wire_types.py from the Python structs (make types). Do not change by hand.
 """
 
 EXTRAS: tuple[type[Struct], ...] = (Event, Change, Ink)
