@@ -85,10 +85,10 @@ class Mark(NamedTuple):
 
     `number` counts the shell's commands (an end without one is that of the last), `prompt` its prompts. `origin` says
     which part of the shell reported an end: "hook" or "eol" (right after the command), "late-hook" (after code of the
-    user's, whose output may be included), "begin" (just before the next command), "prompt" (with the prompt, after the hook), "prompt-alone" (with the prompt, and no code of the user's ran
-    before it), "prompt-only" (some may have, so its output may be included). `pastes`: bracketed paste comes on after
-    this prompt. `silent`: no mark is to be expected with the prompt that follows this end. `line`: what is typed at
-    this prompt begins with the end of its line.
+    user's, whose output may be included), "begin" (just before the next command), "prompt" (with the prompt, after the
+    hook), "prompt-alone" (with the prompt, and no code of the user's ran before it), "prompt-only" (some may have, so
+    its output may be included). `pastes`: bracketed paste comes on after this prompt. `silent`: no mark is to be
+    expected with the prompt that follows this end. `line`: a command begins where the line typed at this prompt ends.
     """
 
     kind: Kind

@@ -44,6 +44,9 @@ from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 LONGEST_TITLE = 200
 
+ORPHANS_S = 2.0
+"""How long a newcomer waits for the end of spare shells whose server is gone; they may be in their start-up files."""
+
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
 
@@ -73,6 +76,7 @@ class Terminals:
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
         self._spare = Spare()
+        self._orphans: list[Message] = []
         self._max = self.settings.terminal.max_terminals
         self._link: Link | None = None
         self._tasks: Tasks | None = None
@@ -103,6 +107,9 @@ class Terminals:
                     await self._adopt(record)
             stack.push_async_callback(self._clean_up)
             self._tasks = await stack.enter_async_context(Tasks())
+            ends = [self._tasks.start(self._end_orphan(record), "an orphan's end") for record in self._orphans]
+            if ends:
+                await asyncio.wait(ends, timeout=ORPHANS_S)
             self._stack = stack.pop_all()
         return self
 
@@ -113,15 +120,14 @@ class Terminals:
 
     async def _clean_up(self) -> None:
         doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
-        if self.spare is not None:
-            doomed.append(self.spare)
+        doomed += self._spare.all()
         await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
         for name in self._used:
             await self.providers[name].clean_up()
 
     def leave(self) -> None:
         """Let go of the host and leave everything running, as a crash would."""
-        for terminal in [*self._known.values(), *([self.spare] if self.spare is not None else [])]:
+        for terminal in [*self._known.values(), *self._spare.all()]:
             terminal.dispose()
         self._known.clear()
         self._spare.close()
@@ -146,12 +152,17 @@ class Terminals:
         if mark := record["meta"].get("spare"):
             if not is_orphan(mark):
                 return  # the server's: this one only looks in
-            await self._host.request("end", terminal=record["id"], forget=True)
-            await self._finish(record["id"], record["meta"])
+            self._orphans.append(record)
             return
         fds = (await self._host.request("attach", terminal=record["id"])).fds
         terminal = self._known[record["id"]] = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
         terminal.catch_sight()
+
+    async def _end_orphan(self, record: Message) -> None:
+        """A spare shell of a server that is gone; one in its start-up files takes a while to end."""
+        with contextlib.suppress(FourhandsError):
+            await self._host.request("end", terminal=record["id"], forget=True)
+            await self._finish(record["id"], record["meta"])
 
     async def _finish(self, mark: str, meta: Mapping[str, Any]) -> None:
         """After the host has ended a terminal: let its provider end what the host cannot see."""
@@ -162,8 +173,8 @@ class Terminals:
 
     def _event(self, message: Message) -> None:
         terminal = self._known.get(message.get("terminal", ""))
-        if terminal is None and self.spare is not None and self.spare.id == message.get("terminal"):
-            terminal = self.spare
+        if terminal is None:
+            terminal = next((spare for spare in self._spare.all() if spare.id == message.get("terminal")), None)
         if terminal is None:
             return
         match message["event"]:

@@ -700,6 +700,7 @@ export interface TerminalInfo {
   lastExitCode: number | null;
   finishedCommands: number;
   paused: boolean;
+  slowStart: string;
   lease: LeaseInfo;
 }
 
