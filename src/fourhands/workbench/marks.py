@@ -215,6 +215,8 @@ class Scanner:
         parts = rest.split(";")
         if kind is None or self._secret not in parts:
             return None
+        if kind == "more" and "k=i" in parts:
+            kind = "prompt"
         fields = {part[0]: part[2:] for part in parts if part[1:2] == "="}
         try:
             number, prompt = fields.get("n"), fields.get("p")

@@ -16,7 +16,7 @@ typeset -g +x __fh_key=${FOURHANDS_NONCE-}
 typeset -gi +x __fh_n=${FOURHANDS_COUNT:-0}
 typeset -g +x __fh_again=${FOURHANDS_COUNT-} # this shell took the place of another one
 unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ZDOTDIR
-typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a= __fh_paste=-
+typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a=- __fh_paste=-
 # What stands in the prompts never changes, so that they need no work: an end without a number is that of the last
 # command. Without the leading percent sign, which as the first character of a pattern would be an anchor.
 typeset -g +x __fh_b=$'{\e]133;B;fh='$__fh_key$'\a%}' __fh_more=$'{\e]133;P;k=c;fh='$__fh_key$'\a%}'
@@ -29,7 +29,7 @@ __fh_say() {
 
 __fh_wrap() {
   emulate -L zsh
-  local a=$'{\e]133;D;%?;fh='$__fh_key$';o=11\a\e]133;A;fh='$__fh_key";b=${+zle_bracketed_paste}"$'\a%}'
+  local a=$'{\e]133;D;%?;fh='$__fh_key$';o=11\a\e]133;P;k=i;fh='$__fh_key";b=${+zle_bracketed_paste}"$'\a%}'
   if [[ $1 == on ]]; then
     PS1=%$a${${${PS1-}//[%]$__fh_a/}//[%]$__fh_b/}%$__fh_b
     PS2=%$__fh_more${${PS2-}//[%]$__fh_more/}

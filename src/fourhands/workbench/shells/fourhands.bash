@@ -35,9 +35,10 @@ __fh_rear='{ __fh_last "$?" "${PIPESTATUS[@]}" "${__fh_due:+$(trap -p DEBUG)}" "
 __fh_open=0 __fh_cwd= __fh_at= __fh_statuses= __fh_all= __fh_ps0=? __fh_ps1=? __fh_ps2=?
 __fh_due= __fh_second= __fh_trap= __fh_origin= __fh_rest= __fh_set= __fh_list=()
 
+# A prompt begins with P;k=i, since A would put it on a line of its own in some terminals.
 # D from a prompt string: n = command number, o = origin. The statuses are joined by a space whatever IFS is.
 __fh_d='\e]133;D;$?;fh=${__fh_key-};n=$((__fh_n));s=${PIPESTATUS[@]};o='
-__fh_a='\['$__fh_d'1${PROMPT_COMMAND[*]:+$((__fh_open))};p=$((__fh_p+=1));q=${PWD@Q}\a\e]133;A;fh=${__fh_key-};p=$((__fh_p))\a\]'
+__fh_a='\['$__fh_d'1${PROMPT_COMMAND[*]:+$((__fh_open))};p=$((__fh_p+=1));q=${PWD@Q}\a\e]133;P;k=i;fh=${__fh_key-};p=$((__fh_p))\a\]'
 __fh_b='\[\e]133;B;fh=${__fh_key-};p=$((__fh_p))\a\]'
 __fh_more='\[\e]133;P;k=c;fh=${__fh_key-};p=$((__fh_p))\a\]'
 # An unset index expands to nothing after its arithmetic. The helper that one command unset comes back with the next, but
@@ -243,13 +244,13 @@ else
   fi
 fi
 
-__fh_word=$_
 # PS0 and arrays of prompt commands: without them (bash before 5.1) there are no marks, and the reader says so.
-if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)) && [[ $__fh_key ]]; then
-  __fh_trap=$(trap -p DEBUG)
+__fh_start() {
+  if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)) || [[ ! $__fh_key ]]; then return 0; fi
+  __fh_trap=$1
   # This one sets its trap at the first prompt.
   if [[ ${PROMPT_COMMAND[*]-} == *__bp_* ]]; then __fh_trap=1; fi
-  { __fh_wrap; } 2>/dev/null
+  __fh_wrap
   if [[ ! ${BASH_ALIASES[exec]+x} ]]; then __fh_prepare; fi
-fi
-: "$__fh_word"
+}
+{ __fh_start "$(trap -p DEBUG)" ''; } >/dev/null 2>&1

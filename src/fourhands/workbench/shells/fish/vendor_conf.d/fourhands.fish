@@ -33,7 +33,7 @@ if set -q FOURHANDS_NONCE
         set -g __fh_p (math $__fh_p + 1)
         # fish before version 4 switches bracketed paste on by the same event.
         set -l pastes (functions -q __fish_enable_bracketed_paste; and echo 1; or echo 0)
-        builtin printf '\e]133;A;fh=%s;p=%s;b=%s\a' $__fh_key $__fh_p $pastes
+        builtin printf '\e]133;P;k=i;fh=%s;p=%s;b=%s\a' $__fh_key $__fh_p $pastes
     end
 
     function __fh_preexec --on-event fish_preexec
