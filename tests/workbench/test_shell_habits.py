@@ -8,6 +8,7 @@ Each habit is a start-up file. It is read by a bare shell and by one of ours, bo
 """
 
 import os
+import random
 import shutil
 import statistics
 import time
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.support.bench import open_terminals
+from tests.support.bench import environment, open_terminals, temporary_places
 from tests.support.marked_shell import MarkedShell
 
 from fourhands.workbench.marks import encode_input
@@ -303,3 +304,59 @@ async def test_a_run_takes_no_longer_than_the_shell(shell: str) -> None:
             if statistics.median(times) < 0.2:  # waiting for a mark that never comes took a quarter of a second
                 return
         pytest.fail(f"a line takes {statistics.median(times) * 1e3:.0f} ms")
+
+
+def entry(chance: random.Random, number: int) -> tuple[str, str, int]:
+    """A line whose output and exit code are known beforehand."""
+    token, code = f"t{number}_{chance.randrange(10**6)}", chance.randrange(256)
+    return chance.choice(
+        [
+            (f"echo {token}", f"{token}\n", 0),
+            (f"printf %s {token}; (exit {code})", token, code),
+            (f"(exit {code})", "", code),
+            (f"echo {token} >&2; true | (exit {code})", f"{token}\n", code),
+            (f"cat <<'END'\n{token} $x\n  `y`\nEND", f"{token} $x\n  `y`\n", 0),
+            (f"for i in 1 2 3; do\n  echo {token} $i\ndone", "".join(f"{token} {i}\n" for i in (1, 2, 3)), 0),
+            (f"f() {{ echo {token}; return {code}; }}; f", f"{token}\n", code),
+            ("", "", -1),
+            ("# nothing", "", -1),
+            ("! true", "", 1),
+            (f"sleep 0.0{chance.randrange(10)}; echo {token}", f"{token}\n", 0),
+            ("head -c 100000 /dev/zero | tr '\\0' x", "x" * 100_000, 0),
+            (f"sh -c 'exit {code}'", "", code),
+            (f"echo äöü漢字👍 {token}", f"äöü漢字👍 {token}\n", 0),
+            (f"eval 'echo {token}; (exit {code})'", f"{token}\n", code),
+        ]
+    )
+
+
+async def many_lines(shell: str, count: int, seed: int) -> None:
+    """Lines through `run`, in a shell whose user has hooks, each with exactly its output and exit code."""
+    chance = random.Random(seed)
+    with temporary_places() as places:
+        home = Path(environment(places)["HOME"])
+        (home / ".bash_profile").write_text(FIRST)
+        (home / ".zshrc").write_text("setopt interactivecomments\n" + ZSH["status by precmd"].rc + "\n")
+        async with open_terminals(places=places) as terminals:
+            terminal = await terminals.create(shell=shell)
+            last = 0
+            for number in range(count):
+                line, output, code = entry(chance, number)
+                done = await terminal.run(line, timeout_s=120)
+                last = last if code == -1 else code
+                got = (done.output if code != -1 else "", done.exit_code, done.reason, done.sure or code == -1)
+                assert got == (output, last, "finished", True), (number, line, done)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_some_lines_in_a_shell_with_hooks(shell: str) -> None:
+    need(shell)
+    await many_lines(shell, 60, 1)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+async def test_ten_thousand_lines_in_a_shell_with_hooks(shell: str) -> None:
+    need(shell)
+    await many_lines(shell, 10_000, 2)
