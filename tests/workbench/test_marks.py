@@ -492,6 +492,7 @@ def test_dash_tells_what_its_prompt_can_carry_and_is_never_sure(tmp_path: Path) 
             ("mine", b"", 7),
             ("printf x; (exit 9)", b"x", 9),
             ("cd /usr", b"", 0),
+            ("cat <<'E'\na\\nb\t'$x'\nE\n(exit 3)", b"a\\nb\t'$x'\r\n", 3),
             (f'echo "$ENV $(env | grep -c {NONCE})"', f"{tmp_path}/mine.sh 0\r\n".encode(), 0),
         ):
             record = one(shell.run(text))
@@ -723,8 +724,12 @@ def test_paste_carries_text_as_it_is() -> None:
 
 def test_several_lines_without_paste_become_one_eval() -> None:
     assert encode_input("a 'b'\nc\\d!", False) == b"eval $'a \\'b\\'\\nc\\\\d\\x21'\r"
-    with pytest.raises(BadArgument, match="dash without bracketed paste"):
-        encode_input("a\nb", False, shell="/bin/dash")
+    assert (
+        encode_input("a 'b'\n\tc\\n", False, shell="/bin/dash")
+        == b"eval \"$(printf %b 'a '\\''b'\\''\\n\\tc\\\\n')\"\r"
+    )
+    with pytest.raises(BadArgument, match="ksh without bracketed paste"):
+        encode_input("a\nb", False, shell="/bin/ksh")
 
 
 @pytest.mark.parametrize("text", ["\x1b[201~; rm x", "a\x03b", "nul\0", "a\rb", "\x7f", "\x13"])

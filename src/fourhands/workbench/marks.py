@@ -22,9 +22,6 @@ from fourhands.core.errors import BadArgument
 SCRIPTS = Path(__file__).parent / "shells"
 """The one directory that holds every integration script; a sandbox binds it where `integrate` is told."""
 
-PASTE_SHELLS = ("bash", "zsh")
-"""Shells that take several lines as one even without bracketed paste: they know `$'...'`."""
-
 _DATA_DIRS = "/usr/local/share:/usr/share"  # what the XDG rules say where the variable is not set
 
 _NONCE = re.compile(r"[0-9A-Za-z_-]{8,128}")
@@ -455,9 +452,9 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
     """Give the bytes that type `text` so that the shell takes it as one entry, Enter included.
 
     With bracketed paste on, the text is pasted as it is: newlines, tabs and here-documents arrive untouched, and no key
-    binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so bash
-    and zsh get them as one line, `eval $'...'`, and other shells refuse. Control characters are refused everywhere: the
-    terminal or the line editor would act on them, and an escape could end the paste.
+    binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so the
+    shells that we know get them as one line, by `eval`, and others refuse. Control characters are refused everywhere:
+    the terminal or the line editor would act on them, and an escape could end the paste.
     """
     text = text.replace("\r\n", "\n").rstrip("\n")
     if control := _CONTROL.search(text):
@@ -474,13 +471,16 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
     if bracketed:
         return b"\x1b[200~" + data + b"\x1b[201~\r"
     if "\n" in text or "\t" in text:
-        name = os.path.basename(shell)
-        if name not in PASTE_SHELLS:
-            raise BadArgument(
-                f"{name} without bracketed paste takes no text of several lines",
-                hint="type one line at a time, or put the text into a file and source it",
-            )
-        data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
+        match os.path.basename(shell):
+            case "bash" | "zsh":
+                data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
+            case "sh" | "dash" | "ash":
+                data = b"eval \"$(printf %b '" + text.translate(_PRINTED).encode() + b"')\""
+            case name:
+                raise BadArgument(
+                    f"{name} without bracketed paste takes no text of several lines",
+                    hint="type one line at a time, or put the text into a file and source it",
+                )
     if len(data) > _LINE_LIMIT:
         raise BadArgument(
             f"a line of {len(data)} bytes is too long without bracketed paste",
@@ -491,3 +491,4 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
 
 # The exclamation mark too, or bash would look for it in its history.
 _QUOTED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "!": "\\x21"})
+_PRINTED = str.maketrans({"\\": "\\\\", "'": "'\\''", "\n": "\\n", "\t": "\\t"})

@@ -43,7 +43,7 @@ __fh_b='\[\e]133;B;fh=${__fh_key-};p=$((__fh_p))\a\]'
 __fh_more='\[\e]133;P;k=c;fh=${__fh_key-};p=$((__fh_p))\a\]'
 # An unset index expands to nothing after its arithmetic. The helper that one command unset comes back with the next, but
 # only where PROMPT_COMMAND has plain attributes: an assignment that fails in PS0 would cancel the user's command.
-declare -A __fh_plain=([:]= [:x]= [:a]= [:ax]=)
+declare -A __fh_plain=([:]= [:x]= [:a]= [:ax]=) 2>/dev/null # before bash 4 there are none
 __fh_c0=$__fh_d'0\a${__fh_nil[__fh_n+=1,__fh_open=1,0]-}'
 __fh_c0+='${__fh_plain[":${PROMPT_COMMAND[@]@a}${PROMPT_COMMAND[*]:+s}"]+${__fh_rear#"${PROMPT_COMMAND[9999]:=$__fh_rear}"}}'
 __fh_c='\e]133;C;fh=${__fh_key-};n=$((__fh_n));p=$((__fh_p))\a'
@@ -195,7 +195,7 @@ __fh_exec='${__fh_to[":${BASH_COMMAND##* exec }"]+${FOURHANDS_NONCE:=$__fh_key}$
 __fh_exec+='${__fh_to["bash:${BASH_COMMAND##* exec }"]+${ENV-${POSIXLY_CORRECT:=y}${ENV:=$__fh_here/fourhands.bash}}}'
 __fh_exec+='${__fh_to["zsh:${BASH_COMMAND##* exec }"]+${ZDOTDIR:=$__fh_here}}'
 __fh_exec+='${__fh_to["fish:${BASH_COMMAND##* exec }"]+${XDG_DATA_DIRS:=$__fh_here:/usr/local/share:/usr/share}}'
-declare -A __fh_to=()
+declare -A __fh_to=() 2>/dev/null
 
 __fh_prepare() {
   for __fh_rest in bash zsh fish '$SHELL' '"$SHELL"' "${SHELL-}"; do
