@@ -106,7 +106,7 @@ class MarkedShell:
     def run(self, text: str) -> list[Command]:
         """Type `text` as one entry and give the records it made once the prompt is back."""
         shown = self.commands.shown
-        self.send(encode_input(text, self.commands.bracketed, shell=self.shell))
+        self.send(encode_input(text, self.commands.bracketed, shell=self.commands.shell or self.shell))
         while not self.commands.settled(shown):
             if not self.read():
                 break

@@ -521,6 +521,9 @@ def test_fish_tells_by_its_events(start: Start, tmp_path: Path) -> None:
         assert statuses is None or record.statuses == statuses
     assert shell.commands.cwd == "/usr"
     assert not one(shell.run("")).ran
+    shell.send(encode_input("echo )(", True, shell="fish"))  # fish keeps a line that it does not understand
+    shell.until(b"Unexpected")
+    assert sanitize(shell.seen([one(shell.run("echo after"))])) == "after\n"
 
 
 EXECS = ["bash", "bash -l", "$SHELL", "zsh", "-l zsh", "fish"]

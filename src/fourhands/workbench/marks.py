@@ -4,8 +4,8 @@ A mark is OSC 133 with a secret of this terminal, so that no program's output ca
 finds marks in the byte stream, `Commands` turns them into records. Where marks are missing or contradict each other the
 bounds of a command are None ("boundaries unknown"); nothing here is a guess. Positions are absolute byte offsets.
 
-A shell started inside the shell (`bash`, `exec bash`, ssh) does not know the secret: its commands are part of the one
-that started it, and after `exec` no more marks come, so the state stays "running".
+A shell started inside the shell (`bash`, ssh) does not know the secret: its commands are part of the one that started
+it. `exec` of a shell that we know, in a plain form, hands the secret on; after any other no more marks come.
 """
 
 import os
@@ -86,6 +86,7 @@ class Mark(NamedTuple):
     hook), "prompt-alone" (with the prompt, and no code of the user's ran before it), "prompt-only" (some may have, so
     its output may be included). `pastes`: bracketed paste comes on after this prompt. `silent`: no mark is to be
     expected with the prompt that follows this end. `line`: a command begins where the line typed at this prompt ends.
+    `shell`: what has shown this prompt, since one shell may have taken another's place.
     """
 
     kind: Kind
@@ -100,6 +101,7 @@ class Mark(NamedTuple):
     pastes: bool = False
     silent: bool = False
     line: bool = False
+    shell: str = ""
 
 
 _ORIGINS = {
@@ -230,6 +232,7 @@ class Scanner:
                 fields.get("b") == "1",
                 fields.get("m") == "0",
                 fields.get("l") == "1",
+                fields.get("w", ""),
             )
         except (ValueError, KeyError):
             return None
@@ -298,6 +301,7 @@ class Commands:
         self.state: Literal["unknown", "prompt", "incomplete", "running"] = "unknown"
         self.bracketed = False
         self.cwd: str | None = None
+        self.shell = ""  # what has shown the last prompt, once that is known
         self.shown = 0
         self.records: deque[Command] = deque(maxlen=keep)
         self._prompt: int | None = None  # the shell's own number of the prompt; None until its mark comes
@@ -364,7 +368,7 @@ class Commands:
                     self._prompt = mark.prompt
                 elif self._prompt != mark.prompt:
                     self._show(mark.prompt)
-                self._pastes = mark.pastes
+                self._pastes, self.shell = mark.pastes, mark.shell
             case "input":
                 self.state = "prompt"
             case "more":
@@ -445,6 +449,7 @@ class Commands:
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CLEAR_FISH = b"\x1b[4404~"  # bound by our script to nothing but that
 _LINE_LIMIT = 4095  # what a terminal in canonical mode takes as one line
 
 
@@ -469,7 +474,8 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
     if not data:
         return b"\r"
     if bracketed:
-        return b"\x1b[200~" + data + b"\x1b[201~\r"
+        clear = _CLEAR_FISH if os.path.basename(shell) == "fish" else b""
+        return clear + b"\x1b[200~" + data + b"\x1b[201~\r"
     if "\n" in text or "\t" in text:
         match os.path.basename(shell):
             case "bash" | "zsh":

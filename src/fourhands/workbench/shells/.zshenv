@@ -29,7 +29,7 @@ __fh_say() {
 
 __fh_wrap() {
   emulate -L zsh
-  local a=$'{\e]133;D;%?;fh='$__fh_key$';o=11\a\e]133;P;k=i;fh='$__fh_key";b=${+zle_bracketed_paste}"$'\a%}'
+  local a=$'{\e]133;D;%?;fh='$__fh_key$';o=11\a\e]133;P;k=i;fh='$__fh_key";w=zsh;b=${+zle_bracketed_paste}"$'\a%}'
   if [[ $1 == on ]]; then
     PS1=%$a${${${PS1-}//[%]$__fh_a/}//[%]$__fh_b/}%$__fh_b
     PS2=%$__fh_more${${PS2-}//[%]$__fh_more/}

@@ -38,7 +38,7 @@ __fh_due= __fh_second= __fh_trap= __fh_origin= __fh_rest= __fh_set= __fh_list=()
 # A prompt begins with P;k=i, since A would put it on a line of its own in some terminals.
 # D from a prompt string: n = command number, o = origin. The statuses are joined by a space whatever IFS is.
 __fh_d='\e]133;D;$?;fh=${__fh_key-};n=$((__fh_n));s=${PIPESTATUS[@]};o='
-__fh_a='\['$__fh_d'1${PROMPT_COMMAND[*]:+$((__fh_open))};p=$((__fh_p+=1));q=${PWD@Q}\a\e]133;P;k=i;fh=${__fh_key-};p=$((__fh_p))\a\]'
+__fh_a='\['$__fh_d'1${PROMPT_COMMAND[*]:+$((__fh_open))};p=$((__fh_p+=1));q=${PWD@Q}\a\e]133;P;k=i;fh=${__fh_key-};p=$((__fh_p));w=bash\a\]'
 __fh_b='\[\e]133;B;fh=${__fh_key-};p=$((__fh_p))\a\]'
 __fh_more='\[\e]133;P;k=c;fh=${__fh_key-};p=$((__fh_p))\a\]'
 # An unset index expands to nothing after its arithmetic. The helper that one command unset comes back with the next, but

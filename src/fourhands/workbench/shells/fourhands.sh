@@ -20,7 +20,7 @@ if [ -n "${ENV-}" ] && [ -r "$ENV" ]; then . "$ENV"; fi
 
 if [ -n "$__fh_key" ]; then
   __fh_esc=$(printf '\033]133;') __fh_bel=$(printf '\007')
-  __fh_a=$__fh_open$__fh_esc'D;$?;fh=$__fh_key;n=$__fh_n;o=11;q='"'"'$PWD'"'$__fh_bel"$__fh_esc'P;k=i;fh=$__fh_key;p=$((__fh_n+1))'$__fh_bel$__fh_close
+  __fh_a=$__fh_open$__fh_esc'D;$?;fh=$__fh_key;n=$__fh_n;o=11;q='"'"'$PWD'"'$__fh_bel"$__fh_esc'P;k=i;fh=$__fh_key;p=$((__fh_n+1));w=sh'$__fh_bel$__fh_close
   __fh_b=$__fh_open$__fh_esc'B;fh=$__fh_key;n=$((__fh_n=__fh_n+1));l=1'$__fh_bel$__fh_close
   PS1=$__fh_a${PS1-}$__fh_b
   PS2=$__fh_open$__fh_esc'P;k=c;fh=$__fh_key'$__fh_bel$__fh_close${PS2-}

@@ -1,7 +1,6 @@
 # Marks for fish: found through XDG_DATA_DIRS, which it gives back, it says by fish's own events where commands begin and end.
 #
-# Nothing of the user's is changed: no function, no prompt, no binding. Where the events are blocked or fish is not
-# interactive there are no marks.
+# Nothing of the user's is changed: no function, no prompt, no key. Where the events are blocked there are no marks.
 
 if set -q FOURHANDS_NONCE
     set -g __fh_here (status dirname | string replace -r '/fish/vendor_conf\.d/?$' '')
@@ -16,6 +15,11 @@ if set -q FOURHANDS_NONCE
     set -g __fh_first i
     set -q FOURHANDS_COUNT; and set __fh_n $FOURHANDS_COUNT; or set __fh_first h
     set -e FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_DATA_DIRS
+
+    # A key that no keyboard has: fish keeps a line with a mistake in it, and the next one must not be typed behind that.
+    for mode in default insert
+        bind -M $mode \e\[4404~ 'commandline -r ""'
+    end
 
     function __fh_end --argument-names origin code
         builtin printf '\e]133;D;%s;fh=%s;n=%s;s=%s;o=%s;d=%s\a' $code $__fh_key $__fh_n "$argv[3..]" $origin (string escape --style=url -- $PWD)
@@ -33,7 +37,7 @@ if set -q FOURHANDS_NONCE
         set -g __fh_p (math $__fh_p + 1)
         # fish before version 4 switches bracketed paste on by the same event.
         set -l pastes (functions -q __fish_enable_bracketed_paste; and echo 1; or echo 0)
-        builtin printf '\e]133;P;k=i;fh=%s;p=%s;b=%s\a' $__fh_key $__fh_p $pastes
+        builtin printf '\e]133;P;k=i;fh=%s;p=%s;w=fish;b=%s\a' $__fh_key $__fh_p $pastes
     end
 
     function __fh_preexec --on-event fish_preexec
