@@ -368,7 +368,7 @@ class Commands:
                     self._prompt = mark.prompt
                 elif self._prompt != mark.prompt:
                     self._show(mark.prompt)
-                self._pastes, self.shell = mark.pastes, mark.shell
+                self._pastes, self.shell = mark.pastes, mark.shell or self.shell
             case "input":
                 self.state = "prompt"
             case "more":
@@ -406,6 +406,7 @@ class Commands:
         number = self._number if mark.number is None else mark.number
         self._status = mark.exit_code
         self.cwd = mark.cwd or self.cwd
+        self.shell = mark.shell or self.shell
         if self._ended is None:
             self._ended = mark.start
         if mark.origin in ("hook", "late-hook"):

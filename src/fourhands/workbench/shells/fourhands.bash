@@ -74,7 +74,7 @@ __fh_escape() {
 __fh_say() {
   if [[ -t 18 ]] && ! declare -F builtin; then
     __fh_open=0
-    builtin printf '\e]133;D;%s;fh=%s;n=%s;s=%s;o=%s;m=%s;d=%s\a' \
+    builtin printf '\e]133;D;%s;fh=%s;n=%s;s=%s;o=%s;m=%s;w=bash;d=%s\a' \
       "$__fh_s" "$__fh_key" "$__fh_n" "$__fh_statuses" "$1" "$2" "$__fh_cwd" >&18
   fi
 }
