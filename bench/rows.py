@@ -36,17 +36,20 @@ def _rss(pid: int) -> int:
 
 
 async def agent_echo(terminals: Terminals, rounds: int) -> list[Row]:
-    terminal = await terminals.create(shell="bash")
-    await terminal.run("true")
+    terminal, zsh = await terminals.create(shell="bash"), await terminals.create(shell="zsh")
+    for one in (terminal, zsh):
+        await one.run("true")
     with tempfile.TemporaryDirectory() as home, mock.patch.dict(os.environ, HOME=home):
         peer = pexpect.replwrap.bash()  # without the profile of whoever runs this, as ours
     mine: list[float] = []
+    in_zsh: list[float] = []
     theirs: list[float] = []
     for _ in range(rounds):
-        for _ in range(40):
-            start = time.perf_counter()
-            await terminal.run("echo x")
-            mine.append(time.perf_counter() - start)
+        for one, times in ((terminal, mine), (zsh, in_zsh)):
+            for _ in range(40):
+                start = time.perf_counter()
+                await one.run("echo x")
+                times.append(time.perf_counter() - start)
         for _ in range(3):
             start = time.perf_counter()
             peer.run_command("echo x")
@@ -59,6 +62,12 @@ async def agent_echo(terminals: Terminals, rounds: int) -> list[Row]:
             ours * 1e3,
             "≤ 0.8",
             f"p99 {sorted(mine)[-len(mine) // 100] * 1e3:.2f} ms",
+        ),
+        Row(
+            "the same in zsh, ms",
+            statistics.median(in_zsh) * 1e3,
+            "≤ 0.9",
+            f"× bash {statistics.median(in_zsh) / ours:.2f}, p99 {sorted(in_zsh)[-len(in_zsh) // 100] * 1e3:.2f} ms",
         ),
         Row("the same, × pexpect.replwrap", ours / replwrap, "≤ 0.01", f"replwrap {replwrap * 1e3:.0f} ms"),
     ]

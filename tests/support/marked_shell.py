@@ -19,7 +19,16 @@ NONCE = "0123456789abcdef"
 class MarkedShell:
     """One shell, its whole output, and the records made from it."""
 
-    def __init__(self, shell: str, home: Path, *, env: dict[str, str] | None = None, cwd: Path | None = None) -> None:
+    def __init__(
+        self,
+        shell: str,
+        home: Path,
+        *,
+        env: dict[str, str] | None = None,
+        cwd: Path | None = None,
+        bare: tuple[str, ...] | None = None,
+    ) -> None:
+        """Start it; `bare` are the arguments of one without our integration."""
         path = shutil.which(shell)
         assert path is not None, f"{shell} is not installed"
         base = {
@@ -30,8 +39,8 @@ class MarkedShell:
             "LC_ALL": "C.UTF-8",
             **(env or {}),
         }
-        started = integrate(path, NONCE, env=base)
-        argv = list(started.argv) if started else [path]
+        started = integrate(path, NONCE, env=base) if bare is None else None
+        argv = list(started.argv) if started else [path, *(bare or ())]
         if started:
             base |= started.env
         self.shell = shell
@@ -97,7 +106,7 @@ class MarkedShell:
     def run(self, text: str) -> list[Command]:
         """Type `text` as one entry and give the records it made once the prompt is back."""
         shown = self.commands.shown
-        self.send(encode_input(text, self.commands.bracketed, shell=self.shell))
+        self.send(encode_input(text, self.commands.bracketed, shell=self.commands.shell or self.shell))
         while not self.commands.settled(shown):
             if not self.read():
                 break

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.support.marked_shell import NONCE, MarkedShell
 
 from fourhands.core.errors import BadArgument
+from fourhands.safety.text import sanitize
 from fourhands.workbench.marks import SCRIPTS, Command, Commands, Mark, Scanner, encode_input, integrate
 
 SHELLS = [
@@ -29,6 +30,8 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     def make(shell: str, rc: str = "", *, prompt: str = "PS1='$ '\n", env: dict[str, str] | None = None) -> MarkedShell:
         (tmp_path / ".bash_profile").write_text(prompt + rc)
+        (tmp_path / ".config/fish").mkdir(parents=True, exist_ok=True)
+        (tmp_path / ".config/fish/config.fish").write_text("function fish_greeting; end\n")
         (tmp_path / ".zshrc").write_text("setopt interactivecomments\n" + prompt + rc)
         shells.append(MarkedShell(shell, tmp_path, env=env))
         return shells[-1].start()
@@ -479,16 +482,87 @@ def test_bash_without_bracketed_paste_takes_several_lines_by_eval(start: Start, 
     check(shell, "cat <<'E'\na\\nb\nE\n(exit 3)", b"a\\nb\r\n", 3)
 
 
-def test_dash_has_no_marks(tmp_path: Path) -> None:
-    assert integrate("/bin/dash", NONCE) is None
-    shell = MarkedShell("dash", tmp_path, env={"PS1": "ready> "})
+def test_dash_tells_what_its_prompt_can_carry_and_is_never_sure(tmp_path: Path) -> None:
+    (tmp_path / "mine.sh").write_text("PS1='ready> '\nmine() { return 7; }\n")
+    shell = MarkedShell("dash", tmp_path, env={"ENV": str(tmp_path / "mine.sh")})
     try:
-        shell.until(b"ready> ")
-        shell.send(encode_input("echo $((6*7))", False, shell="dash"))
-        shell.until(b"42")
-        assert shell.commands.state == "unknown"
+        shell.start()
+        for text, output, code in (
+            ("echo one", b"one\r\n", 0),
+            ("mine", b"", 7),
+            ("printf x; (exit 9)", b"x", 9),
+            ("cd /usr", b"", 0),
+            ("cat <<'E'\na\\nb\t'$x'\nE\n(exit 3)", b"a\\nb\t'$x'\r\n", 3),
+            (f'echo "$ENV $(env | grep -c {NONCE})"', f"{tmp_path}/mine.sh 0\r\n".encode(), 0),
+        ):
+            record = one(shell.run(text))
+            assert (shell.seen([record]), record.exit_code, record.sure) == (output, code, False)
+        assert shell.commands.cwd == "/usr"
+        shell.send(b"echo 'open\r")
+        while shell.commands.state != "incomplete":
+            assert shell.read()
     finally:
         shell.close()
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="fish is not installed")
+def test_fish_tells_by_its_events(start: Start, tmp_path: Path) -> None:
+    shell = start("fish", env={"XDG_DATA_DIRS": "/usr/local/share:/usr/share"})
+    for text, output, code, statuses in (
+        ("echo one", "one\n", 0, (0,)),
+        ("sh -c 'exit 3' | sh -c 'exit 4'", "", 4, (3, 4)),
+        ("for i in 1 2\n  echo $i\nend", "1\n2\n", 0, None),
+        ("printf x; false", "x", 1, None),
+        ("cd /usr; echo $XDG_DATA_DIRS", "/usr/local/share:/usr/share\n", 0, None),
+        (f"env | grep -c -e {NONCE} -e FOURHANDS", "0\n", 1, (0, 1)),
+    ):
+        record = one(shell.run(text))
+        assert (sanitize(shell.seen([record])), record.exit_code, record.sure) == (output, code, True)
+        assert statuses is None or record.statuses == statuses
+    assert shell.commands.cwd == "/usr"
+    assert not one(shell.run("")).ran
+    shell.send(encode_input("echo )(", True, shell="fish"))  # fish keeps a line that it does not understand
+    shell.until(b"Unexpected")
+    assert sanitize(shell.seen([one(shell.run("echo after"))])) == "after\n"
+
+
+EXECS = ["bash", "bash -l", "$SHELL", "zsh", "-l zsh", "fish"]
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_marks_go_on_where_exec_starts_a_shell_that_is_known(start: Start, tmp_path: Path, name: str) -> None:
+    for word in EXECS:
+        shell = start(name, env={"SHELL": "/bin/bash"})
+        for file in (".bashrc", ".bash_profile", ".zshrc"):
+            (tmp_path / file).write_text(f"PS1='$ '\nFROM={file}\n")
+        shell.run("true")
+        begun = one(shell.run(f"exec {word.removeprefix('-l ') if name == 'fish' else word}"))
+        assert (begun.id, begun.sure) == (2, False), word
+        record = one(shell.run("sh -c 'exit 3' | sh -c 'exit 4'"))
+        assert (record.id, record.exit_code, record.statuses, record.sure) == (3, 4, (3, 4), True), word
+        files = {
+            "bash": ".bashrc",
+            "$SHELL": ".bashrc",
+            "bash -l": ".bash_profile",
+            "zsh": ".zshrc",
+            "-l zsh": ".zshrc",
+        }
+        if word in files:
+            check(shell, "echo $FROM", b"%s\r\n" % files[word].encode(), 0)
+        check_left = one(shell.run("env | grep -c -e FOURHANDS -e POSIXLY -e ZDOTDIR -e ^ENV= -e XDG_DATA"))
+        assert sanitize(shell.seen([check_left])) == "0\n", word
+
+
+@pytest.mark.parametrize("name", SHELLS)
+def test_exec_of_anything_else_gets_nothing_of_ours(start: Start, name: str) -> None:
+    shell = start(name)
+    check(shell, f"(exec env) | grep -c -e {NONCE} -e FOURHANDS -e POSIXLY", b"0\r\n", 1)
+    check(shell, f"exec 7>&1; echo through >&7; exec 7>&-; env | grep -c {NONCE}", b"through\r\n0\r\n", 1)
+    if name == "bash":  # zsh ends where an exec fails
+        shell.run("PATH=/nowhere\nexec zsh")
+        shell.run("PATH=/usr/bin:/bin")
+        check(shell, f"env | grep -c -e {NONCE} -e FOURHANDS -e ZDOTDIR", b"0\r\n", 1)
+    works(shell)
 
 
 # ---- starting -----------------------------------------------------------------------------------------------------
@@ -504,6 +578,15 @@ def test_scripts_are_found_where_the_caller_says() -> None:
     assert zsh.env == {"FOURHANDS_NONCE": NONCE, "ZDOTDIR": "/sandbox/shells", "FOURHANDS_ZDOTDIR": "/mine"}
     assert (SCRIPTS / "fourhands.bash").is_file()
     assert (SCRIPTS / ".zshenv").is_file()
+    dash = integrate("/bin/dash", NONCE, directory=Path("/sandbox/shells"), env={"ENV": "/mine"})
+    assert dash is not None
+    assert dash.env["ENV"] == "/sandbox/shells/fourhands.sh"
+    assert (SCRIPTS / "fourhands.sh").is_file()
+    fish = integrate("fish", NONCE, directory=Path("/sandbox/shells"))
+    assert fish is not None
+    assert fish.env["XDG_DATA_DIRS"] == "/sandbox/shells:/usr/local/share:/usr/share"
+    assert (SCRIPTS / "fish/vendor_conf.d/fourhands.fish").is_file()
+    assert integrate("/bin/ksh", NONCE) is None
 
 
 @pytest.mark.parametrize("nonce", ["", "short", "with space in it", "semi;colon;x", "x" * 129, "new\nline00"])
@@ -644,8 +727,12 @@ def test_paste_carries_text_as_it_is() -> None:
 
 def test_several_lines_without_paste_become_one_eval() -> None:
     assert encode_input("a 'b'\nc\\d!", False) == b"eval $'a \\'b\\'\\nc\\\\d\\x21'\r"
-    with pytest.raises(BadArgument, match="dash without bracketed paste"):
-        encode_input("a\nb", False, shell="/bin/dash")
+    assert (
+        encode_input("a 'b'\n\tc\\n", False, shell="/bin/dash")
+        == b"eval \"$(printf %b 'a '\\''b'\\''\\n\\tc\\\\n')\"\r"
+    )
+    with pytest.raises(BadArgument, match="ksh without bracketed paste"):
+        encode_input("a\nb", False, shell="/bin/ksh")
 
 
 @pytest.mark.parametrize("text", ["\x1b[201~; rm x", "a\x03b", "nul\0", "a\rb", "\x7f", "\x13"])

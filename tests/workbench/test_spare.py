@@ -1,10 +1,17 @@
+import asyncio
 import os
 import subprocess
 import sys
+from pathlib import Path
+from typing import cast
 
 import pytest
+from tests.support.bench import environment, open_app, open_terminals, quick, temporary_places
 
-from fourhands.workbench import spare
+from fourhands.agents.digest import Digest
+from fourhands.core.event import Event
+from fourhands.host.places import Places
+from fourhands.workbench import spare, terminal, workbench
 
 PROGRAM = "import sys; from fourhands.workbench import spare; print(spare.new_mark(), flush=True); sys.stdin.read()"
 
@@ -33,3 +40,76 @@ def test_what_is_no_mark_of_anybody_alive_is_an_orphans(mark: object) -> None:
     if isinstance(mark, str):
         mark = mark.replace("PID", str(os.getpid()))
     assert spare.is_orphan(mark)
+
+
+# A lock as pyenv takes it; HUP and TERM are put off, as by a program that finishes what it has begun.
+LOCKED = """trap '' HUP TERM
+touch ~/lock; echo locked; while [ ! -e ~/go ]; do sleep 0.05; done; sleep 1.5; rm ~/lock
+trap - HUP TERM
+PS1='$ '
+"""
+
+
+def home(places: Places, text: str) -> Path:
+    path = Path(environment(places)["HOME"])
+    (path / ".bash_profile").write_text(text)
+    return path
+
+
+async def test_a_shell_in_its_start_up_files_is_let_finish_when_it_is_closed() -> None:
+    with temporary_places() as places:
+        at = home(places, LOCKED)
+        async with open_terminals(places=places) as terminals:
+            shell = await terminals.create(shell="bash")
+            await shell.wait(pattern="locked", position=0, deadline_s=40)
+            (at / "go").touch()
+            await shell.close()
+            assert not (at / "lock").exists()
+
+
+async def test_a_spare_shell_that_nobody_wants_is_let_finish(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spare, "PROMPT_S", 0.01)
+    monkeypatch.setattr(spare, "REFILL_S", 0.0)
+    with temporary_places() as places:
+        at = home(places, LOCKED)
+        async with open_terminals(quick(spare_shell=True), places) as terminals:
+            await terminals.create(shell="bash", env={"X": "1"})
+            await terminals.settled()
+            old = terminals.spare
+            assert old is not None
+            await old.wait(pattern="locked", position=0, deadline_s=40)
+            home(places, "PS1='$ '\n")
+            await terminals.create(shell="bash", env={"X": "2"})
+            (at / "go").touch()
+            await terminals.settled()
+            assert old is not terminals.spare
+            assert old.exit is not None
+            assert old.exit.signal != "SIGKILL"
+            assert not (at / "lock").exists()
+
+
+async def test_a_slow_start_is_told_to_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "SLOW_START_S", 0.2)
+    monkeypatch.setattr(workbench, "SLOW_START_S", 0.2)
+    with temporary_places() as places:
+        at = home(places, "while [ ! -e ~/go ]; do sleep 0.02; done; PS1='$ '\n")
+        async with open_app(places=places) as app:
+            told: asyncio.Queue[str] = asyncio.Queue()
+
+            def note(event: Event) -> None:
+                if event.kind == "terminal.changed":
+                    told.put_nowait(cast(dict[str, str], event.data["terminal"])["slowStart"])
+
+            app.events.published.subscribe(note)
+            shell = await app.bench.terminals.create(shell="bash")
+            async with asyncio.timeout(40):
+                while not (text := await told.get()):
+                    pass
+                assert text.startswith("its start-up files are still running, ")
+                session = app.bench.begin_session("helper", "test")
+                assert "its start-up files are still running" in Digest(app.bench).text(session)
+                (at / "go").touch()
+                assert (await shell.run("echo on")).output == "on\n"
+                while await told.get():
+                    pass
+            assert shell.slow_start == ""

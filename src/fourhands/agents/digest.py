@@ -127,7 +127,7 @@ def _terminal(info: TerminalInfo, seen: int | None) -> str:
         end = f"exit code {info.exit_code}" if info.exit_code is not None else f"signal {info.signal}"
         parts = [f"ended, {end}" if info.status == "exited" else "lost"]
     else:
-        parts = [_STATES.get(info.shell_state, "runs")]
+        parts = [info.slow_start or _STATES.get(info.shell_state, "runs")]
         if info.last_exit_code is not None:
             parts.append(f"last exit code {info.last_exit_code}")
         if info.lease.secret:

@@ -5,6 +5,7 @@ takes more than half of the host's time.
 """
 
 import contextlib
+import math
 import os
 import signal
 import time
@@ -21,8 +22,11 @@ if TYPE_CHECKING:
 GRACE_S = 1.0
 """From the polite signals to SIGKILL."""
 
-AGAIN_S = 0.2
-"""From the polite signals to a second hang-up for a main process that is still there."""
+START_UP_S = 12.0
+"""The same for a shell in its start-up files: whatever is killed there leaves locks and halves of files behind."""
+
+_MARKS_WITHIN = 4 * 1024 * 1024
+"""How far into its output a shell is looked at for its first prompt."""
 
 GIVE_UP_S = 5.0
 """When a process that does not even die of SIGKILL is reported as left."""
@@ -134,19 +138,22 @@ class Endings:
         now = time.monotonic()
         if not ending.asked:
             ending.asked, ending.seen = True, now  # the grace counts from here
-            self._signal(terminal, found, POLITE)
+            starting = self._starts(terminal)
+            ending.grace = START_UP_S if starting else GRACE_S
+            self._signal(terminal, found, POLITE[:-1] if starting else POLITE)
         ending.waited += min(now - ending.seen, _STEP_S)
         ending.seen, waited = now, ending.waited
-        if waited >= AGAIN_S and not ending.again:
+        if waited >= ending.again:
             # A bash that is hung up on between its prompt and its next read notes the signal and then waits for a
             # key all the same: one in a hundred, until something wakes it.
-            ending.again = True
+            ending.again = waited + 1.0 if waited + 1.0 < ending.grace else math.inf
             self._signal(terminal, [p for p in found if p.pid == terminal.pid], [signal.SIGHUP])
         group = _leaderless(terminal)
-        if waited < GIVE_UP_S and (found or terminal.running or group):
+        give_up = ending.grace + GIVE_UP_S - GRACE_S
+        if waited < give_up and (found or terminal.running or group):
             ending.quiet = 0
             ending.crowd = ending.crowd or any(p.pid != terminal.pid for p in found)
-            if waited >= GRACE_S:  # each time anew: somebody may have forked meanwhile
+            if waited >= ending.grace:  # each time anew: somebody may have forked meanwhile
                 self._kill_groups(found)
                 if group:
                     with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -156,11 +163,22 @@ class Endings:
                 self._host.finish(terminal, whole=False)
             return
         ending.quiet += 1
-        if ending.crowd and ending.quiet < 2 and waited < GIVE_UP_S:
+        if ending.crowd and ending.quiet < 2 and waited < give_up:
             return  # a look is not an instant: who forks and exits all the time may slip through one, so look again
         terminal.ending = None
         for done in ending.waiters:
             done([p.pid for p in found])
+
+    def _starts(self, terminal: Terminal) -> bool:
+        """Whether its shell has not come to its first prompt: the first mark of its own comes with that."""
+        nonce = terminal.record.get("meta", {}).get("nonce")
+        if not nonce or not terminal.running:
+            return False
+        try:
+            with open(self._host.places.log(terminal.id), "rb") as log:
+                return os.fstat(log.fileno()).st_size < _MARKS_WITHIN and f";fh={nonce}".encode() not in log.read()
+        except OSError:
+            return False
 
     def _kill_groups(self, found: list[tree.Process]) -> None:
         """Kill whole process groups at once: who forks and exits faster than we look is hit all the same.

@@ -66,13 +66,14 @@ class Terminal:
 class Ending:
     """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
 
-    __slots__ = ("again", "asked", "crowd", "quiet", "seen", "waited", "waiters")
+    __slots__ = ("again", "asked", "crowd", "grace", "quiet", "seen", "waited", "waiters")
 
     def __init__(self) -> None:
         self.seen = 0.0  # when it was looked at last
         self.waited = 0.0  # seconds that those had who were asked
         self.asked = False  # the polite signals were sent
-        self.again = False  # and the main process was hung up on a second time
+        self.grace = 0.0  # seconds that they have
+        self.again = 0.2  # when the main process is hung up on once more
         self.crowd = False  # there was more than the main process
         self.quiet = 0  # looks in a row that found nobody
         self.waiters: list[Callable[[list[int]], None]] = []

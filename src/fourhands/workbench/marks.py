@@ -1,11 +1,11 @@
-"""Shell integration: how bash and zsh are started so that they mark their commands, and how the marks are read.
+"""Shell integration: how shells are started so that they mark their commands, and how the marks are read.
 
 A mark is OSC 133 with a secret of this terminal, so that no program's output can pass for one by accident. `Scanner`
 finds marks in the byte stream, `Commands` turns them into records. Where marks are missing or contradict each other the
 bounds of a command are None ("boundaries unknown"); nothing here is a guess. Positions are absolute byte offsets.
 
-A shell started inside the shell (`bash`, `exec bash`, ssh) does not know the secret: its commands are part of the one
-that started it, and after `exec` no more marks come, so the state stays "running".
+A shell started inside the shell (`bash`, ssh) does not know the secret: its commands are part of the one that started
+it. `exec` of a shell that we know, in a plain form, hands the secret on; after any other no more marks come.
 """
 
 import os
@@ -22,7 +22,7 @@ from fourhands.core.errors import BadArgument
 SCRIPTS = Path(__file__).parent / "shells"
 """The one directory that holds every integration script; a sandbox binds it where `integrate` is told."""
 
-MARKED_SHELLS = ("bash", "zsh")
+_DATA_DIRS = "/usr/local/share:/usr/share"  # what the XDG rules say where the variable is not set
 
 _NONCE = re.compile(r"[0-9A-Za-z_-]{8,128}")
 
@@ -38,10 +38,10 @@ class Integration:
 def integrate(
     shell: str, nonce: str, *, directory: Path = SCRIPTS, env: Mapping[str, str] | None = None
 ) -> Integration | None:
-    """Give the start of a login `shell` with marks, or None for a shell that has none (dash, fish, others).
+    """Give the start of a login `shell` with marks, or None for a shell that has none (ksh, others).
 
     `directory` is where the shell finds the scripts; `env` is the environment it would have had, so that the values we
-    must borrow (ENV, ZDOTDIR) are given back. The nonce is for one terminal and must not be used again.
+    must borrow (ENV, ZDOTDIR, XDG_DATA_DIRS) are given back. The nonce is for one terminal and must not be used again.
     """
     if not _NONCE.fullmatch(nonce):
         raise BadArgument(f"bad nonce {nonce!r}", hint="8 to 128 letters, digits, '-' or '_'")
@@ -58,6 +58,17 @@ def integrate(
             if "ZDOTDIR" in before:
                 add["FOURHANDS_ZDOTDIR"] = before["ZDOTDIR"]
             return Integration((shell, "--login"), add)
+        case "fish":
+            dirs = before.get("XDG_DATA_DIRS")
+            add = {"FOURHANDS_NONCE": nonce, "XDG_DATA_DIRS": f"{directory}:{dirs or _DATA_DIRS}"}
+            if dirs is not None:
+                add["FOURHANDS_DATA_DIRS"] = dirs
+            return Integration((shell, "--login"), add)
+        case "sh" | "dash" | "ash":
+            add = {"FOURHANDS_NONCE": nonce, "ENV": str(directory / "fourhands.sh")}
+            if "ENV" in before:
+                add["FOURHANDS_ENV"] = before["ENV"]
+            return Integration((shell,), add)
     return None
 
 
@@ -70,9 +81,12 @@ class Mark(NamedTuple):
     """One mark, or one switch of bracketed paste, with the bounds of its escape sequence.
 
     `number` counts the shell's commands (an end without one is that of the last), `prompt` its prompts. `origin` says
-    which part of the shell reported an end: "hook" or "eol" (right after the command), "begin" (just before the next
-    command), "prompt" (with the prompt, after the hook), "prompt-only" (with the prompt, perhaps without the hook).
-    `pastes`: bracketed paste comes on after this prompt.
+    which part of the shell reported an end: "hook" or "eol" (right after the command), "late-hook" (after code of the
+    user's, whose output may be included), "begin" (just before the next command), "prompt" (with the prompt, after the
+    hook), "prompt-alone" (with the prompt, and no code of the user's ran before it), "prompt-only" (some may have, so
+    its output may be included). `pastes`: bracketed paste comes on after this prompt. `silent`: no mark is to be
+    expected with the prompt that follows this end. `line`: a command begins where the line typed at this prompt ends.
+    `shell`: what has shown this prompt, since one shell may have taken another's place.
     """
 
     kind: Kind
@@ -85,9 +99,20 @@ class Mark(NamedTuple):
     cwd: str | None = None
     origin: str = ""
     pastes: bool = False
+    silent: bool = False
+    line: bool = False
+    shell: str = ""
 
 
-_ORIGINS = {"h": "hook", "e": "eol", "0": "begin", "10": "prompt", "11": "prompt-only"}
+_ORIGINS = {
+    "h": "hook",
+    "i": "late-hook",
+    "e": "eol",
+    "0": "begin",
+    "1": "prompt-alone",
+    "10": "prompt",
+    "11": "prompt-only",
+}
 _OSC = b"\x1b]133;"
 _PASTE = b"\x1b[?2004"
 _END = re.compile(rb"[\x07\x1b]")
@@ -102,6 +127,7 @@ class Scanner:
         self._position = position  # of the first byte of _held
         self._held = b""  # the beginning of a sequence whose end has not come
         self._searched = 0  # bytes of _held known to hold no end
+        self._line: Mark | None = None  # the prompt at which a line is typed, in a shell that marks no beginning
 
     @property
     def position(self) -> int:
@@ -112,30 +138,40 @@ class Scanner:
         """Take the next output and give the marks that it completes."""
         if self._held:
             data = self._held + data
-        elif b"\x1b" not in data:
+        elif b"\x1b" not in data and self._line is None:
             self._position += len(data)
             return []
         marks: list[Mark] = []
         at = 0
         osc, paste = data.find(_OSC), data.find(_PASTE)
-        while osc >= 0 or paste >= 0:
-            first = paste < 0 or 0 <= osc < paste
-            end = self._osc(data, osc, marks) if first else self._paste(data, paste, marks)
+        while True:
+            first = osc if paste < 0 or 0 <= osc < paste else paste
+            if self._line is not None:
+                self._enter(data, at, first if first >= 0 else len(data), marks)
+            if first < 0:
+                at = max(at, _tail(data))
+                self._searched = 0
+                break
+            end = self._osc(data, osc, marks) if first == osc else self._paste(data, paste, marks)
             if end < 0:
-                # Unfinished: everything from here on waits for more bytes.
-                at = osc if first else paste
+                at = first  # unfinished: everything from here on waits for more bytes
                 break
             at, self._searched = end, 0
             if 0 <= osc < at:
                 osc = data.find(_OSC, at)
             if 0 <= paste < at:
                 paste = data.find(_PASTE, at)
-        else:
-            at = max(at, _tail(data))
-            self._searched = 0
         self._held = data[at:]
         self._position += at
         return marks
+
+    def _enter(self, data: bytes, at: int, stop: int, marks: list[Mark]) -> None:
+        """Where a shell marks no beginning, a command begins behind the echo of the Enter that sent it."""
+        found = data.find(b"\n", at, stop) + 1
+        if found and self._line is not None:
+            begin = self._position + found
+            marks.append(Mark("begin", begin, begin, self._line.number))
+            self._line = None
 
     def _paste(self, data: bytes, at: int, marks: list[Mark]) -> int:
         end = at + len(_PASTE)
@@ -165,6 +201,8 @@ class Scanner:
         body = data[at + len(_OSC) : stop]
         if len(body) <= _LIMIT and (mark := self._parse(body, self._position + at, self._position + end)):
             marks.append(mark)
+            if mark.kind == "input":
+                self._line = mark if mark.line else None
         return end
 
     def _parse(self, body: bytes, start: int, end: int) -> Mark | None:
@@ -172,9 +210,12 @@ class Scanner:
         kind = _KINDS.get(letter)
         # The path is the last field and may hold semicolons.
         rest, _, path = rest.partition(";d=")
+        rest, _, quoted = rest.partition(";q=")
         parts = rest.split(";")
         if kind is None or self._secret not in parts:
             return None
+        if kind == "more" and "k=i" in parts:
+            kind = "prompt"
         fields = {part[0]: part[2:] for part in parts if part[1:2] == "="}
         try:
             number, prompt = fields.get("n"), fields.get("p")
@@ -183,15 +224,34 @@ class Scanner:
                 start,
                 end,
                 None if number is None else int(number),
-                None if prompt is None else int(prompt),
+                int(prompt) if prompt is not None else 0 if kind == "prompt" else None,
                 int(parts[0]) if kind == "end" else None,
                 tuple(map(int, fields["s"].split())) if "s" in fields else (),
-                os.fsdecode(unquote_to_bytes(os.fsencode(path))) if path else None,
+                os.fsdecode(unquote_to_bytes(os.fsencode(path))) if path else _unquote(quoted) or None,
                 _ORIGINS[fields["o"]] if kind == "end" else "",
                 fields.get("b") == "1",
+                fields.get("m") == "0",
+                fields.get("l") == "1",
+                fields.get("w", ""),
             )
         except (ValueError, KeyError):
             return None
+
+
+_SHELL_ESCAPE = re.compile(rb"\\([0-7]{1,3}|.)", re.DOTALL)
+_LETTERS = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"v": b"\v", b"f": b"\f", b"E": b"\x1b"}
+
+
+def _unquote(text: str) -> str:
+    """Undo bash's own quoting (`${x@Q}`)."""
+    if not text.startswith("$'"):
+        return text.strip("'").replace("'\\''", "'")
+
+    def plain(found: re.Match[bytes]) -> bytes:
+        code = found[1]
+        return bytes([int(code, 8) & 255]) if code.isdigit() else _LETTERS.get(code, code)
+
+    return os.fsdecode(_SHELL_ESCAPE.sub(plain, os.fsencode(text[2:-1])))
 
 
 def _tail(data: bytes) -> int:
@@ -241,6 +301,7 @@ class Commands:
         self.state: Literal["unknown", "prompt", "incomplete", "running"] = "unknown"
         self.bracketed = False
         self.cwd: str | None = None
+        self.shell = ""  # what has shown the last prompt, once that is known
         self.shown = 0
         self.records: deque[Command] = deque(maxlen=keep)
         self._prompt: int | None = None  # the shell's own number of the prompt; None until its mark comes
@@ -250,6 +311,7 @@ class Commands:
         self._pastes = False  # bracketed paste is still to come after the prompt
         self._let_go: int | None = None  # where the line editor let go of the line typed at this prompt
         self._taken: Mark | None = None  # when a line editor last took over since the command began
+        self._silent = False  # the prompt that comes next has no mark of its own
         self._ended: int | None = None  # the first end reported since the line was typed
         self._status: int | None = None
 
@@ -266,7 +328,7 @@ class Commands:
     @property
     def announced(self) -> bool:
         """Whether the present prompt's own mark has come: bash's line editor is there a moment before it."""
-        return self._prompt is not None
+        return self._prompt is not None or self._silent
 
     @property
     def last(self) -> Command | None:
@@ -302,11 +364,11 @@ class Commands:
             case "prompt":
                 if self._ending or self._began or not self.shown:
                     self._show(mark.prompt)
-                elif self._prompt is None:
+                elif self._prompt is None and self._let_go is None:
                     self._prompt = mark.prompt
                 elif self._prompt != mark.prompt:
                     self._show(mark.prompt)
-                self._pastes = mark.pastes
+                self._pastes, self.shell = mark.pastes, mark.shell or self.shell
             case "input":
                 self.state = "prompt"
             case "more":
@@ -344,15 +406,21 @@ class Commands:
         number = self._number if mark.number is None else mark.number
         self._status = mark.exit_code
         self.cwd = mark.cwd or self.cwd
+        self.shell = mark.shell or self.shell
         if self._ended is None:
             self._ended = mark.start
+        if mark.origin in ("hook", "late-hook"):
+            self._silent = mark.silent
         last = self.last
         if last and last.id == number and last.state == "running":
             end: int | None = mark.start
+            sure = mark.origin not in ("prompt-only", "late-hook")
             if mark.origin == "begin" and (self._taken or self._let_go is None):
                 end = None  # exact between lines of one paste only; else a prompt without marks has been
             elif self._taken and self._taken.end == mark.start:
                 end = self._taken.start  # bash's line editor comes before the prompt
+            elif self._taken and mark.origin == "prompt-alone":
+                end, sure = self._taken.start, False  # it has printed something of its own first, such as its mode
             self.records[-1] = replace(
                 last,
                 state="finished",
@@ -360,7 +428,7 @@ class Commands:
                 exit_code=mark.exit_code,
                 statuses=mark.statuses,
                 cwd=mark.cwd,
-                sure=mark.origin != "prompt-only",
+                sure=sure,
             )
         elif last and last.id == number:
             if not (last.statuses and last.cwd):
@@ -375,11 +443,14 @@ class Commands:
             self._began = True
         self._number = max(self._number, number)
         # A prompt that is drawn again repeats its end; these alone mean that a new prompt is near.
-        if mark.origin in ("hook", "eol") or (mark.origin == "prompt-only" and self.state == "running"):
+        if mark.origin in ("hook", "late-hook", "eol") or (
+            mark.origin in ("prompt-only", "prompt-alone") and self.state == "running"
+        ):
             self._ending = True
 
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_CLEAR_FISH = b"\x1b[4404~"  # bound by our script to nothing but that
 _LINE_LIMIT = 4095  # what a terminal in canonical mode takes as one line
 
 
@@ -387,9 +458,9 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
     """Give the bytes that type `text` so that the shell takes it as one entry, Enter included.
 
     With bracketed paste on, the text is pasted as it is: newlines, tabs and here-documents arrive untouched, and no key
-    binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so bash
-    and zsh get them as one line, `eval $'...'`, and other shells refuse. Control characters are refused everywhere: the
-    terminal or the line editor would act on them, and an escape could end the paste.
+    binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so the
+    shells that we know get them as one line, by `eval`, and others refuse. Control characters are refused everywhere:
+    the terminal or the line editor would act on them, and an escape could end the paste.
     """
     text = text.replace("\r\n", "\n").rstrip("\n")
     if control := _CONTROL.search(text):
@@ -404,15 +475,19 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
     if not data:
         return b"\r"
     if bracketed:
-        return b"\x1b[200~" + data + b"\x1b[201~\r"
+        clear = _CLEAR_FISH if os.path.basename(shell) == "fish" else b""
+        return clear + b"\x1b[200~" + data + b"\x1b[201~\r"
     if "\n" in text or "\t" in text:
-        name = os.path.basename(shell)
-        if name not in MARKED_SHELLS:
-            raise BadArgument(
-                f"{name} without bracketed paste takes no text of several lines",
-                hint="type one line at a time, or put the text into a file and source it",
-            )
-        data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
+        match os.path.basename(shell):
+            case "bash" | "zsh":
+                data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
+            case "sh" | "dash" | "ash":
+                data = b"eval \"$(printf %b '" + text.translate(_PRINTED).encode() + b"')\""
+            case name:
+                raise BadArgument(
+                    f"{name} without bracketed paste takes no text of several lines",
+                    hint="type one line at a time, or put the text into a file and source it",
+                )
     if len(data) > _LINE_LIMIT:
         raise BadArgument(
             f"a line of {len(data)} bytes is too long without bracketed paste",
@@ -423,3 +498,4 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
 
 # The exclamation mark too, or bash would look for it in its history.
 _QUOTED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "!": "\\x21"})
+_PRINTED = str.maketrans({"\\": "\\\\", "'": "'\\''", "\n": "\\n", "\t": "\\t"})

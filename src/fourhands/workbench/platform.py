@@ -14,7 +14,7 @@ SHELLS: dict[str, tuple[str, ...]] = {
 }
 """Shells that may be started unless a setting says otherwise, in the order in which they are tried."""
 
-LOGIN_ARGUMENTS: dict[str, tuple[str, ...]] = {"bash": ("--login",), "zsh": ("--login",)}
+LOGIN_ARGUMENTS: dict[str, tuple[str, ...]] = {"bash": ("--login",), "zsh": ("--login",), "fish": ("--login",)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class _Run:
                 return Done("", None, "exit" if terminal.exited else "deadline", position, position)
             prompt = self._prompt = terminal.commands.shown
             typed = await terminal.type(
-                encode_input(self.line, terminal.commands.bracketed, shell=os.path.basename(terminal.argv[0]))
+                encode_input(self.line, terminal.commands.bracketed, shell=terminal.commands.shell or terminal.argv[0])
             )
             reason = await self._ended(prompt)
             return self._answer(reason, prompt, typed)

@@ -21,6 +21,9 @@ REFILL_S = 0.1
 PROMPT_S = 5.0
 """How long a spare shell's first prompt is awaited: read now, it need not be read when somebody asks for the shell."""
 
+FINISH_S = 120.0
+"""How long a spare shell that nobody wants is given to finish its start-up files before it is ended."""
+
 Start = Callable[[dict[str, Any]], Awaitable[Terminal]]
 """Starts a shell with these facts."""
 
@@ -32,6 +35,7 @@ class Spare:
 
     def __init__(self) -> None:
         self.terminal: Terminal | None = None
+        self.leaving: set[Terminal] = set()  # nobody wants these any more, but they may still be starting
         self._key: object = None
         self._mark = ""
 
@@ -42,7 +46,12 @@ class Spare:
     def close(self) -> None:
         """Nobody wants its shells any more; the one that is here goes on, as after a crash."""
         self.terminal = None
+        self.leaving.clear()
         drop(self._mark)
+
+    def all(self) -> list[Terminal]:
+        """The shell, and those that were here and are not ended yet."""
+        return [*self.leaving, *([self.terminal] if self.terminal is not None else [])]
 
     def take(self, key: object) -> Terminal | None:
         """The shell, if it is the very one that is wanted: of an equal key, and alive."""
@@ -65,11 +74,15 @@ class Spare:
             return
         self.terminal = None
         with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
-            if old is not None:
-                await old.close()
             fresh = await start({**facts, "spare": self._mark})
             self.terminal, self._key = fresh, key
             await fresh.wait_for_prompt(PROMPT_S)
+        if old is not None:
+            self.leaving.add(old)
+            with contextlib.suppress(FourhandsError, OSError):
+                await old.wait_for_prompt(FINISH_S)
+                await old.close()
+            self.leaving.discard(old)
 
 
 def new_mark() -> str:

@@ -35,6 +35,9 @@ SMALLEST, LARGEST = (2, 1), (1000, 1000)
 
 SHELL_NAMES = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 
+SLOW_START_S = 3.0
+"""A shell that has shown no prompt after so long is said to be slow."""
+
 RESIZE_EVERY_S = 0.05
 REDRAW_S = 0.15
 LARGEST_INPUT = 16 * 1024 * 1024
@@ -176,6 +179,19 @@ class Terminal:
     def uptime_s(self) -> float:
         """Seconds since it was created."""
         return time.time() - self.created
+
+    @property
+    def starting(self) -> bool:
+        """Whether its shell is still in its start-up files, as far as its marks have been read."""
+        return self.marked and self.exit is None and self.commands.state == "unknown" and not self.commands.shown
+
+    @property
+    def slow_start(self) -> str:
+        """What to say to whoever waits for a shell that is slow to start; empty where there is nothing to say."""
+        waited = time.time() - self._spawned
+        if not self.starting or waited < SLOW_START_S:
+            return ""
+        return f"its start-up files are still running, {waited:.0f} s"
 
     def modes(self) -> tuple[bool, bool]:
         """Whether the terminal echoes, and whether it reads whole lines."""

@@ -60,6 +60,9 @@ AWAKE_S = 2.0
 REST_S = (1.0, 30.0)
 """How long to wait before the next host is tried where none can be started: at first, and at most."""
 
+ORPHANS_S = 2.0
+"""How long a newcomer waits for the end of spare shells whose server is gone; they may be in their start-up files."""
+
 PROVIDER_FAILED = (125, 255)
 """What providers exit with when they could not start the program."""
 
@@ -99,6 +102,7 @@ class Terminals:
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
         self._spare = Spare()
+        self._orphans: list[Message] = []
         self._max = self.settings.terminal.max_terminals
         self._starting = 0
         self._link: Link | None = None
@@ -135,6 +139,8 @@ class Terminals:
             stack.push_async_callback(self._clean_up)
             self._tasks = await stack.enter_async_context(Tasks())
             stack.callback(self._let_it_go)
+            if ends := self._end_orphans():
+                await asyncio.wait(ends, timeout=ORPHANS_S)
             self._stack = stack.pop_all()
         return self
 
@@ -149,15 +155,14 @@ class Terminals:
 
     async def _clean_up(self) -> None:
         doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
-        if self.spare is not None:
-            doomed.append(self.spare)
+        doomed += self._spare.all()
         await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
         for name in self._used:
             await self.providers[name].clean_up()
 
     def leave(self) -> None:
         """Let go of the host and leave everything running, as a crash would."""
-        for terminal in [*self._known.values(), *([self.spare] if self.spare is not None else [])]:
+        for terminal in [*self._known.values(), *self._spare.all()]:
             terminal.dispose()
         self._known.clear()
         self._spare.close()
@@ -205,8 +210,7 @@ class Terminals:
         if mark := record["meta"].get("spare"):
             if not is_orphan(mark) and not record["exit"]:
                 return  # the server's: this one only looks in
-            await self._host.request("end", terminal=record["id"], forget=True)
-            await self._finish(record["id"], record["meta"])
+            self._orphans.append(record)
             return
         fds = (await self._host.request("attach", terminal=record["id"])).fds
         try:
@@ -233,6 +237,7 @@ class Terminals:
                 keep = Keep(options.keep_days, options.keep_bytes)
                 await link.join(linger_s=options.linger_s, budget=options.log_budget, keep=keep)
                 await self._adopt_all()
+                self._end_orphans()
             finally:
                 self._mender = None
             if link.host_pid != before and not stopped:
@@ -249,6 +254,18 @@ class Terminals:
             await asyncio.sleep(rest_s)
             rest_s = min(2 * rest_s, REST_S[1])
 
+    def _end_orphans(self) -> list[asyncio.Task[None]]:
+        """Begin to end the spare shells that nobody will take; one in its start-up files takes a while."""
+        if self._tasks is None:
+            return []  # not yet: whoever enters does it
+        orphans, self._orphans = self._orphans, []
+        return [self._tasks.start(self._end_orphan(record), "an orphan's end") for record in orphans]
+
+    async def _end_orphan(self, record: Message) -> None:
+        with contextlib.suppress(FourhandsError):
+            await self._host.request("end", terminal=record["id"], forget=True)
+            await self._finish(record["id"], record["meta"])
+
     async def _finish(self, mark: str, meta: Mapping[str, Any]) -> None:
         """After the host has ended a terminal: let its provider end what the host cannot see."""
         name = meta.get("provider", "local")
@@ -258,8 +275,8 @@ class Terminals:
 
     def _event(self, message: Message) -> None:
         terminal = self._known.get(message.get("terminal", ""))
-        if terminal is None and self.spare is not None and self.spare.id == message.get("terminal"):
-            terminal = self.spare
+        if terminal is None:
+            terminal = next((spare for spare in self._spare.all() if spare.id == message.get("terminal")), None)
         if terminal is None:
             return
         match message["event"]:

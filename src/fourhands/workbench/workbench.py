@@ -41,7 +41,7 @@ from fourhands.workbench.screen import Screen, rows_without
 from fourhands.workbench.session import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
 from fourhands.workbench.snapshot import BadSnapshot, Change, Limits, Snapshot, decode, encode
 from fourhands.workbench.state import State
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminal import SLOW_START_S, Terminal
 from fourhands.workbench.terminals import Terminals
 from fourhands.workbench.undo import UndoStack
 from fourhands.workbench.view import MOST_LINES, READ_LIMIT, Match, Slice, read_range
@@ -118,6 +118,7 @@ class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     finished_commands: int = 0
     paused: bool = False
     fault: str = ""  # why its output cannot be read
+    slow_start: str = ""
     lease: LeaseInfo = LeaseInfo()
 
 
@@ -224,6 +225,7 @@ class Workbench:
             finished_commands=finished,
             paused=terminal.paused,
             fault=terminal.fault,
+            slow_start=terminal.slow_start,
             lease=self.lease(terminal).info(),
         )
 
@@ -318,6 +320,15 @@ class Workbench:
             tell = partial(self._tell_info, "changed")
             Pulse(terminal, first, see=lambda: self.describe(terminal), facts=facts, tell=tell)
             terminal.on_resize = lambda: self._tell_terminal("resized", terminal)
+            if terminal.marked:
+                terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
+
+    def _tell_start(self, terminal: Terminal) -> None:
+        """A shell that is slow to start prints nothing by which anybody would hear of it."""
+        info = self.describe(terminal)
+        if info.slow_start:
+            self._tell_info("changed", info)
+            terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
 
     def _tell_terminal(self, kind: str, terminal: Terminal) -> None:
         self._tell_info(kind, self.describe(terminal))

@@ -439,6 +439,10 @@ export class TerminalView implements View {
         button("Hand back", call("hand_back")),
       ];
     }
+    if (terminal.slowStart && terminal.status === "running" && !parts.length) {
+      kind = "starting";
+      parts = [h("b", {}, "The shell is starting"), h("span", { class: "what" }, terminal.slowStart)];
+    }
     const text = kind + parts.map((part) => part.textContent).join("|");
     if (this.strip.dataset.text === text) return;
     this.strip.dataset.text = text;

@@ -701,6 +701,7 @@ export interface TerminalInfo {
   finishedCommands: number;
   paused: boolean;
   fault: string;
+  slowStart: string;
   lease: LeaseInfo;
 }
 

@@ -9,6 +9,7 @@ import sys
 import termios
 import tty
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from typing import Any
 
 import click
@@ -20,7 +21,7 @@ from fourhands.host.places import Places
 from fourhands.settings import load
 from fourhands.surfaces.address import find_server
 from fourhands.surfaces.cli.base import Client, json_option, one_line, run_async, show, workspace_option
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminal import SLOW_START_S, Terminal
 from fourhands.workbench.terminals import Terminals
 
 DETACH = b"\x1d"
@@ -135,6 +136,7 @@ async def run_line(
     """Run LINE in a persistent shell; print its output and end with its exit code."""
     async with _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd) as one:
         try:
+            one.later(SLOW_START_S, partial(_tell_start, one))
             done = await one.run(line, timeout_s=timeout)
         finally:
             if not keep and name is None:
@@ -158,6 +160,13 @@ async def run_line(
             if done.reason != "finished" and not told:  # a line that ends its own shell has told all by its exit code
                 click.echo(f"fourhands: {_why(done.reason, timeout)}", err=True)
     sys.exit(done.exit_code if done.exit_code is not None else 124 if done.reason == "deadline" else 1)
+
+
+def _tell_start(one: Terminal) -> None:
+    """Say what is waited for, as often as a person begins to wonder."""
+    if one.slow_start:
+        click.echo(f"fourhands: {one.slow_start}", err=True)
+        one.later(5 * SLOW_START_S, partial(_tell_start, one))
 
 
 def _why(reason: str, timeout: float) -> str:

@@ -4,6 +4,7 @@
 # before the first prompt (sched), since a .zshrc may assign the hook arrays; later preexec and precmd repair each other.
 # The end of a command stands first in PROMPT_EOL_MARK, the only thing zsh prints before it marks a missing newline.
 
+typeset -g +x __fh_here=$ZDOTDIR
 if [[ -n ${FOURHANDS_ZDOTDIR+x} ]]; then
   export ZDOTDIR=$FOURHANDS_ZDOTDIR
 else
@@ -12,9 +13,10 @@ fi
 
 # Read before any file of the user's, which may set allexport; children must not see it.
 typeset -g +x __fh_key=${FOURHANDS_NONCE-}
-unset FOURHANDS_NONCE FOURHANDS_ZDOTDIR
-typeset -gi +x __fh_n=0
-typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a= __fh_paste=-
+typeset -gi +x __fh_n=${FOURHANDS_COUNT:-0}
+typeset -g +x __fh_again=${FOURHANDS_COUNT-} # this shell took the place of another one
+unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ZDOTDIR
+typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a=- __fh_paste=-
 # What stands in the prompts never changes, so that they need no work: an end without a number is that of the last
 # command. Without the leading percent sign, which as the first character of a pattern would be an anchor.
 typeset -g +x __fh_b=$'{\e]133;B;fh='$__fh_key$'\a%}' __fh_more=$'{\e]133;P;k=c;fh='$__fh_key$'\a%}'
@@ -27,7 +29,7 @@ __fh_say() {
 
 __fh_wrap() {
   emulate -L zsh
-  local a=$'{\e]133;D;%?;fh='$__fh_key$';o=11\a\e]133;A;fh='$__fh_key";b=${+zle_bracketed_paste}"$'\a%}'
+  local a=$'{\e]133;D;%?;fh='$__fh_key$';o=11\a\e]133;P;k=i;fh='$__fh_key";w=zsh;b=${+zle_bracketed_paste}"$'\a%}'
   if [[ $1 == on ]]; then
     PS1=%$a${${${PS1-}//[%]$__fh_a/}//[%]$__fh_b/}%$__fh_b
     PS2=%$__fh_more${${PS2-}//[%]$__fh_more/}
@@ -55,7 +57,8 @@ __fh_end() {
   if [[ $PWD != "$__fh_at" ]]; then __fh_move; fi
   local o=h
   # Without our part in it, the mark of a missing newline has come before us.
-  if [[ ${PROMPT_EOL_MARK-} != "%$__fh_eol"* && -o promptsp ]] && (( __fh_n )); then o=11; fi
+  if [[ ${PROMPT_EOL_MARK-} != "%$__fh_eol"* && -o promptsp ]] && (( __fh_n )); then o=i; fi
+  if [[ -n $__fh_again ]]; then o=i __fh_again=; fi
   __fh_say $'\e]133;D;'"$1;fh=$__fh_key;n=$__fh_n;s=$2;o=$o;d=$__fh_cwd"$'\a'
   if [[ ${PS1-} != "$__fh_ps1" || ${PS2-} != "$__fh_ps2" || $__fh_paste != ${+zle_bracketed_paste} ||
     ${PROMPT_EOL_MARK-} != "%$__fh_eol"* ]]; then
@@ -78,13 +81,40 @@ __fh_move() {
 }
 
 __fh_preexec() {
-  { __fh_begin } 2>/dev/null
+  { __fh_begin "$1" } 2>/dev/null
 }
 
 __fh_begin() {
   __fh_n+=1
+  if [[ $1 == exec\ * ]]; then __fh_leave "$1"; fi
   if [[ ${precmd_functions[-1]-} != __fh_precmd ]]; then __fh_hooks; fi
   __fh_say $'\e]133;C;fh='"$__fh_key;n=$__fh_n"$'\a'
+}
+
+# `exec` of a shell that we know hands over what it needs to go on with the marks; nobody else gets it, since zsh ends
+# where it fails.
+__fh_leave() {
+  emulate -L zsh
+  local -a words=(${(z)1})
+  words=(${words[2,-1]:#(-l|--login|-i)})
+  if [[ $#words != 1 ]]; then return; fi
+  local word=${${(Q)words[1]}/#%\$SHELL/$SHELL}
+  case ${word:t} in
+    bash)
+      if [[ -n ${ENV+x} ]]; then export FOURHANDS_ENV=$ENV; fi
+      export ENV=$__fh_here/fourhands.bash POSIXLY_CORRECT=y
+      ;;
+    zsh)
+      if [[ -n ${ZDOTDIR+x} ]]; then export FOURHANDS_ZDOTDIR=$ZDOTDIR; fi
+      export ZDOTDIR=$__fh_here
+      ;;
+    fish)
+      if [[ -n ${XDG_DATA_DIRS+x} ]]; then export FOURHANDS_DATA_DIRS=$XDG_DATA_DIRS; fi
+      export XDG_DATA_DIRS=$__fh_here:${XDG_DATA_DIRS:-/usr/local/share:/usr/share}
+      ;;
+    *) return ;;
+  esac
+  export FOURHANDS_NONCE=$__fh_key FOURHANDS_COUNT=$__fh_n
 }
 
 if [[ -n $__fh_key ]]; then
