@@ -83,9 +83,9 @@ async def test_half_a_command_is_a_state_of_its_own(terminals: Terminals, shell:
     terminal = await terminals.create(shell=shell)
     done = await terminal.run("echo 'never closed", timeout_s=40)
     assert (done.reason, done.exit_code) == ("incomplete", None)
-    assert terminal.shell_state == "incomplete"
+    assert terminal.catch_up().state == "incomplete"
     await terminal.type("\x03")
-    while terminal.shell_state != "prompt":
+    while terminal.catch_up().state != "prompt":
         await terminal.wait(quiet_s=0.05)
     assert (await terminal.run("echo fine", timeout_s=40)).output == "fine\n"
 
@@ -134,7 +134,7 @@ async def test_a_line_waits_for_the_prompt_that_follows_the_end_of_another(
     await terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate && rm gate'", timeout_s=40)
     await terminal.type("mkfifo gate\n")
     assert (await terminal.wait(finished=True, deadline_s=40)).reason == "finished"
-    assert terminal.shell_state == "running"
+    assert terminal.catch_up().state == "running"
     async with asyncio.TaskGroup() as group:
         second = group.create_task(terminal.run("echo second", timeout_s=40))
         await asyncio.sleep(0)

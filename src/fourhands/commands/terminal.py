@@ -274,7 +274,7 @@ async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
     terminal = bench.terminal(args.terminal_id)
     agent, lease = call.actor.kind == "agent", bench.lease(terminal)
     lease.look()
-    if agent and lease.secret:
+    if agent and lease.asks_secret():
         raise Denied(f"terminal {terminal.title!r} asks for a secret: its screen is hidden from you until then")
     shown = bench.read_screen(terminal, agent=agent)
     changed = shown.changed_since(args.since) if args.since is not None else None
@@ -342,7 +342,10 @@ class WaitFor(Args, frozen=True, kw_only=True):
 
 
 class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which condition it was: exit, finished, pattern, quiet, input, port or deadline."""
+    """Which condition it was: exit, finished, pattern, quiet, input, port or deadline.
+
+    Of a command that has finished `exitCode` is told, and its output stands from `start` to `end`.
+    """
 
     reason: str
     position: int
@@ -353,6 +356,8 @@ class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
     port: int | None = None
     sure: bool = True
     exit_code: int | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @commands.add(
@@ -375,8 +380,6 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
         position=args.since,
         visible=bench.lease(terminal).look_visible if call.actor.kind == "agent" else None,
     )
-    last = terminal.last_command
-    code = terminal.exit.code if terminal.exit else last.exit_code if last and seen.reason == "finished" else None
     return Waited(
         reason=seen.reason,
         position=seen.position,
@@ -386,7 +389,9 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
         input=seen.input,
         port=seen.port,
         sure=seen.sure,
-        exit_code=code,
+        exit_code=seen.exit_code,
+        start=seen.start,
+        end=seen.end,
     )
 
 

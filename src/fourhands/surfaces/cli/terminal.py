@@ -91,7 +91,8 @@ def _print(found: list[dict[str, object]]) -> None:
 
 def _state(one: Terminal) -> str:
     if one.exit is None:
-        return one.shell_state if one.marked else "running"
+        state = one.look()
+        return state if one.marked or state == "input" else "running"
     return "lost" if one.exit.lost else f"exited {one.exit.signal or one.exit.code}"
 
 
