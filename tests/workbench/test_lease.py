@@ -281,10 +281,10 @@ async def test_a_prompt_behind_ssh_that_looks_like_one_for_a_secret_counts(
     await terminal.wait(pattern="password", deadline_s=40, position=0)
     lease = Lease(terminal, lambda changed: None)
     assert [lease.asks_secret()] == [False]  # a raw program of this machine
-    monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
+    monkeypatch.setattr(lease_module, "program_name", lambda group: "ssh")
     assert lease.asks_secret()
     terminal.meta["isolation"] = "container"
-    monkeypatch.setattr(lease_module, "_name", lambda group: "bash")
+    monkeypatch.setattr(lease_module, "program_name", lambda group: "bash")
     assert lease.asks_secret()
 
 
@@ -295,7 +295,7 @@ async def test_a_shell_that_has_become_ssh_is_behind_it_too(
     await one.terminal.type("exec sh -c \"stty raw -echo; printf 'pass''word: '; cat >/dev/null\"\n")
     assert (await one.terminal.wait(pattern="password:", deadline_s=40)).reason == "pattern"
     assert one.terminal.foreground_group() == one.terminal.pid
-    monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
+    monkeypatch.setattr(lease_module, "program_name", lambda group: "ssh")
     assert one.lease.asks_secret()
 
 

@@ -75,7 +75,7 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
     if not args.args:
         word = args.command.strip()
         if provider.shells is None and _PLAIN_WORD.fullmatch(word) and not _SHELL_WORDS.fullmatch(word):
-            variables = bench.terminals.variables(args.env, agent=agent)
+            variables = bench.terminals.variables(args.env, agent=agent, pagers=not agent)
             find_program(word, variables.get("PATH", os.defpath), place)  # a clear error, not a shell that exits 127
         there = os.path.exists("/bin/bash") if provider.shells is None else _has_bash(provider.shells)
         argv = ["bash" if there else "sh", "-c", args.command]
@@ -89,6 +89,7 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
         provider=name,
         owner=owner_of(call) if agent else "",
         agent=agent,
+        interactive=not agent,
         meta={"command": line, "outputByteLimit": args.output_byte_limit},
     )
     effects.isolation = terminal.isolation

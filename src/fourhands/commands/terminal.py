@@ -31,6 +31,9 @@ class Create(Args, frozen=True, kw_only=True):
     shell_path: Annotated[str | None, Meta(description="An allowed shell; default: the user's.")] = None
     cols: Annotated[int | None, Meta(description="Columns; default 120.")] = None
     rows: Annotated[int | None, Meta(description="Rows; default 40.")] = None
+    interactive: Annotated[
+        bool, Meta(description="Whether a person types in it: with pagers, and `!` recalls commands. Never an agent's.")
+    ] = True
 
 
 class Created(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -55,6 +58,7 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
         provider=provider,
         owner=owner_of(call) if call.actor.kind == "agent" else "",
         agent=call.actor.kind == "agent",
+        interactive=args.interactive,
     )
     effects.isolation = terminal.isolation
     step = show(bench, terminal, owner_of(call))

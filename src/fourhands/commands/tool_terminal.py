@@ -91,6 +91,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         provider=mine.provider,
         owner=owner_of(call) if agent else "",
         agent=agent,
+        interactive=not agent,
         meta={"command": short(word, 500)},
     )
     effects.isolation = terminal.isolation

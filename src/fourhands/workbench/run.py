@@ -7,7 +7,6 @@ what was printed, echo included. A line is typed only where something waits for 
 """
 
 import asyncio
-import os
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
@@ -94,8 +93,9 @@ class _Run:
                     encode_input(
                         self.line,
                         terminal.commands.bracketed,
-                        shell=os.path.basename(terminal.argv[0]),
-                        expands=terminal.expands_history,
+                        shell=terminal.program,
+                        # zsh reads its first line as its start-up files have left it, whatever its hooks do.
+                        expands=terminal.expands_history or (terminal.program == "zsh" and prompt == 1),
                     )
                 )
                 return self._answer(await self._ended(prompt), prompt, typed)
@@ -134,7 +134,7 @@ class _Run:
         probe = await terminal.probe()
         if not probe.get("shell") or not probe.get("waits") or probe.get("unread"):
             return False
-        return not probe["canonical"] or os.path.basename(terminal.argv[0]) not in probe["names"]
+        return not probe["canonical"] or terminal.program not in probe["names"]
 
     async def _ready(self) -> Literal["marks", "kernel", "exit", "not-typed"]:
         """Who takes the line: a shell at its prompt, or else whatever waits for input in front of it or in its place.
@@ -295,7 +295,7 @@ class _Run:
 
     def _says_goodbye(self) -> bool:
         """Whether the last word may be the shell's own, and not that of a program which took its place."""
-        exit, shell = self.terminal.exit, os.path.basename(self.terminal.argv[0])
+        exit, shell = self.terminal.exit, self.terminal.program
         return exit is not None and exit.code is not None and shell == "bash" and not _EXEC.search(self.line)
 
 

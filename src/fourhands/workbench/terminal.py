@@ -123,6 +123,11 @@ class Terminal:
         return str(self.meta.get("title") or os.path.basename(self.argv[0]))
 
     @property
+    def program(self) -> str:
+        """The name of its main program, such as bash."""
+        return os.path.basename(self.argv[0]).lstrip("-")
+
+    @property
     def cwd(self) -> str:
         """Where its shell is, as far as its marks were read; else where it was started."""
         return self.commands.cwd or self.started_in
@@ -150,8 +155,7 @@ class Terminal:
     @property
     def is_shell(self) -> bool:
         """Whether its main program is an interactive shell."""
-        name = os.path.basename(self.argv[0]).lstrip("-")
-        return name in SHELL_NAMES and "-c" not in self.argv
+        return self.program in SHELL_NAMES and "-c" not in self.argv
 
     @property
     def size(self) -> tuple[int, int]:
@@ -409,7 +413,7 @@ class Terminal:
     def asks_itself(self) -> bool:
         """Whether the shell itself reads whole lines, if it reads: a question of its command (`read`), no prompt."""
         group = self.foreground_group()
-        return self.modes()[1] and group == self.pid and program_name(group) == os.path.basename(self.argv[0])
+        return self.modes()[1] and group == self.pid and program_name(group) == self.program
 
     @property
     def commands(self) -> Commands:

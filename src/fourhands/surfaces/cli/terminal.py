@@ -132,7 +132,9 @@ async def run_line(
     as_json: bool,
 ) -> None:
     """Run LINE in a persistent shell; print its output and end with its exit code."""
-    async with _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd) as one:
+    async with (
+        _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd, interactive=False) as one
+    ):
         try:
             done = await one.run(line, timeout_s=timeout)
         finally:
@@ -147,6 +149,7 @@ async def run_line(
                     "start": done.start,
                     "end": done.end,
                     "truncated": done.truncated,
+                    "sure": done.sure,
                     "terminalId": one.id,
                 },
                 as_json=True,
@@ -162,9 +165,10 @@ async def run_line(
 def _why(reason: str, timeout: float) -> str:
     words = {
         "deadline": f"still running after {timeout:g} s; it goes on if the terminal is kept",
+        "not-typed": f"the shell came to no prompt within {timeout:g} s: the line was not typed and nothing was run",
         "incomplete": "the shell waits for the rest of the command",
         "exit": "the shell ended, and its terminal with it",
-        "input": "this shell has no marks: the exit code is not known",
+        "input": "what took the line marks no commands: the exit code is not known",
         "quiet": "the shell is back at its prompt but did not say how the command ended: the exit code is not known",
     }
     return words.get(reason, reason)
@@ -224,7 +228,7 @@ async def attach(name: str | None, workspace: str) -> None:
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise FourhandsError("attach needs a terminal of its own", hint="to read its output: fourhands terminal read")
     cols, rows = shutil.get_terminal_size()
-    async with _opened(workspace, name) if name else _created(workspace, cols=cols, rows=rows) as one:
+    async with _opened(workspace, name) if name else _created(workspace, cols=cols, rows=rows, interactive=True) as one:
         with _raw():
             await _attached(one)
         if one.exit is None:

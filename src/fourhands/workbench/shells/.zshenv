@@ -11,8 +11,10 @@ else
 fi
 
 # Read before any file of the user's, which may set allexport; children must not see it.
-typeset -g +x __fh_key=${FOURHANDS_NONCE-}
-unset FOURHANDS_NONCE FOURHANDS_ZDOTDIR
+typeset -g +x __fh_key=${FOURHANDS_NONCE-} __fh_bang=${FOURHANDS_BANG-}
+unset FOURHANDS_NONCE FOURHANDS_ZDOTDIR FOURHANDS_BANG
+# Nobody recalls commands in a shell that a program drives.
+if [[ $__fh_bang == off ]]; then unsetopt banghist; fi
 typeset -gi +x __fh_n=0
 typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a= __fh_paste=-
 # What stands in the prompts never changes, so that they need no work: an end without a number is that of the last
@@ -52,6 +54,8 @@ __fh_precmd() {
 }
 
 __fh_end() {
+  # A .zshrc may have switched it on again; too late for the first line, which zsh has begun to read before its precmd.
+  if [[ $__fh_bang == off ]]; then __fh_bang=; unsetopt banghist; fi
   if [[ $PWD != "$__fh_at" ]]; then __fh_move; fi
   local o=h
   # Without our part in it, the mark of a missing newline has come before us.

@@ -14,9 +14,9 @@ unset ENV
 if [[ ${FOURHANDS_ENV+x} ]]; then export ENV=$FOURHANDS_ENV; fi
 
 # Read before any file of the user's, which may `set -a`; children must not see it.
-__fh_key=${FOURHANDS_NONCE-}
-unset FOURHANDS_NONCE FOURHANDS_ENV
-declare +x __fh_key
+__fh_key=${FOURHANDS_NONCE-} __fh_bang=${FOURHANDS_BANG-}
+unset FOURHANDS_NONCE FOURHANDS_ENV FOURHANDS_BANG
+declare +x __fh_key __fh_bang
 readonly __fh_key
 
 # Element 0 is the user's; ours goes in front of it. Braces and redirection hide the trace of `set -x`.
@@ -97,6 +97,9 @@ elif [[ -r ~/.bash_login ]]; then
 elif [[ -r ~/.profile ]]; then
   . ~/.profile
 fi
+
+# Nobody recalls commands in a shell that a program drives.
+if [[ $__fh_bang == off ]]; then set +H; fi
 
 # PS0 and arrays of prompt commands: without them (bash before 5.1) there are no marks, and the reader says so.
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] >= 501)) && [[ $__fh_key ]]; then
