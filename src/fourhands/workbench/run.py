@@ -169,7 +169,7 @@ class _Run:
                     f"terminal {terminal.title!r} is busy: its shell is running a command",
                     hint="wait for it, interrupt it, or use another terminal",
                 )
-            elif self.loop.time() >= self.deadline:
+            elif terminal.commands.state == "unknown" and not await self._news(DOUBT_S):
                 return "not-typed"
 
     async def _is_waited_for(self, state: str) -> bool:
@@ -269,7 +269,7 @@ class _Run:
                 reason = "exit" if seen.reason == "exit" else "deadline"
                 break
             commands = terminal.catch_up()
-            back = commands.shown > shown or commands.edited > edited
+            back = commands.shown > shown or (editor and commands.edited > edited)
             if back or not relay or terminal.foreground_group() != group:
                 reason = "input"
                 break

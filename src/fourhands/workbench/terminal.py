@@ -408,7 +408,7 @@ class Terminal:
         # A container's client always reads; only a line editor tells that somebody in there does.
         if self.isolation == "container" and not self.commands.bracketed:
             return False
-        return not self.asks_itself() and front_waits(self.foreground_group(), tty, canonical=canonical)
+        return not self.asks_itself() and front_waits(self.pid, self.foreground_group(), tty, canonical=canonical)
 
     def asks_itself(self) -> bool:
         """Whether the shell itself reads whole lines, if it reads: a question of its command (`read`), no prompt."""

@@ -67,16 +67,18 @@ class Tracker:
         return self.commands
 
 
-def front_waits(group: int, tty: int, *, canonical: bool) -> bool:
-    """Whether the leader of the foreground group waits for its terminal at this moment: cheap, and for showing only.
+def front_waits(main: int, group: int, tty: int, *, canonical: bool) -> bool:
+    """Whether somebody in the foreground group waits for the terminal at this moment: for showing only.
 
-    What is to be relied on is asked of the host, which knows the whole group and what is unread.
+    What is to be relied on is asked of the host, which knows what is unread and has put all output into the log.
     """
-    process = tree.look(group) if group and tree.HAVE_PROC else None
-    if process is None:
+    if not group or not tree.HAVE_PROC:
         return False
-    how = tree.waits_for_terminal(process, tty)
-    return how == "read" or (not canonical and (how == "poll" or process.name in ELSEWHERE))
+    for process in tree.group_of(main, group):
+        how = tree.waits_for_terminal(process, tty)
+        if how == "read" or (not canonical and (how == "poll" or process.name in ELSEWHERE)):
+            return True
+    return False
 
 
 def program_name(group: int) -> str:

@@ -24,6 +24,8 @@ from fourhands.workbench.terminals import Terminals
 
 DETACH = b"\x1d"
 
+_CODES = {"deadline": 124, "not-typed": 125}
+
 
 @click.group(short_help="List, run, attach to, read and end terminals.")
 def terminal() -> None:
@@ -159,7 +161,7 @@ async def run_line(
             told = done.reason == "exit" and done.exit_code is not None and name is None and not keep
             if done.reason != "finished" and not told:  # a line that ends its own shell has told all by its exit code
                 click.echo(f"fourhands: {_why(done.reason, timeout)}", err=True)
-    sys.exit(done.exit_code if done.exit_code is not None else 124 if done.reason == "deadline" else 1)
+    sys.exit(done.exit_code if done.exit_code is not None else _CODES.get(done.reason, 1))
 
 
 def _why(reason: str, timeout: float) -> str:
