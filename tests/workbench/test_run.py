@@ -248,7 +248,7 @@ INSIDE = {
     "zsh -f": "echo in-$((40+2))",
     "python3 -q": "print('in-%d' % 42)",
     "script -q /dev/null": "echo in-$((40+2))",
-    "tmux -L inside -f /dev/null new": "echo in-$((40+2))",
+    "tmux -S ./socket -f /dev/null new": "echo in-$((40+2))",
     "screen -c /dev/null bash --norc": "echo in-$((40+2))",
 }
 """Programs that take lines inside a shell, with a line that prints in-42."""

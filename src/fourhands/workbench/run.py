@@ -143,6 +143,7 @@ class _Run:
         """
         terminal = self.terminal
         limit, patience = self.loop.time() + PROMPT_S, self.loop.time() + MOMENT_S
+        doubt = self.loop.time() + DOUBT_S
         while True:
             commands = terminal.catch_up()
             if terminal.exited:
@@ -157,26 +158,31 @@ class _Run:
                 return "marks"
             if left > 0 and (commands.ready or commands.state == "incomplete"):
                 await self._news(left)  # the prompt may be on its way
+            elif commands.state == "prompt":
+                if not await self._news():  # and so is the line editor
+                    return "not-typed"
             elif commands.state == "incomplete":
                 raise Conflict(
                     f"terminal {terminal.title!r} waits for the rest of a command",
                     hint="type the rest, or Ctrl-C to give it up",
                 )
+            elif commands.state == "unknown" and (silent := doubt - self.loop.time()) > 0:
+                if not await self._news(silent):
+                    return "not-typed"
             elif await self._is_waited_for(commands.state):
                 return "kernel"
-            elif terminal.catch_up().state == "running" and not terminal.commands.ending:
+            elif terminal.catch_up().state == "running" and not (commands.ending and self.loop.time() < limit):
                 raise Conflict(
                     f"terminal {terminal.title!r} is busy: its shell is running a command",
                     hint="wait for it, interrupt it, or use another terminal",
                 )
-            elif terminal.commands.state == "unknown" and not await self._news(DOUBT_S):
-                return "not-typed"
+            else:
+                doubt = self.loop.time() + DOUBT_S
 
     async def _is_waited_for(self, state: str) -> bool:
         """Whether a program that takes lines waits for input, although the marks tell of no prompt."""
         terminal = self.terminal
-        left = max(0.0, self.deadline - self.loop.time()) if state == "unknown" else MOMENT_S
-        seen = await terminal.wait(input_wanted=True, deadline_s=min(left, DOUBT_S))
+        seen = await terminal.wait(input_wanted=True, deadline_s=MOMENT_S)
         commands = terminal.catch_up()
         if seen.reason != "input" or commands.state != state:
             return False
