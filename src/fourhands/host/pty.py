@@ -76,7 +76,7 @@ def unread(tty_path: str) -> int:
     """How many bytes were typed that no program has read yet; in canonical mode those of whole lines only.
 
     What is written to a terminal reaches its line discipline by way of a kernel thread, and is nowhere to be seen until
-    then. A poll of the terminal waits for that: afterwards nothing unread means that all has been read.
+    then. A poll of a terminal with nothing to read waits for that: 0 means that all has been read.
     """
     try:
         fd = os.open(tty_path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
