@@ -102,6 +102,12 @@ class FakeTerminal:
         last = None if self.last_exit is None else SimpleNamespace(exit_code=self.last_exit)
         return SimpleNamespace(state=self.shell_state, cwd=self.cwd, last=last)
 
+    def catch_up(self) -> Any:
+        return self.commands
+
+    def look(self) -> str:
+        return self.shell_state
+
     def modes(self) -> tuple[bool, bool]:
         return (not self.secret, True)
 

@@ -66,7 +66,7 @@ async def until(terminal: Terminal, state: str) -> None:
     async with asyncio.timeout(40):
         news = asyncio.Event()
         with terminal.listening(news.set):
-            while terminal.shell_state != state:
+            while terminal.catch_up().state != state:
                 news.clear()
                 await news.wait()
 

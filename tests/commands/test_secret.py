@@ -83,7 +83,7 @@ async def type_secret(app: App, watcher: Watcher, terminal: Terminal, program: s
     await terminal.wait(pattern=prompt, deadline_s=40, position=0)
     lease = app.bench.lease(terminal)
     async with asyncio.timeout(40):
-        while not lease.secret:  # the prompt may come before the echo goes
+        while not lease.asks_secret():  # the prompt may come before the echo goes
             await terminal.wait(quiet_s=0.02, deadline_s=0.1)
     refused = await app.call(
         "openspace.tool.terminal_continue", {"sessionId": "work", "stdin": "\x03"}, actor=agent.actor
@@ -140,7 +140,7 @@ async def test_a_secret_typed_at_read_s_is_nowhere(provider: str) -> None:
     async with scene(provider) as (app, watcher, terminal):
         program = "read -s -p 'Password: ' x; echo; echo length ${#x}"
         await type_secret(app, watcher, terminal, program, "Password:", f"length {len(CANARY)}")
-        assert not app.bench.lease(terminal).secret
+        assert not app.bench.lease(terminal).asks_secret()
         await app.bench.journal.query()
         check(watcher, watcher.files())
 
@@ -203,7 +203,7 @@ async def test_the_rest_of_a_secret_typed_when_its_prompt_has_gone_is_hidden_fro
         await terminal.type("until [ -e go ]; do read -s -t 0.1 -p 'Password: ' x; done; echo; echo over\r")
         lease = app.bench.lease(terminal)
         async with asyncio.timeout(40):
-            while not lease.secret:
+            while not lease.asks_secret():
                 await terminal.wait(quiet_s=0.02, deadline_s=0.1)
         await app.call("openspace.terminal.send", {"terminalId": "work", "text": CANARY[:10]})
         Path(app.places.workspace, "go").touch()

@@ -151,10 +151,13 @@ def test_names_that_the_system_cannot_take_are_refused(bad: dict[str, object]) -
 def test_what_was_typed_and_not_read_is_counted() -> None:
     spawned = spawn("/bin/sleep", "1000")
     try:
-        os.write(spawned.master, b"four\n")
-        while pty.unread(spawned.tty_path) < 5:  # the kernel carries it over in its own time
-            pass
-        assert pty.unread(spawned.tty_path) == 5
+        reader = os.open(spawned.tty_path, os.O_RDONLY | os.O_NOCTTY)
+        for _ in range(300):  # seen at once, although the kernel carries it over in its own time
+            assert pty.unread(spawned.tty_path) == 0
+            os.write(spawned.master, b"four\n")
+            assert pty.unread(spawned.tty_path) == 5
+            assert os.read(reader, 100) == b"four\n"
+        os.close(reader)
         assert pty.unread("/nowhere") == 0
     finally:
         os.kill(spawned.pid, signal.SIGKILL)

@@ -23,7 +23,7 @@ def at_prompt(page: Page, served: Served, terminal: str) -> None:
     It may still be the last one: the output of what was run must have been seen before.
     """
     deadline = time.monotonic() + LIMIT_S
-    while served.app.bench.terminal(terminal).shell_state != "prompt":
+    while served.app.bench.terminal(terminal).catch_up().state != "prompt":
         assert time.monotonic() < deadline, "the shell has no prompt"
         page.evaluate("() => new Promise(resolve => setTimeout(resolve, 20))")
 

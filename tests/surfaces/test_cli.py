@@ -303,6 +303,12 @@ async def test_classify_tells_by_word_and_exit_code(home: Home, line: str, level
         assert plain.output.startswith(level)
 
 
+async def test_classify_judges_a_line_that_is_typed_if_it_is_told_so(home: Home) -> None:
+    for words, level in ((['echo "!?x?"'], "safe"), (["--interactive", 'echo "!?x?"'], "dangerous")):
+        done = await asyncio.to_thread(run_cli, ["classify", *words, "--json", "-w", str(home.work)], home.env)
+        assert json.loads(done.output)["level"] == level
+
+
 async def test_doctor_names_what_works_and_what_does_not(home: Home) -> None:
     code, out, _ = await home.run("doctor", "--json")
     found = {finding["subject"]: finding for finding in json.loads(out)}

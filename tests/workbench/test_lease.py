@@ -94,14 +94,14 @@ async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(
 ) -> None:
     monkeypatch.setattr(lease_module, "PROMPT_S", 40)
     one = await between_prompts(terminals)
-    assert one.terminal.shell_state == "running"
+    assert one.terminal.catch_up().state == "running"
     assert one.lease.note("call1").place == "prompt"
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(one.lease.agent_types("agent1", "ls\n", "call1"))
         await asyncio.sleep(0)  # it begins to wait
         assert not waiting.done()
         await let_through(Path(one.terminal.cwd, "gate"))
-    assert one.terminal.shell_state == "prompt"
+    assert one.terminal.catch_up().state == "prompt"
 
 
 async def test_an_agent_types_behind_the_first_prompt_so_that_its_line_shows_once(
@@ -131,7 +131,7 @@ async def test_a_prompt_that_does_not_come_is_not_waited_for_for_long(
     one = await between_prompts(terminals)
     async with asyncio.timeout(40):
         await one.lease.agent_types("agent1", "ls\n")
-    assert one.terminal.shell_state == "running"
+    assert one.terminal.catch_up().state == "running"
     await let_through(Path(one.terminal.cwd, "gate"))
 
 
@@ -149,7 +149,7 @@ async def test_a_new_prompt_tells_that_an_interrupt_has_settled(
 ) -> None:
     monkeypatch.setattr(lease_module, "INTERRUPT_S", 10_000.0)
     one = await board(terminals)
-    shown = one.terminal.progress.shown
+    shown = one.terminal.catch_up().shown
     one.lease.person_typed("person", b"git comm\x03")
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(one.lease.agent_types("agent1", "echo li''ne\n", patience_s=60))
@@ -158,7 +158,7 @@ async def test_a_new_prompt_tells_that_an_interrupt_has_settled(
         await one.terminal.type("git comm\x03")
         async with asyncio.timeout(40):
             await waiting
-    assert one.terminal.progress.shown > shown
+    assert one.terminal.catch_up().shown > shown
     typed = await one.terminal.type("echo li''ne\n")
     assert (await one.terminal.wait(pattern="line", deadline_s=40, position=typed)).reason == "pattern"
 
@@ -233,7 +233,7 @@ async def test_keys_are_refused_when_they_would_meet_something_else(terminals: T
     one.lease.note("call3")
     await one.terminal.type("\x15cat\n")
     await one.terminal.wait(input_wanted=True, deadline_s=40)
-    while one.terminal.shell_state != "running":
+    while one.terminal.catch_up().state != "running":
         await one.terminal.wait(input_wanted=True, deadline_s=40)
     with pytest.raises(Conflict, match=r"runs there"):
         await one.lease.agent_types("agent1", "ls\n", "call3")
@@ -254,7 +254,7 @@ async def test_a_secret_is_the_persons_and_agents_are_blind_until_the_echo_retur
     await one.terminal.type("hunter2\r")
     await one.terminal.wait(pattern="got", deadline_s=40, position=start)
     one.lease.look()
-    assert not one.lease.secret
+    assert not one.lease.asks_secret()
     head = one.terminal.log.head
     visible = one.lease.visible(0, head)
     assert visible[-1][1] == head  # what came with the echo is seen
@@ -280,12 +280,12 @@ async def test_a_prompt_behind_ssh_that_looks_like_one_for_a_secret_counts(
     terminal = await terminals.create(argv=["sh", "-c", script])
     await terminal.wait(pattern="password", deadline_s=40, position=0)
     lease = Lease(terminal, lambda changed: None)
-    assert [lease.secret] == [False]  # a raw program of this machine
-    monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
-    assert lease.secret
+    assert [lease.asks_secret()] == [False]  # a raw program of this machine
+    monkeypatch.setattr(lease_module, "program_name", lambda group: "ssh")
+    assert lease.asks_secret()
     terminal.meta["isolation"] = "container"
-    monkeypatch.setattr(lease_module, "_name", lambda group: "bash")
-    assert lease.secret
+    monkeypatch.setattr(lease_module, "program_name", lambda group: "bash")
+    assert lease.asks_secret()
 
 
 async def test_a_shell_that_has_become_ssh_is_behind_it_too(
@@ -294,9 +294,9 @@ async def test_a_shell_that_has_become_ssh_is_behind_it_too(
     one = await board(terminals)
     await one.terminal.type("exec sh -c \"stty raw -echo; printf 'pass''word: '; cat >/dev/null\"\n")
     assert (await one.terminal.wait(pattern="password:", deadline_s=40)).reason == "pattern"
-    assert one.terminal.foreground == one.terminal.pid
-    monkeypatch.setattr(lease_module, "_name", lambda group: "ssh")
-    assert one.lease.secret
+    assert one.terminal.foreground_group() == one.terminal.pid
+    monkeypatch.setattr(lease_module, "program_name", lambda group: "ssh")
+    assert one.lease.asks_secret()
 
 
 async def test_who_typed_is_kept_by_position(terminals: Terminals) -> None:
@@ -329,7 +329,7 @@ async def test_keys_for_a_pager_are_no_line_at_the_prompt(terminals: Terminals) 
     one.lease.person_typed("person", b"jjq")
     assert one.lease.info().half_typed
     await one.terminal.type("jjq")
-    while one.terminal.shell_state != "prompt":
+    while one.terminal.catch_up().state != "prompt":
         await one.terminal.wait(finished=True, quiet_s=0.1, deadline_s=40)
     await one.terminal.wait(input_wanted=True, deadline_s=40)
     assert [one.lease.info().half_typed] == [False]
@@ -340,5 +340,5 @@ async def test_an_ended_terminal_wants_no_secret(terminals: Terminals) -> None:
     terminal = await terminals.create(argv=["true"])
     await terminal.wait(exit=True, deadline_s=40)
     lease = Lease(terminal, lambda changed: None)
-    assert not lease.secret
+    assert not lease.asks_secret()
     assert lease.standing().group == 0

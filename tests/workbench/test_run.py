@@ -8,6 +8,7 @@ from tests.support.clock import let_pass
 
 from fourhands.core.errors import BadArgument, Conflict
 from fourhands.workbench import run as run_module
+from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals
 
 SHELLS = ("bash", "zsh")
@@ -73,8 +74,9 @@ async def test_a_deadline_returns_what_is_there_while_the_command_goes_on(termin
         await terminal.run("echo two")
     await terminal.type("\n")
     seen = await terminal.wait(finished=True, deadline_s=40)
-    assert seen.reason == "finished"
-    assert "late" in terminal.since(done.end).text
+    assert (seen.reason, seen.exit_code, seen.start) == ("finished", 0, done.start)
+    assert seen.end is not None
+    assert terminal.excerpt(done.start, seen.end).text == "early\n\nlate\n", "the Enter that was typed, and no prompt"
     assert (await terminal.run("echo three", timeout_s=40)).output == "three\n"
 
 
@@ -83,9 +85,9 @@ async def test_half_a_command_is_a_state_of_its_own(terminals: Terminals, shell:
     terminal = await terminals.create(shell=shell)
     done = await terminal.run("echo 'never closed", timeout_s=40)
     assert (done.reason, done.exit_code) == ("incomplete", None)
-    assert terminal.shell_state == "incomplete"
+    assert terminal.catch_up().state == "incomplete"
     await terminal.type("\x03")
-    while terminal.shell_state != "prompt":
+    while terminal.catch_up().state != "prompt":
         await terminal.wait(quiet_s=0.05)
     assert (await terminal.run("echo fine", timeout_s=40)).output == "fine\n"
 
@@ -134,7 +136,7 @@ async def test_a_line_waits_for_the_prompt_that_follows_the_end_of_another(
     await terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate && rm gate'", timeout_s=40)
     await terminal.type("mkfifo gate\n")
     assert (await terminal.wait(finished=True, deadline_s=40)).reason == "finished"
-    assert terminal.shell_state == "running"
+    assert terminal.catch_up().state == "running"
     async with asyncio.TaskGroup() as group:
         second = group.create_task(terminal.run("echo second", timeout_s=40))
         await asyncio.sleep(0)
@@ -201,3 +203,165 @@ async def test_a_shell_that_is_told_to_exit_adds_no_word_of_its_own(
     done = await terminal.run(line, timeout_s=40)
     assert (done.output, done.exit_code, done.reason) == (output, code, "exit")
     assert terminal.excerpt(done.start, done.end).text == output
+
+
+async def test_a_line_that_was_never_typed_is_told_as_such_and_not_run_later(terminals: Terminals) -> None:
+    home, work = Path(terminals.env["HOME"]), Path(terminals.places.workspace)
+    (home / ".bash_profile").write_text("mkfifo gate; read _ <gate\n")
+    terminal = await terminals.create(shell="bash")
+    done = await terminal.run("touch x", timeout_s=0.3)
+    assert (done.reason, done.exit_code, done.sure) == ("not-typed", None, False)
+    while not (work / "gate").exists():
+        await terminal.wait(quiet_s=0.05)
+    await asyncio.to_thread((work / "gate").write_text, "go\n")
+    assert (await terminal.run("ls", timeout_s=40)).output == "gate\n"
+
+
+async def test_a_question_of_the_start_up_files_gets_no_line(terminals: Terminals) -> None:
+    Path(terminals.env["HOME"], ".bash_profile").write_text("read -p 'Load? ' answer\n")
+    terminal = await terminals.create(shell="bash")
+    await terminal.wait(pattern="Load", position=0, deadline_s=40)
+    assert (await terminal.run("yes", timeout_s=0.5)).reason == "not-typed"
+    await terminal.type("no\n")
+    assert (await terminal.run("echo $answer", timeout_s=40)).output == "no\n"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_after_the_deadline_the_exit_code_and_the_output_can_be_had(terminals: Terminals, shell: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    await terminal.run("mkfifo gate", timeout_s=40)
+    done = await terminal.run("echo early; read _ <gate; echo late; (exit 5)", timeout_s=0.5)
+    assert (done.reason, done.output) == ("deadline", "early\n")
+    with pytest.raises(Conflict, match="busy"):
+        await terminal.run("echo two")
+    await asyncio.to_thread(Path(terminals.places.workspace, "gate").write_text, "go\n")
+    seen = await terminal.wait(finished=True, deadline_s=40)
+    assert (seen.reason, seen.exit_code, seen.sure, seen.start) == ("finished", 5, True, done.start)
+    assert seen.start is not None
+    assert seen.end is not None
+    assert terminal.excerpt(seen.start, seen.end).text == "early\nlate\n"
+
+
+INSIDE = {
+    "bash --norc": "echo in-$((40+2))",
+    "sh": "echo in-$((40+2))",
+    "zsh -f": "echo in-$((40+2))",
+    "python3 -q": "print('in-%d' % 42)",
+    "script -q /dev/null": "echo in-$((40+2))",
+    "tmux -S ./socket -f /dev/null new": "echo in-$((40+2))",
+    "screen -c /dev/null bash --norc": "echo in-$((40+2))",
+}
+"""Programs that take lines inside a shell, with a line that prints in-42."""
+
+
+async def enter(terminal: Terminal, line: str) -> None:
+    """Start a program at the prompt and wait until it waits for input."""
+    await terminal.type(f"{line}\n")
+    async with asyncio.timeout(40):
+        while (await terminal.wait(input_wanted=True, deadline_s=40)).input == "prompt":
+            pass
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_a_shell_inside_the_shell_takes_lines_and_leaving_it_is_noticed(terminals: Terminals, shell: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    await terminal.run("unset TMUX STY", timeout_s=40)
+    for program, line in INSIDE.items():
+        position = terminal.log.head
+        await enter(terminal, program)
+        await terminal.wait(pattern=r"[$#%>] $", position=position, deadline_s=40)
+        assert terminal.look() == "input", program
+        for _ in range(2):
+            done = await terminal.run(line, timeout_s=40)
+            assert (done.reason, done.exit_code, done.sure) == ("input", None, False), program
+            assert "in-42" in done.output, program
+        await terminal.run("exit()" if "python" in program else "exit", timeout_s=40)
+        back = await terminal.run("echo back", timeout_s=40)
+        assert (back.output, back.exit_code, back.reason, back.sure) == ("back\n", 0, "finished", True), program
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("program", ["bash --norc --noprofile", "zsh -f", "dash"])
+async def test_a_shell_in_the_place_of_the_shell_takes_lines(terminals: Terminals, shell: str, program: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    done = await terminal.run(f"exec {program}", timeout_s=40)
+    assert (done.reason, done.exit_code, done.sure) == ("quiet", None, False)
+    assert terminal.look() == "input"
+    for _ in range(2):
+        done = await terminal.run("echo in-$((40+2))", timeout_s=40)
+        assert (done.reason, done.exit_code, done.sure) == ("input", None, False)
+        assert "in-42" in done.output
+
+
+async def test_what_takes_no_lines_is_told_and_gets_none(terminals: Terminals) -> None:
+    Path(terminals.places.workspace, "text").write_text("text\n" * 200)
+    terminal = await terminals.create(shell="bash")
+    for line, told, leave in (
+        ("less text", "whole screen", "q"),
+        ("python3 -c 'import getpass; getpass.getpass()'", "secret", "x\n"),
+        ("sleep 1000", "busy", "\x03"),
+        ("echo 'half", "rest of a command", "'\n"),
+    ):
+        await terminal.run("true", timeout_s=40)
+        await terminal.type(f"{line}\n")
+        await terminal.wait(input_wanted=True, finished=True, deadline_s=1 if "sleep" in line else 40)
+        with pytest.raises(Conflict, match=told):
+            await terminal.run("touch never", timeout_s=5)
+        await terminal.type(leave)
+        await terminal.wait(finished=True, deadline_s=40)
+    assert (await terminal.run("ls", timeout_s=40)).output == "text\n"
+
+
+BANGS = {
+    'echo "a!b"': "a!b\n",
+    'echo "Hello World!"': "Hello World!\n",
+    'echo "!?x?"': "!?x?\n",
+    "echo 'x!y' \"$((1+1))\"": "x!y 2\n",
+    "for i in 1 2; do\n  echo $i!x\ndone": "1!x\n2!x\n",
+    "cat <<E\na!b\nE": "a!b\n",
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+@pytest.mark.parametrize("interactive", [False, True], ids=["driven", "a person's"])
+async def test_an_exclamation_mark_means_what_it_means_in_a_script(
+    terminals: Terminals, shell: str, interactive: bool
+) -> None:
+    home = Path(terminals.env["HOME"])
+    (home / ".bash_profile").write_text("set -H\n")
+    (home / ".zshrc").write_text("setopt bang_hist\n")
+    terminal = await terminals.create(shell=shell, interactive=interactive)
+    for line, output in BANGS.items():
+        done = await terminal.run(line, timeout_s=40)
+        assert (done.output, done.exit_code, done.reason, done.sure) == (output, 0, "finished", True), line
+    recalled = await terminal.run("^a^b", timeout_s=40)
+    assert recalled.exit_code == 127, "no such command, as in a script"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_nothing_is_sure_without_a_begin(terminals: Terminals, shell: str) -> None:
+    terminal = await terminals.create(shell=shell)
+    await terminal.run("set -H; setopt banghist 2>/dev/null; true", timeout_s=40)
+    refused = await terminal.run('echo "a!b"', timeout_s=40)
+    assert "event not found" in refused.output
+    assert refused.exit_code != 0
+    assert not refused.sure
+    for line in ("", "echo 'x' )"):
+        done = await terminal.run(line, timeout_s=40)
+        assert (done.reason, done.sure) == ("finished", False)
+
+
+async def test_programs_have_no_pager_unless_it_is_asked_for(terminals: Terminals) -> None:
+    work = Path(terminals.places.workspace)
+    (work / "long").write_text("line\n" * 500)
+    commit = "git -c user.name=x -c user.email=x@x commit -qm one"
+    driven = await terminals.create(shell="bash", rows=10)
+    await driven.run(f"git init -q && git add long && {commit}", timeout_s=40)
+    done = await driven.run("git -p show", timeout_s=40)
+    assert (done.reason, done.exit_code) == ("finished", 0)
+    assert done.output.count("line") == 500
+    person = await terminals.create(shell="bash", rows=10, interactive=True, env={"LESS": "-R"})
+    await enter(person, "git -p show")
+    assert person.look() == "input"
+    asked = await terminals.create(shell="bash", env={"GIT_PAGER": "head -1"})
+    assert (await asked.run("git -p show", timeout_s=40)).output.count("\n") == 1

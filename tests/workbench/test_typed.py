@@ -12,7 +12,6 @@ from fourhands.workbench.typed import (
     leave,
     only_takes_away,
     open_ended,
-    recalls,
     typed,
 )
 
@@ -130,13 +129,3 @@ def test_open_ended_lines(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "ls", "echo 'a b'", "rm -rf x", "cat <<E\nE"])
 def test_lines_that_are_whole(text: str) -> None:
     assert not open_ended(text)
-
-
-@pytest.mark.parametrize("text", ["!!", 'echo "!rm"', "^a^rm", "ls\n^a^b", "echo a!b", 'echo "a" !x'])
-def test_history_is_noticed(text: str) -> None:
-    assert recalls(text)
-
-
-@pytest.mark.parametrize("text", ["echo '!rm'", "! true", "[ a != b ]", 'echo "hi!"', "echo \\!x", "a^b", "echo hi!"])
-def test_a_plain_exclamation_mark_is_no_history(text: str) -> None:
-    assert not recalls(text)

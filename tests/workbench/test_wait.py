@@ -215,3 +215,33 @@ async def test_times_that_make_no_sense_are_refused(terminals: Terminals, name: 
     terminal = await terminals.create(argv=["cat"])
     with pytest.raises(BadArgument, match=name):
         await terminal.wait(**{name: value})  # type: ignore[arg-type]  # by name
+
+
+async def rounds(terminals: Terminals, count: int) -> None:
+    """Type and wait for input again: what was typed has been read by then, and answered."""
+    repl = await terminals.create(argv=["python3", "-q"])
+    asks = await terminals.create(argv=["python3", "-c", "while True: print(int(input()) * 7)"])
+    for terminal in (repl, asks):
+        await terminal.wait(input_wanted=True, deadline_s=100)
+    for number in range(count):
+        for terminal, line in ((repl, f"print({number} * 7)\n"), (asks, f"{number}\n")):
+            position = await terminal.type(line)
+            seen = await terminal.wait(input_wanted=True, deadline_s=100)
+            assert seen.reason == "input"
+            assert f"\n{number * 7}\n" in terminal.since(position).text, number
+
+
+async def test_input_is_wanted_again_only_when_what_was_typed_has_been_read(terminals: Terminals) -> None:
+    await rounds(terminals, 40)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1800)
+async def test_in_2000_rounds_at_load_input_is_never_wanted_too_early(terminals: Terminals) -> None:
+    load = [await asyncio.create_subprocess_exec("sh", "-c", "while :; do :; done") for _ in range(4)]
+    try:
+        await rounds(terminals, 1000)  # with two programs
+    finally:
+        for process in load:
+            process.kill()
+            await process.wait()

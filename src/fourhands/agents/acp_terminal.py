@@ -211,7 +211,7 @@ class AcpTerminals:
         bench, terminal, limit = self._bench, held.terminal, held.limit
         piece = terminal.tail(limit + _SLACK)
         lease = bench.lease(terminal)
-        if lease.secret or lease.hides(piece.start, piece.end):
+        if lease.dark or lease.hides(piece.start, piece.end):
             text = bench.read_since(terminal, piece.start, agent=True, limit=piece.end - piece.start).text
         else:
             text = bench.shown(piece.text, agent=True)

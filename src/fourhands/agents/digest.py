@@ -21,6 +21,7 @@ _STATES = {
     "prompt": "at its prompt",
     "incomplete": "waits for the rest of a command",
     "running": "runs a command",
+    "input": "a program waits for input",
 }
 
 

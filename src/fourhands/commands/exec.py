@@ -75,13 +75,13 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
     if not args.args:
         word = args.command.strip()
         if provider.shells is None and _PLAIN_WORD.fullmatch(word) and not _SHELL_WORDS.fullmatch(word):
-            variables = bench.terminals.variables(args.env, agent=agent)
+            variables = bench.terminals.variables(args.env, agent=agent, pagers=not agent)
             find_program(word, variables.get("PATH", os.defpath), place)  # a clear error, not a shell that exits 127
         there = os.path.exists("/bin/bash") if provider.shells is None else _has_bash(provider.shells)
         argv = ["bash" if there else "sh", "-c", args.command]
     await tidy(bench, call, ENDED_KEPT)
     line = " ".join([args.command, *(args.args or ())])
-    wanted = {"argv": argv, "env": args.env, "cwd": place, "provider": name}
+    wanted = {"argv": argv, "env": args.env, "cwd": place, "provider": name, "interactive": not agent}
     meta = {"command": line, "outputByteLimit": args.output_byte_limit}
     async with starting(bench, call, title=free_title(bench, line), meta=meta, **wanted) as started:
         terminal = started.terminal

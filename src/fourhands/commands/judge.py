@@ -7,7 +7,7 @@ and input that come with a call count like assignments in front of it and a here
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,10 +22,11 @@ from fourhands.core.registry import Command
 from fourhands.safety.environment import check_variables
 from fourhands.safety.secretnames import SecretNames
 from fourhands.safety.shell import Rules, Verdict, classify, visible
+from fourhands.safety.shell.history import recalls
 from fourhands.workbench import glance
 from fourhands.workbench.lease import Standing, is_shell_name, leads_to_a_shell
 from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.typed import EMPTY, Typed, leave, only_takes_away, recalls, typed
+from fourhands.workbench.typed import EMPTY, Typed, leave, only_takes_away, typed
 from fourhands.workbench.workbench import Workbench
 
 Edit = Callable[[str], dict[str, object]]
@@ -151,8 +152,13 @@ class LineJudge:
         if hidden:
             return Judgement(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
         verdict = self._typed_verdict(standing, keys, text)
-        if recalls("\n".join([*keys.lines, keys.line.text])):
+        # It is off in an agent's own shells; in others a person may have switched it on.
+        expands = terminal.expands_history or not terminal.meta.get("agent")
+        if expands and recalls("\n".join([*keys.lines, keys.line.text]), terminal.program):
             reason = "an interactive shell puts earlier commands in place of ! and ^"
+            verdict = replace(verdict, level="dangerous", reason=reason)
+        elif any(_lets_recall(part.words) for part in verdict.parts):
+            reason = "switches history expansion on: what is typed afterwards would not be what runs"
             verdict = replace(verdict, level="dangerous", reason=reason)
         if not keys.lines and verdict.level != "dangerous":
             return None  # a piece without Enter: what is unknown waits for it
@@ -194,8 +200,10 @@ class LineJudge:
         """
         lines, rest = leave(standing.line, text)
         would_be = "\n".join([*standing.before, *lines, rest.text])
-        verdict = _worst([classify(would_be, self._rules), classify("\n".join([*lines, rest.text]), self._rules)])
         program = standing.program or "the program"
+        shell = leads_to_a_shell(program)
+        readings = (would_be, "\n".join([*lines, rest.text]))
+        verdict = _worst([classify(reading, self._rules, interactive=shell) for reading in readings])
         reason = f"input for {program}, which runs in {terminal.title}"
         dangerous = verdict.level == "dangerous"
         if is_shell_name(program):
@@ -205,7 +213,7 @@ class LineJudge:
         if verdict.level == "dangerous":
             reason = f"{reason}: {verdict.reason}"
         # Whatever is typed into another shell is a command: a rule for all of it would approve lines unseen.
-        narrow = bool(standing.program) and not leads_to_a_shell(program)
+        narrow = bool(standing.program) and not shell
         return Judgement(
             level="dangerous" if dangerous else "unknown",
             shown=visible(text),
@@ -258,6 +266,15 @@ def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
 
 def _worst(verdicts: list[Verdict]) -> Verdict:
     return max(verdicts, key=lambda verdict: _RANKS[verdict.level])
+
+
+def _lets_recall(words: Sequence[str]) -> bool:
+    """Whether a command switches history expansion on, or changes its signs."""
+    if not words or words[0] not in ("set", "setopt", "unsetopt", "options", "emulate"):
+        return any(word.lower().startswith("histchars=") for word in words)
+    names = {word.lower().replace("_", "") for word in words[1:]}
+    short = any(word[:1] in "-+" and ("H" in word or "K" in word) for word in words[1:])
+    return short or not names.isdisjoint({"histexpand", "banghist", "nobanghist"}) or words[0] == "emulate"
 
 
 def _plain_words(line: str, verdict: Verdict) -> str:

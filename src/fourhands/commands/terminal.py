@@ -33,6 +33,9 @@ class Create(Args, frozen=True, kw_only=True):
     shell_path: Annotated[str | None, Meta(description="An allowed shell; default: the user's.")] = None
     cols: Annotated[int | None, Meta(description="Columns; default 120.")] = None
     rows: Annotated[int | None, Meta(description="Rows; default 40.")] = None
+    interactive: Annotated[
+        bool, Meta(description="Whether a person types in it: with pagers, and `!` recalls commands. Never an agent's.")
+    ] = True
 
 
 class Created(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -49,7 +52,13 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
     session = bench.session(call)
     provider = session.state.over(bench.settings.agent_defaults).provider if session else "local"
     title = args.title or _free_title(bench)
-    wanted = {"cwd": args.cwd, "shell": args.shell_path, "cols": args.cols, "rows": args.rows}
+    wanted = {
+        "cwd": args.cwd,
+        "shell": args.shell_path,
+        "cols": args.cols,
+        "rows": args.rows,
+        "interactive": args.interactive,
+    }
     async with starting(bench, call, title=title, provider=provider, **wanted) as started:
         terminal = started.terminal
     effects.isolation = terminal.isolation
@@ -256,7 +265,7 @@ async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
     terminal = bench.terminal(args.terminal_id)
     agent, lease = call.actor.kind == "agent", bench.lease(terminal)
     lease.look()
-    if agent and lease.secret:
+    if agent and lease.asks_secret():
         raise Denied(f"terminal {terminal.title!r} asks for a secret: its screen is hidden from you until then")
     shown = bench.read_screen(terminal, agent=agent)
     changed = shown.changed_since(args.since) if args.since is not None else None
@@ -324,7 +333,10 @@ class WaitFor(Args, frozen=True, kw_only=True):
 
 
 class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which condition it was: exit, finished, pattern, quiet, input, port or deadline."""
+    """Which condition it was: exit, finished, pattern, quiet, input, port or deadline.
+
+    Of a command that has finished `exitCode` is told, and its output stands from `start` to `end`.
+    """
 
     reason: str
     position: int
@@ -335,6 +347,8 @@ class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
     port: int | None = None
     sure: bool = True
     exit_code: int | None = None
+    start: int | None = None
+    end: int | None = None
 
 
 @commands.add(
@@ -357,8 +371,6 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
         position=args.since,
         visible=bench.lease(terminal).look_visible if call.actor.kind == "agent" else None,
     )
-    last = terminal.last_command
-    code = terminal.exit.code if terminal.exit else last.exit_code if last and seen.reason == "finished" else None
     return Waited(
         reason=seen.reason,
         position=seen.position,
@@ -368,7 +380,9 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
         input=seen.input,
         port=seen.port,
         sure=seen.sure,
-        exit_code=code,
+        exit_code=seen.exit_code,
+        start=seen.start,
+        end=seen.end,
     )
 
 

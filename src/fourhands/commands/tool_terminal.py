@@ -102,6 +102,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         shell=word if shell else None,
         argv=None if shell else ["bash" if bash_there else "sh", "-c", args.command],
         provider=mine.provider,
+        interactive=not agent,
         meta={"command": short(word, 500)},
     ) as started:
         terminal = started.terminal
@@ -143,6 +144,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     log, session = terminal.log, bench.session(call)
     default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
     start = session.positions.get(terminal.id, default) if session else default
+    terminal.catch_up()
     finished = terminal.finished_commands
     entered = args.stdin is not None and ("\n" in args.stdin or "\r" in args.stdin)
     if args.stdin:
@@ -150,6 +152,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
         if is_agent(call):
             reason = "what a program did with its input cannot be taken back"
             bench.undo.push(call.id, f"typed in {terminal.title}", actor=call.actor.id, reason=reason)
+    terminal.catch_up()
     # What has finished by now would not be news to a wait that begins now.
     seen = await _wait(terminal, mine, finished=entered and finished == terminal.finished_commands)
     return _collect(bench, call, terminal, seen, start, mine, entered=entered)
@@ -264,7 +267,7 @@ def _collect(
     """What is new since `start`, as this caller may see it; the next look goes on behind it."""
     agent, lease = is_agent(call), bench.lease(terminal)
     lease.look()
-    secret = lease.secret
+    secret = lease.asks_secret()
     head = terminal.log.head
     piece = bench.read_since(terminal, max(start, head - READ_LIMIT), agent=agent)
     gap = (start, piece.start) if piece.start > start else piece.gap
@@ -274,7 +277,7 @@ def _collect(
     limit, text = mine.bash.crop_output, piece.text
     rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
     lines = text.count("\n") + (bool(text) and not text.endswith("\n"))
-    last, end = terminal.last_command, terminal.exit
+    last, end = terminal.catch_up().last, terminal.exit
     reason = _reason(seen, entered=entered)
     code = end.code if end else last.exit_code if reason == "finished" and last else None
     screen = None

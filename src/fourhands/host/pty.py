@@ -9,6 +9,7 @@ import errno
 import fcntl
 import os
 import resource
+import select
 import signal
 import struct
 import termios
@@ -72,12 +73,19 @@ def modes(fd: int) -> tuple[bool, bool]:
 
 
 def unread(tty_path: str) -> int:
-    """How many bytes were typed that no program has read yet; in canonical mode those of whole lines only."""
+    """How many bytes were typed that no program has read yet; in canonical mode those of whole lines only.
+
+    What is written to a terminal reaches its line discipline by way of a kernel thread, and is nowhere to be seen until
+    then. A poll of a terminal with nothing to read waits for that: 0 means that all has been read.
+    """
     try:
         fd = os.open(tty_path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return 0
     try:
+        waiting = select.poll()
+        waiting.register(fd, select.POLLIN)
+        waiting.poll(0)
         return int(struct.unpack("i", fcntl.ioctl(fd, termios.FIONREAD, b"\0" * 4))[0])
     finally:
         os.close(fd)

@@ -348,6 +348,9 @@ class Requests:
         if not terminal.running:
             reply({"running": False})
             return
+        # First of all: with nothing unread, whoever is found waiting below has read all that was typed before and waits
+        # anew; looked at later, it might be the wait from before the keys. What is typed meanwhile is seen at the end.
+        before = pty.unread(terminal.tty_path)
         echo, canonical = pty.modes(terminal.master)
         group = os.tcgetpgrp(terminal.master)
         processes = tree.group_of(terminal.pid, group)
@@ -360,7 +363,7 @@ class Requests:
             "echo": echo,
             "canonical": canonical,
             "waits": sorted(waits - {""}),
-            "unread": pty.unread(terminal.tty_path),
+            "unread": max(before, pty.unread(terminal.tty_path)),
             "asleep": all(p.state == "S" for p in processes) and bool(processes),
         }
         self.host.take(terminal)  # who waits has printed why: it is in the log when the answer is there

@@ -17,18 +17,17 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# A pager waits for a key that nobody presses; where one is started all the same, it runs nothing.
-AGENT_PAGERS: dict[str, str] = {
-    **dict.fromkeys(
-        (
-            *("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "GH_PAGER", "GLAB_PAGER", "AWS_PAGER", "BAT_PAGER"),
-            *("DELTA_PAGER", "PSQL_PAGER", "PERLDOC_PAGER", "RI_PAGER"),
-        ),
-        "cat",
+# A pager waits for a key that nobody presses.
+NO_PAGERS: dict[str, str] = dict.fromkeys(
+    (
+        *("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "GH_PAGER", "GLAB_PAGER", "AWS_PAGER", "BAT_PAGER"),
+        *("DELTA_PAGER", "PSQL_PAGER", "PERLDOC_PAGER", "RI_PAGER"),
     ),
-    "LESSSECURE": "1",
-    "SYSTEMD_PAGERSECURE": "1",
-}
+    "cat",
+)
+
+# Where an agent starts one all the same, it runs nothing.
+AGENT_PAGERS: dict[str, str] = {**NO_PAGERS, "LESSSECURE": "1", "SYSTEMD_PAGERSECURE": "1"}
 
 _SERVER = "FOURHANDS_"
 _TERMINAL = "FOURHANDS_TERMINAL"  # the one that children are meant to see: it says which terminal they belong to

@@ -11,7 +11,6 @@ the time they are typed are refused.
 
 import asyncio
 import contextlib
-import os
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from fourhands.core.errors import Conflict
 from fourhands.safety.text import sanitize
 from fourhands.workbench.ink import Ink, Inkwell
 from fourhands.workbench.terminal import SHELL_NAMES, Terminal
+from fourhands.workbench.tracker import BECOMES_ANOTHER, ELSEWHERE, program_name
 from fourhands.workbench.typed import EMPTY, PASTE_BEGIN, Line, leave, only_takes_away, open_ended, typed
 
 PATIENCE_S = 30.0
@@ -50,10 +50,6 @@ AHEAD_S = 30.0
 
 _NOTED = 200
 _LONGEST_BEFORE = 100_000  # characters of a command's lines that are judged together with its rest
-# Programs behind which another terminal counts, one that we cannot look at.
-_ELSEWHERE = frozenset({"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl"})
-# Programs that start a shell as somebody else and stay in front of it.
-_BECOMES_ANOTHER = frozenset({"su", "sudo", "doas", "runuser", "script", "bwrap", "chroot", "nsenter", "unshare"})
 _SECRET_WORD = re.compile(rb"pass|pin|token|secret|code|otp")
 _ASKED = (
     r"(?i)(?:^|\W)(?:passwor[dt]|passwd|passphrase|passcode|pin|token|secret|verification code|one-time code|otp)"
@@ -126,7 +122,11 @@ class Lease:
         return self._well.marks
 
     @property
-    def secret(self) -> bool:
+    def dark(self) -> bool:
+        """Whether a secret was wanted at the last look, so that agents are blind; for threads too."""
+        return self._well.hidden_from is not None
+
+    def asks_secret(self) -> bool:
         """Whether a secret is wanted: no echo but whole lines; behind ssh and its like, a prompt that looks so."""
         terminal = self.terminal
         if terminal.exited:
@@ -142,7 +142,11 @@ class Lease:
     def info(self) -> LeaseInfo:
         """How things stand."""
         return LeaseInfo(
-            holder=self._holder, kind=self._kind, kept=self._kept, half_typed=self._is_half_typed(), secret=self.secret
+            holder=self._holder,
+            kind=self._kind,
+            kept=self._kept,
+            half_typed=self._is_half_typed(),
+            secret=self.asks_secret(),
         )
 
     # -- a person --------------------------------------------------------------------------------------------------
@@ -188,11 +192,11 @@ class Lease:
 
     def _at_prompt(self) -> bool:
         """Whether a shell's marks say that it reads a line."""
-        return self.terminal.marked and self.terminal.shell_state in ("prompt", "incomplete")
+        return self.terminal.marked and self.terminal.catch_up().state in ("prompt", "incomplete")
 
     def _is_elsewhere(self) -> bool:
         """Whether another terminal counts, one that we cannot look at."""
-        return self.terminal.isolation == "container" or _name(self.terminal.foreground) in _ELSEWHERE
+        return self.terminal.isolation == "container" or program_name(self.terminal.foreground_group()) in ELSEWHERE
 
     def _recently(self) -> bool:
         return self._loop.time() - self._last_key < AHEAD_S
@@ -200,15 +204,15 @@ class Lease:
     def _raw_program(self) -> int:
         """The foreground group when it takes keys one by one, as editors and pagers do, and prompts too; else 0."""
         try:
-            return 0 if self.terminal.exited or self.terminal.modes()[1] else self.terminal.foreground
+            return 0 if self.terminal.exited or self.terminal.modes()[1] else self.terminal.foreground_group()
         except OSError:
             return 0
 
     def _is_half_typed(self) -> bool:
         """Whether a person's line waits for its end; keys that a pager took are no line at the prompt behind it."""
         terminal = self.terminal
-        if self._half_typed and self._gone_with and terminal.marked and terminal.foreground != self._gone_with:
-            self._half_typed = terminal.shell_state != "prompt"
+        if self._half_typed and self._gone_with and terminal.marked and terminal.foreground_group() != self._gone_with:
+            self._half_typed = terminal.catch_up().state != "prompt"
         return self._half_typed
 
     def _play(self, data: bytes) -> None:
@@ -223,7 +227,7 @@ class Lease:
                 if byte != 0x15:
                     self._before, self._submitted_at = (), -1
                 if byte == 0x03:
-                    self._interrupted = self._loop.time(), self.terminal.progress.shown
+                    self._interrupted = self._loop.time(), self.terminal.catch_up().shown
             elif byte == 0x16:  # Ctrl-V: the next key is text
                 self._literal = True
             elif byte != 0x04:  # Ctrl-D ends a shell or takes a character away, and leaves the line as it is
@@ -235,15 +239,15 @@ class Lease:
     def standing(self) -> Standing:
         """What an agent's keys would meet now; a half-typed line of a person's is waited for and does not count."""
         terminal = self.terminal
-        group = terminal.foreground
+        group = terminal.foreground_group()
         if not terminal.marked:
             if terminal.is_shell and group in (0, terminal.pid):
                 return Standing("shell", self._line, self._before, settled=False, group=group)
-            return Standing("program", self._line, self._before, False, program=_name(group), group=group)
-        state, commands = terminal.shell_state, terminal.commands
-        if state == "running" and not commands.ending:
-            return Standing("program", self._line, self._before, False, program=_name(group), group=group)
-        if state == "incomplete":
+            return Standing("program", self._line, self._before, False, program=program_name(group), group=group)
+        commands = terminal.catch_up()
+        if commands.state == "running" and not commands.ending:
+            return Standing("program", self._line, self._before, False, program=program_name(group), group=group)
+        if commands.state == "incomplete":
             return Standing("incomplete", self._line, self._before, pastes=commands.bracketed)
         if commands.shown > self._submitted_at or commands.ending:
             self._before = ()
@@ -265,7 +269,7 @@ class Lease:
         began = self._loop.time()
         while True:
             self.look()
-            if self.secret:
+            if self.asks_secret():
                 raise Conflict(
                     f"terminal {self.terminal.title!r} asks for a secret: only the person may type it",
                     hint="ask the person to type it into the terminal, then wait for its output",
@@ -308,8 +312,9 @@ class Lease:
             return 0.0
         at, shown = self._interrupted
         passed = self._loop.time() - at
-        back = self.terminal.marked and self.terminal.progress.ready and self.terminal.commands.settled(shown)
-        left = (INTERRUPT_LEAST_S if back and self.terminal.commands.announced else INTERRUPT_S) - passed
+        commands = self.terminal.catch_up()
+        back = self.terminal.marked and commands.settled(shown) and commands.announced
+        left = (INTERRUPT_LEAST_S if back else INTERRUPT_S) - passed
         if left <= 0:
             self._interrupted = None
         return max(0.0, left)
@@ -319,8 +324,9 @@ class Lease:
         terminal = self.terminal
         if not terminal.marked or terminal.exited:
             return 0.0
-        fresh = terminal.shell_state == "unknown" and terminal.uptime_s < FRESH_S
-        return max(0.0, since + PROMPT_S - self._loop.time()) if fresh or terminal.commands.ending else 0.0
+        commands = terminal.catch_up()
+        fresh = commands.state == "unknown" and terminal.uptime_s < FRESH_S
+        return max(0.0, since + PROMPT_S - self._loop.time()) if fresh or commands.ending else 0.0
 
     def _remember(self, text: str) -> None:
         """What stands on the line after an agent's keys."""
@@ -353,7 +359,7 @@ class Lease:
     def look(self) -> None:
         """Begin or end an agent's blindness; for the event loop only. Whoever types or reads looks first."""
         head = self.terminal.log.head
-        if self.secret:
+        if self.asks_secret():
             self._dark_head = head
             if self._well.hidden_from is None:
                 self._well.hide(head if self._ahead is None else min(self._ahead, head))
@@ -425,7 +431,7 @@ class Lease:
         """The terminal is raw: another one counts, of which only what it prints is known."""
         terminal = self.terminal
         # Asked at each key, mostly at a shell's own prompt. After `exec ssh` the shell's process is another program.
-        if self._at_prompt() and terminal.foreground == terminal.pid and terminal.isolation != "container":
+        if self._at_prompt() and terminal.foreground_group() == terminal.pid and terminal.isolation != "container":
             return False
         tail = terminal.log.read(max(terminal.log.floor, terminal.log.head - 512), 512).data
         if not _SECRET_WORD.search(tail.lower()):
@@ -477,17 +483,4 @@ def is_shell_name(program: str) -> bool:
 
 def leads_to_a_shell(program: str) -> bool:
     """Whether what is typed into a program is read by a shell: its own, or one behind it."""
-    return is_shell_name(program) or program in _ELSEWHERE or program in _BECOMES_ANOTHER
-
-
-def _name(group: int) -> str:
-    """The name of a process group's leader, as far as the system tells."""
-    try:
-        # Asked at each key: a file object would look at the file four times more before it reads.
-        descriptor = os.open(f"/proc/{group}/comm", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            return os.read(descriptor, 64).decode("utf-8", "replace").strip()
-        finally:
-            os.close(descriptor)
-    except OSError:
-        return ""
+    return is_shell_name(program) or program in ELSEWHERE or program in BECOMES_ANOTHER

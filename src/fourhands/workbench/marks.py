@@ -24,6 +24,9 @@ SCRIPTS = Path(__file__).parent / "shells"
 
 _DATA_DIRS = "/usr/local/share:/usr/share"  # what the XDG rules say where the variable is not set
 
+EXPANDING_SHELLS = ("bash", "zsh")
+"""Shells in which, unless it is switched off, `!` stands for an earlier command; they know `$'...'` too."""
+
 _NONCE = re.compile(r"[0-9A-Za-z_-]{8,128}")
 
 
@@ -289,12 +292,29 @@ class Command:
         return self.start is not None and self.end is not None
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of all that was entered at one prompt: where its output is, and how it ended.
+
+    `began` is False where no mark told that something was run: an empty line, a syntax error, a line that the shell
+    refused; nothing is `sure` then.
+    """
+
+    start: int | None
+    end: int | None
+    exit_code: int | None
+    statuses: tuple[int, ...]
+    began: bool
+    sure: bool
+
+
 class Commands:
     """Turns marks into records of commands and tells what the shell is doing.
 
     `state`: "unknown" (no mark yet), "prompt" (waits for a command), "incomplete" (waits for the rest of one, PS2),
     "running". `shown` counts the prompts; what is typed now belongs to prompt `shown`, and `settled` says when that is
-    over.
+    over. `ended` counts the commands that have ended, `edited` how often a line editor took over, the one of a shell
+    inside this shell too. A shell that takes this one's place (`exec`) and has its secret counts its commands anew.
     """
 
     def __init__(self, keep: int = 1000) -> None:
@@ -302,9 +322,11 @@ class Commands:
         self.bracketed = False
         self.cwd: str | None = None
         self.shell = ""  # what has shown the last prompt, once that is known
-        self.shown = 0
+        self.shown = self.ended = self.edited = 0
         self.records: deque[Command] = deque(maxlen=keep)
-        self._prompt: int | None = None  # the shell's own number of the prompt; None until its mark comes
+        self._prompt: int | None = None  # the shell's own number of the prompt, where it counts them
+        self.announced = False
+        """Whether the present prompt's own mark has come: bash's line editor is there a moment before it."""
         self._number = 0  # the shell's number of the last command that it told of
         self._began = False  # a command began at this prompt
         self._ending = False  # an end was reported, so the next prompt is near
@@ -326,11 +348,6 @@ class Commands:
         return self._ending and self.state == "running"
 
     @property
-    def announced(self) -> bool:
-        """Whether the present prompt's own mark has come: bash's line editor is there a moment before it."""
-        return self._prompt is not None or self._silent
-
-    @property
     def last(self) -> Command | None:
         """The newest record."""
         return self.records[-1] if self.records else None
@@ -345,6 +362,21 @@ class Commands:
                 found.append(record)
         return found[::-1]
 
+    def outcome(self, shown: int) -> Outcome | None:
+        """What came of what was entered at prompt number `shown`; of the newest command where that is not known."""
+        records = self.at(shown) or ([self.last] if self.last is not None else [])
+        if not records:
+            return None
+        last = records[-1]
+        return Outcome(
+            start=next((record.start for record in records if record.start is not None), None),
+            end=last.end,
+            exit_code=last.exit_code,
+            statuses=last.statuses,
+            began=all(record.ran for record in records),
+            sure=all(record.ran and record.bounded and record.sure for record in records),
+        )
+
     def settled(self, shown: int) -> bool:
         """Whether what was typed at prompt number `shown` is over and the shell waits again."""
         return self.shown > shown and self.ready
@@ -354,6 +386,7 @@ class Commands:
         match mark.kind:
             case "paste-on":
                 self.bracketed, self._taken = True, mark
+                self.edited += 1
                 # bash does this just before its prompt, whose own mark may be missing.
                 if self._ending:
                     self._show(None)
@@ -368,7 +401,7 @@ class Commands:
                     self._prompt = mark.prompt
                 elif self._prompt != mark.prompt:
                     self._show(mark.prompt)
-                self._pastes, self.shell = mark.pastes, mark.shell or self.shell
+                self._pastes, self.announced, self.shell = mark.pastes, True, mark.shell or self.shell
             case "input":
                 self.state = "prompt"
             case "more":
@@ -388,6 +421,7 @@ class Commands:
         self.state = "prompt"
         self._prompt = number
         self._began = self._ending = self._pastes = False
+        self.announced = self._silent
         self._let_go = self._ended = None
 
     def _give_up(self) -> None:
@@ -421,6 +455,7 @@ class Commands:
                 end = self._taken.start  # bash's line editor comes before the prompt
             elif self._taken and mark.origin == "prompt-alone":
                 end, sure = self._taken.start, False  # it has printed something of its own first, such as its mode
+            self.ended += 1
             self.records[-1] = replace(
                 last,
                 state="finished",
@@ -436,6 +471,7 @@ class Commands:
         elif number > self._number:
             # It began before our time, or its beginning was lost.
             self._give_up()
+            self.ended += 1
             known = mark.start if mark.origin in ("hook", "eol") else None
             self.records.append(
                 Command(number, self.shown, "finished", None, known, mark.exit_code, mark.statuses, mark.cwd)
@@ -451,16 +487,18 @@ class Commands:
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _CLEAR_FISH = b"\x1b[4404~"  # bound by our script to nothing but that
+_EXPANDED = re.compile(r"![^\s=]|^\^", re.MULTILINE)  # quotes do not count: the shells disagree about them
 _LINE_LIMIT = 4095  # what a terminal in canonical mode takes as one line
 
 
-def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
+def encode_input(text: str, bracketed: bool, *, shell: str = "bash", expands: bool = False) -> bytes:
     """Give the bytes that type `text` so that the shell takes it as one entry, Enter included.
 
     With bracketed paste on, the text is pasted as it is: newlines, tabs and here-documents arrive untouched, and no key
     binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so the
-    shells that we know get them as one line, by `eval`, and others refuse. Control characters are refused everywhere:
-    the terminal or the line editor would act on them, and an escape could end the paste.
+    shells that we know get them as one line, by `eval`, and others refuse. Where the shell `expands` history, a text in
+    which it would put earlier commands goes that way too: it means what it means in a script. Control characters are
+    refused everywhere: the terminal or the line editor would act on them, and an escape could end the paste.
     """
     text = text.replace("\r\n", "\n").rstrip("\n")
     if control := _CONTROL.search(text):
@@ -474,16 +512,19 @@ def encode_input(text: str, bracketed: bool, *, shell: str = "bash") -> bytes:
         raise BadArgument(f"text cannot be written as UTF-8: {error.reason} at {error.start}") from error
     if not data:
         return b"\r"
+    name = os.path.basename(shell)
+    if expands and name in EXPANDING_SHELLS and _EXPANDED.search(text):
+        data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
     if bracketed:
-        clear = _CLEAR_FISH if os.path.basename(shell) == "fish" else b""
+        clear = _CLEAR_FISH if name == "fish" else b""
         return clear + b"\x1b[200~" + data + b"\x1b[201~\r"
-    if "\n" in text or "\t" in text:
-        match os.path.basename(shell):
+    if b"\n" in data or b"\t" in data:
+        match name:
             case "bash" | "zsh":
                 data = b"eval $'" + text.translate(_QUOTED).encode() + b"'"
             case "sh" | "dash" | "ash":
                 data = b"eval \"$(printf %b '" + text.translate(_PRINTED).encode() + b"')\""
-            case name:
+            case _:
                 raise BadArgument(
                     f"{name} without bracketed paste takes no text of several lines",
                     hint="type one line at a time, or put the text into a file and source it",

@@ -9,9 +9,10 @@ import contextlib
 import math
 import os
 import stat
+import termios
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fourhands.core.errors import BadArgument, FourhandsError
@@ -21,11 +22,12 @@ from fourhands.host.log import GRAIN, Chunk, LogReader
 from fourhands.host.wire import Message
 from fourhands.safety.text import sanitize
 from fourhands.workbench import view
-from fourhands.workbench.marks import Command, Commands, Scanner
+from fourhands.workbench.marks import Command, Commands, Outcome
 from fourhands.workbench.run import Done, run
 from fourhands.workbench.screen import LiveScreen, Screen
+from fourhands.workbench.tracker import Progress, State, Tracker, front_waits, program_name
 from fourhands.workbench.view import Cropped, Match, Slice
-from fourhands.workbench.wait import Progress, Seen, Visible, Wanted, wait
+from fourhands.workbench.wait import Seen, Visible, Wanted, wait
 
 Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
 """Called with the id and the facts of a terminal after the host has ended it."""
@@ -110,9 +112,8 @@ class Terminal:
         self._typing = asyncio.Lock()
         self.running = asyncio.Lock()
         self._nonce: str | None = self.meta.get("nonce")
-        self._scanner = Scanner(self._nonce or "no-marks-here")
-        self.commands = Commands()
-        self._finished = self._last_ended = 0
+        self._tracker = Tracker(self.log, self._nonce)
+        self._tty: str = record.get("tty") or ""
         self._entered: Progress | None = None
         self._entered_at = 0
         self._entered_time = -math.inf
@@ -139,9 +140,13 @@ class Terminal:
         return str(self.meta.get("title") or os.path.basename(self.argv[0]))
 
     @property
+    def program(self) -> str:
+        """The name of its main program, such as bash."""
+        return os.path.basename(self.argv[0]).lstrip("-")
+
+    @property
     def cwd(self) -> str:
-        """Where its shell is, as far as its marks tell; else where it was started."""
-        self.catch_up()
+        """Where its shell is, as far as its marks were read; else where it was started."""
         return self.commands.cwd or self.started_in
 
     @property
@@ -160,10 +165,14 @@ class Terminal:
         return self._nonce is not None
 
     @property
+    def expands_history(self) -> bool:
+        """Whether its shell may put earlier commands in place of `!`, as people's shells do."""
+        return bool(self.meta.get("interactive", True))
+
+    @property
     def is_shell(self) -> bool:
         """Whether its main program is an interactive shell."""
-        name = os.path.basename(self.argv[0]).lstrip("-")
-        return name in SHELL_NAMES and "-c" not in self.argv
+        return self.program in SHELL_NAMES and "-c" not in self.argv
 
     @property
     def size(self) -> tuple[int, int]:
@@ -198,8 +207,7 @@ class Terminal:
         self._check_alive()
         return pty.modes(self._master)
 
-    @property
-    def foreground(self) -> int:
+    def foreground_group(self) -> int:
         """The process group that has the terminal, 0 where that is not known."""
         if self.exit is not None or self._master < 0:
             return 0
@@ -243,6 +251,7 @@ class Terminal:
             self._entered_at, self._entered_time = self.log.head, time.monotonic()
             self.ports_told.clear()
             if self._nonce is not None:
+                self.catch_up()
                 self._entered = self.progress
 
     async def _deliver(self, data: memoryview) -> None:
@@ -303,7 +312,7 @@ class Terminal:
         if size is None or self.exit is not None or self._master < 0:
             return
         self._catch_up_screen()
-        before, at_prompt = self.log.head, self.shell_state == "prompt"
+        before, at_prompt = self.log.head, self.catch_up().state == "prompt"
         self._resized_at = self._loop.time()
         with contextlib.suppress(OSError, HostLost):
             pty.set_size(self._master, *size)
@@ -328,7 +337,7 @@ class Terminal:
                 self.on_resize()
 
     def _happened(self) -> tuple[str, int, int]:
-        return self.shell_state, self._finished, self._keys
+        return self.catch_up().state, self.progress.ended, self._keys
 
     def _hide(self, start: int, seen: tuple[str, int, int]) -> None:
         """Remember a redrawn prompt; keys, or a command that ran meanwhile, however shortly, are never hidden."""
@@ -410,39 +419,50 @@ class Terminal:
 
     # -- marks -----------------------------------------------------------------------------------------------------
 
-    def catch_up(self) -> None:
-        """Read the marks in what was printed since the last look."""
-        if self._nonce is None:
-            return
-        scanner, commands = self._scanner, self.commands
-        while (chunk := self.log.read(scanner.position, 4 * GRAIN)).data:
-            if chunk.start != scanner.position:  # too much was printed for anybody to keep
-                self._scanner = scanner = Scanner(self._nonce, chunk.start)
-                self.commands = commands = Commands()
-            for mark in scanner.feed(chunk.data):
-                commands.apply(mark)
-                # An end is reported up to three times; its number counts once. 0 is the shell's own start.
-                if mark.kind == "end" and (mark.number or 0) > self._last_ended:
-                    self._last_ended = mark.number or 0
-                    self._finished += 1
-            if not chunk.more:
-                break
+    def catch_up(self) -> Commands:
+        """Read the marks in what was printed since the last look, on the event loop; what they tell is then known."""
+        return self._tracker.catch_up()
+
+    def look(self) -> State:
+        """What its shell does now: by its marks first, then by what the kernel says of the program in front."""
+        state = self.catch_up().state
+        if state in ("running", "unknown") and self.exit is None and self._front_waits():
+            return "input"
+        return state
+
+    def _front_waits(self) -> bool:
+        try:
+            canonical, tty = self.modes()[1], os.stat(self._tty).st_rdev
+        except (OSError, termios.error):
+            return False
+        # A container's client always reads; only a line editor tells that somebody in there does.
+        if self.isolation == "container" and not self.commands.bracketed:
+            return False
+        return not self.asks_itself() and front_waits(self.pid, self.foreground_group(), tty, canonical=canonical)
+
+    def asks_itself(self) -> bool:
+        """Whether the shell itself reads whole lines, if it reads: a question of its command (`read`), no prompt."""
+        group = self.foreground_group()
+        return self.modes()[1] and group == self.pid and program_name(group) == self.program
+
+    @property
+    def commands(self) -> Commands:
+        """The shell's commands, as far as its marks were read."""
+        return self._tracker.commands
 
     @property
     def shell_state(self) -> str:
-        """What the shell does, as its marks tell: unknown, prompt, incomplete, running."""
-        self.catch_up()
+        """What the shell did at the last `catch_up`, as its marks told: unknown, prompt, incomplete, running."""
         return self.commands.state
 
     @property
     def progress(self) -> Progress:
-        """How far the shell is, as its marks tell."""
-        self.catch_up()
-        return Progress(self._finished, self.commands.shown, self.commands.ready)
+        """How far the shell was at the last `catch_up`."""
+        return self._tracker.progress
 
     @property
     def finished_commands(self) -> int:
-        """How many commands the shell has finished, as far as its marks tell."""
+        """How many commands the shell had finished at the last `catch_up`, as far as its marks tell."""
         return self.progress.ended
 
     @property
@@ -461,9 +481,12 @@ class Terminal:
 
     @property
     def last_command(self) -> Command | None:
-        """The newest command's record."""
-        self.catch_up()
+        """The newest command's record, as of the last `catch_up`."""
         return self.commands.last
+
+    def outcome(self, prompt: int) -> Outcome | None:
+        """What came of what was entered at a prompt, by its number; of the newest command where that is not known."""
+        return self.commands.outcome(prompt)
 
     # -- running and waiting ---------------------------------------------------------------------------------------
 
@@ -491,14 +514,15 @@ class Terminal:
         `visible` says which parts of the output count for the pattern.
         """
         wanted = Wanted(exit, finished, pattern, quiet_s, stable_s, input_wanted, port, min_s, deadline_s)
-        return await wait(self, wanted, position, visible)
+        seen = await wait(self, wanted, position, visible)
+        return replace(seen, exit_code=self.exit.code) if seen.reason == "exit" and self.exit is not None else seen
 
     async def wait_for_prompt(self, deadline_s: float) -> None:
         """Return when its shell's marks tell of a prompt, when that is out of the question, or after so long."""
         news = asyncio.Event()
         with self.listening(news.set), contextlib.suppress(TimeoutError):
             async with asyncio.timeout(deadline_s):
-                while self.marked and not self.exited and self.shell_state != "prompt":
+                while self.marked and not self.exited and self.catch_up().state != "prompt":
                     news.clear()
                     await news.wait()
 

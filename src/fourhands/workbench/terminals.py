@@ -115,7 +115,7 @@ class Terminals:
         self._prepared: set[str] = set()
         self._preparing = asyncio.Lock()
         self._used: set[str] = set()
-        self._variables: dict[bool, dict[str, str]] = {}
+        self._variables: dict[tuple[bool, bool], dict[str, str]] = {}
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -438,9 +438,14 @@ class Terminals:
         provider: str = "local",
         owner: str = "",
         agent: bool = False,
+        interactive: bool = False,
         meta: Mapping[str, Any] | None = None,
     ) -> Terminal:
-        """Start a shell, or the program given by `argv`, in a new terminal."""
+        """Start a shell, or the program given by `argv`, in a new terminal.
+
+        `interactive` is for one in which a person types: pagers wait for keys there, and `!` recalls earlier commands.
+        """
+        interactive = interactive and not agent
         cols = self.settings.terminal.cols if cols is None else cols
         rows = self.settings.terminal.rows if rows is None else rows
         check_size(cols, rows)
@@ -456,7 +461,7 @@ class Terminals:
         facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
         self._starting += 1
         try:
-            launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent)
+            launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent, interactive)
             terminal = self._spare.take(key)
             if terminal is None:
                 terminal = await self._start(launch, provider, cols, rows, {**fixed, **facts})
@@ -479,9 +484,10 @@ class Terminals:
         changes: Mapping[str, str | None] | None,
         provider: str,
         agent: bool,
+        interactive: bool,
     ) -> tuple[Launch, object, dict[str, Any]]:
         """How to start it, a key under which an equal spare may wait, and the facts that belong to the start."""
-        variables = self.variables(changes, agent=agent)
+        variables = self.variables(changes, agent=agent, pagers=interactive)
         shells = (await self.provider(provider)).shells
         if argv is not None:
             check_words("argv", argv)
@@ -496,20 +502,24 @@ class Terminals:
             chosen = named_shell(shell, self.settings.terminal.shells)
         else:
             chosen = detect_shell(self.env, self.settings.terminal.shells)
-        key = (chosen.path, cwd, tuple(sorted(variables.items())), provider)
-        return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, {"shell": chosen.path}
+        key = (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
+        fixed = {"shell": chosen.path, "interactive": interactive}
+        return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, fixed
 
-    def variables(self, changes: Mapping[str, str | None] | None, *, agent: bool) -> dict[str, str]:
-        """The environment of a program that a person or an agent starts."""
+    def variables(
+        self, changes: Mapping[str, str | None] | None, *, agent: bool, pagers: bool = False
+    ) -> dict[str, str]:
+        """The environment of a program that a person or an agent starts; without pagers unless they are asked for."""
         environment.check_variables(changes or {})
-        if agent not in self._variables:  # looked through once: there may be many, and each may be a secret
+        key = agent, pagers
+        if key not in self._variables:  # looked through once: there may be many, and each may be a secret
             if agent:
                 chosen = environment.for_agent(self.env, self.settings.agent_defaults.variables)
                 chosen |= environment.AGENT_PAGERS
             else:
-                chosen = environment.for_person(self.env)
-            self._variables[agent] = chosen | environment.terminal_variables(self.env)
-        return oneshot.script_environment(self._variables[agent], changes)
+                chosen = environment.for_person(self.env) | ({} if pagers else environment.NO_PAGERS)
+            self._variables[key] = chosen | environment.terminal_variables(self.env)
+        return oneshot.script_environment(self._variables[key], changes)
 
     async def _start(self, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]) -> Terminal:
         if self._mending.locked():
@@ -536,6 +546,8 @@ class Terminals:
             if integration is not None:
                 facts = {**facts, "nonce": nonce}
                 variables |= integration.env
+                if not facts["interactive"]:
+                    variables["FOURHANDS_BANG"] = "off"  # no history expansion: a line means what it says
                 launch = launch.replace(argv=integration.argv)
         provider = await self.provider(provider_name)
         facts = {

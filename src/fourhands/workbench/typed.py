@@ -135,25 +135,3 @@ def open_ended(text: str) -> bool:
     except ValueError:
         return True
     return text.endswith("\\") or classify(text).rule == "C2.1"
-
-
-def recalls(text: str) -> bool:
-    """Whether an interactive shell would put earlier commands in: `!` also in double quotes, or `^` in front."""
-    if "!" not in text and "^" not in text:
-        return False
-    quote = ""
-    at = 0
-    while at < len(text):
-        character = text[at]
-        if quote == "'":
-            quote = "" if character == "'" else quote
-        elif character == "\\":
-            at += 1
-        elif character == quote:
-            quote = ""
-        elif not quote and character in "'\"":
-            quote = character
-        elif character == "!" and text[at + 1 : at + 2].strip() not in ("", "=", '"' if quote else "("):
-            return True
-        at += 1
-    return any(line.startswith("^") for line in text.split("\n"))

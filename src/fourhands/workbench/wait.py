@@ -14,7 +14,9 @@ from fourhands.host.log import LogReader
 from fourhands.host.wire import Message
 from fourhands.safety.pattern import Pattern, compile_pattern
 from fourhands.safety.text import sanitize
+from fourhands.workbench.marks import Commands, Outcome
 from fourhands.workbench.screen import Screen
+from fourhands.workbench.tracker import ELSEWHERE, Progress
 from fourhands.workbench.view import read_range, whole_end
 
 Reason = Literal["exit", "finished", "pattern", "quiet", "stable", "input", "port", "deadline"]
@@ -33,7 +35,10 @@ _AT_ONCE = 64 * 1024  # takes a few milliseconds at most; what is more is looked
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What ended a wait: the reason, the head of the log at that moment, and the limits that were in force."""
+    """What ended a wait: the reason, the head of the log at that moment, and the limits that were in force.
+
+    For a command that has finished: its exit code, and from where to where its output goes, as far as marks tell.
+    """
 
     reason: Reason
     position: int
@@ -43,6 +48,9 @@ class Seen:
     input: InputKind | None = None
     sure: bool = True
     port: int | None = None
+    exit_code: int | None = None
+    start: int | None = None
+    end: int | None = None
     limits: dict[str, float] = field(default_factory=dict)
 
 
@@ -68,18 +76,6 @@ class Wanted:
                 raise BadArgument(f"{name} must be between 0 and {LONGEST_S:g} seconds, not {value!r}")
 
 
-class Progress(NamedTuple):
-    """How far a shell has come: commands that have ended, prompts that were shown, whether it reads a new line."""
-
-    ended: int
-    shown: int
-    ready: bool
-
-    def past(self, before: "Progress") -> bool:
-        """Whether what was entered then is over. A line that runs nothing ends with the next prompt."""
-        return self.ended > before.ended or (0 < before.shown < self.shown and self.ready)
-
-
 class Waitable(Protocol):
     """What a wait needs of a terminal."""
 
@@ -93,9 +89,12 @@ class Waitable(Protocol):
         """Whether its program has ended and all its output is in the log."""
         ...
 
-    @property
-    def shell_state(self) -> str:
-        """What the shell's marks say: unknown, prompt, incomplete, running."""
+    def catch_up(self) -> Commands:
+        """Read the shell's marks up to now."""
+        ...
+
+    def outcome(self, prompt: int) -> Outcome | None:
+        """What came of what was entered at a prompt."""
         ...
 
     @property
@@ -104,7 +103,7 @@ class Waitable(Protocol):
         ...
 
     @property
-    def entered(self) -> "Progress | None":
+    def entered(self) -> Progress | None:
         """How far the shell was when Enter was typed last."""
         ...
 
@@ -114,8 +113,8 @@ class Waitable(Protocol):
         ...
 
     @property
-    def progress(self) -> "Progress":
-        """How far the shell is now."""
+    def progress(self) -> Progress:
+        """How far the shell was at the last `catch_up`."""
         ...
 
     def screen(self) -> Screen:
@@ -149,27 +148,30 @@ class _PatternScan:
         self._from = position
         self._pattern = pattern
 
-    @property
-    def far(self) -> bool:
+    def is_far(self) -> bool:
         """Whether so much is left to look at that others would notice."""
         return self._log.head - self._from > _AT_ONCE
 
     def look(self) -> str | None:
         """Look at all that is left."""
-        match, more = self.step()
+        match, more = self.step(self.piece())
         while match is None and more:
-            match, more = self.step()
+            match, more = self.step(self.piece())
         return match
 
-    def step(self) -> tuple[str | None, bool]:
-        """Look at one piece: what was found, and whether there is another piece."""
-        head = self._log.head
+    def piece(self) -> "_Piece":
+        """What is looked at next; which parts of it count is known on the event loop only."""
         start = max(self._from, self._log.floor)
-        chunk = read_range(self._log, start, min(head, start + _PIECE))
+        end = min(self._log.head, start + _PIECE)
+        return _Piece(start, end, None if self._visible is None else self._visible(start, end))
+
+    def step(self, piece: "_Piece") -> tuple[str | None, bool]:
+        """Look at one piece, in any thread: what was found, and whether there is another piece."""
+        chunk = read_range(self._log, piece.start, piece.end)
         data = chunk.data[: whole_end(chunk.data)]
         if not data:
             return None, False
-        text = self._text(chunk.start, data)
+        text = _text(chunk.start, data, piece.parts)
         found = self._pattern.search(text)
         if found is None and (blanks := _blanks_behind(data)):  # a prompt may end in one: ">>> "
             text += blanks
@@ -182,13 +184,21 @@ class _PatternScan:
             newline = data.find(b"\n", len(data) - _OVERLAP)
             keep = newline + 1 if 0 <= newline < len(data) - 1 else len(data) - _OVERLAP
         self._from = chunk.start + keep
-        return None, keep > 0 and chunk.start + len(data) < head
+        return None, keep > 0 and chunk.start + len(data) < self._log.head
 
-    def _text(self, start: int, data: bytes) -> str:
-        if self._visible is None:
-            return sanitize(data)
-        parts = self._visible(start, start + len(data))
-        return "".join(sanitize(data[low - start : high - start]) for low, high in parts)
+
+class _Piece(NamedTuple):
+    """A range of the output, and the parts of it that may be looked at; None is all of it."""
+
+    start: int
+    end: int
+    parts: list[tuple[int, int]] | None
+
+
+def _text(start: int, data: bytes, parts: list[tuple[int, int]] | None) -> str:
+    if parts is None:
+        return sanitize(data)
+    return "".join(sanitize(data[max(0, low - start) : max(0, high - start)]) for low, high in parts)
 
 
 def _blanks_behind(data: bytes) -> str:
@@ -236,6 +246,7 @@ class _Wait:
         if wanted.pattern is not None:
             self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern), visible)
         # What was typed before this wait counts too: its command may be over by now.
+        terminal.catch_up()
         self.before = terminal.entered or terminal.progress
         self.probe_timer, self.port_timer = _Timer(), _Timer()
         self.wanting: InputKind | None = None
@@ -277,8 +288,8 @@ class _Wait:
 
     async def _look_far(self) -> Seen | None:
         """Look for the pattern in a long past, or in a flood, while others go on."""
-        while self.scan is not None and self.scan.far and self.loop.time() - self.started < self.wanted.deadline_s:
-            match, _ = await asyncio.to_thread(self.scan.step)
+        while self.scan is not None and self.scan.is_far() and self.loop.time() - self.started < self.wanted.deadline_s:
+            match, _ = await asyncio.to_thread(self.scan.step, self.scan.piece())
             if match is not None:
                 return self._answer("pattern", match=match)
         return None
@@ -290,14 +301,16 @@ class _Wait:
         if head != self.head:
             self.head, self.last_output, self.wanting = head, now, None
             self.probe_timer.reset(now)
-        if self.scan is not None and not self.scan.far:
+        if self.scan is not None and not self.scan.is_far():
             match = self.scan.look()
             if match is not None:
                 return self._answer("pattern", match=match)
         if terminal.exited:
             return self._answer("exit")
-        if wanted.finished and terminal.progress.past(self.before):
-            return self._answer("finished")
+        if wanted.finished:
+            terminal.catch_up()
+            if terminal.progress.past(self.before):
+                return self._finished()
         waited = now - self.started
         if waited >= wanted.min_s:
             if wanted.quiet_s is not None and now - max(self.last_output, self.started) >= wanted.quiet_s:
@@ -307,6 +320,13 @@ class _Wait:
         if waited >= wanted.deadline_s:
             return self._answer("deadline")
         return None
+
+    def _finished(self) -> Seen:
+        found = self.terminal.outcome(self.before.shown)
+        if found is None:
+            return self._answer("finished", sure=False)
+        code, start, end = found.exit_code, found.start, found.end
+        return self._answer("finished", exit_code=code, start=start, end=end, sure=found.sure)
 
     def _stable(self, now: float) -> float:
         revision = self.terminal.screen().revision
@@ -320,7 +340,7 @@ class _Wait:
         if self.wanted.input_wanted and now >= self.probe_timer.due:
             probe = await self.terminal.probe()
             # Looked at afterwards: a shell that has come to its prompt meanwhile would seem to be a program that reads.
-            state = self.terminal.shell_state if self.terminal.is_shell else "none"
+            state = self.terminal.catch_up().state if self.terminal.is_shell else "none"
             kind, sure = input_kind(probe, state)
             self.probe_timer.next(now)
             # Twice in a row: what was typed a moment ago may not have reached its reader yet.
@@ -369,6 +389,9 @@ def input_kind(probe: Message, shell_state: str) -> tuple[InputKind | None, bool
         if probe["shell"] and shell_state in ("prompt", "unknown"):
             return "prompt", shell_state == "prompt"
         return ("line" if canonical else "keys"), True
+    # GNU screen's program in front only sleeps: another process of its own reads the terminal.
+    if not canonical and probe["asleep"] and not ELSEWHERE.isdisjoint(probe["names"]):
+        return "keys", False
     # A set-uid program cannot be looked into: no echo, whole lines and a sleeping group must do.
     if hidden and "unreadable" in waits and probe["asleep"]:
         return "secret", False

@@ -200,7 +200,7 @@ class Workbench:
     def describe(self, terminal: Terminal) -> TerminalInfo:
         """A terminal as it is now."""
         end = terminal.exit
-        finished = terminal.finished_commands  # reads the marks of what was printed; the rest is there then
+        state = terminal.look()  # reads the marks of what was printed; the rest is there then
         commands = terminal.commands
         last = commands.last
         cols, rows = terminal.size
@@ -208,7 +208,7 @@ class Workbench:
             id=terminal.id,
             title=terminal.title,
             status="lost" if end and end.lost else "exited" if end else "running",
-            shell_state=commands.state if terminal.marked else "unmarked",
+            shell_state=state if terminal.marked or state == "input" else "unmarked",
             command=" ".join(terminal.argv),
             cwd=self.relative(commands.cwd or terminal.started_in),
             cols=cols,
@@ -222,7 +222,7 @@ class Workbench:
             exit_code=end.code if end else None,
             signal=end.signal if end else None,
             last_exit_code=last.exit_code if last else None,
-            finished_commands=finished,
+            finished_commands=terminal.finished_commands,
             paused=terminal.paused,
             fault=terminal.fault,
             slow_start=terminal.slow_start,
@@ -267,7 +267,7 @@ class Workbench:
             return lines, False
         head = terminal.log.head
         window = max(terminal.log.floor, head - READ_LIMIT)
-        if not self.lease(terminal).hides(window, head) and not self.lease(terminal).secret:
+        if not self.lease(terminal).hides(window, head) and not self.lease(terminal).dark:
             return self._clean(lines)[-count:], False
         text = self.read_since(terminal, window, agent=True).text
         return text.removesuffix("\n").split("\n")[-count:], True

@@ -659,6 +659,7 @@ export interface TerminalCreate {
   shellPath?: string | null;
   cols?: number | null;
   rows?: number | null;
+  interactive?: boolean;
 }
 
 /** The new terminal and the pane that shows it. */
@@ -811,6 +812,8 @@ export interface TerminalWaited {
   port: number | null;
   sure: boolean;
   exitCode: number | null;
+  start: number | null;
+  end: number | null;
 }
 
 /** Arguments of `openspace.terminal.authors`. */

@@ -13,8 +13,9 @@ import gc
 from collections.abc import Iterator
 
 from fourhands.core.errors import BadArgument
+from fourhands.safety.shell.history import recalls
 from fourhands.safety.shell.judge import Judge
-from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, worst
+from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, dangerous, worst
 from fourhands.safety.shell.text import raw, visible
 from fourhands.safety.shell.verdict import Part, Rules, Verdict
 
@@ -24,8 +25,11 @@ _DEFAULT = Rules()
 _LONG = 10_000
 
 
-def classify(line: str, rules: Rules | None = None) -> Verdict:
-    """Judge a command line; the worst of its parts decides."""
+def classify(line: str, rules: Rules | None = None, *, interactive: bool | str = False) -> Verdict:
+    """Judge a command line; the worst of its parts decides.
+
+    `interactive` is for a line that is typed into a shell with history expansion: its name, or True for any.
+    """
     if not isinstance(line, str):
         raise BadArgument(f"a command line must be text, not {type(line).__name__}")
     rules = rules or _DEFAULT
@@ -35,6 +39,8 @@ def classify(line: str, rules: Rules | None = None) -> Verdict:
     finding = worst(*raw(text), finding)
     if finding.rank < DANGEROUS and rules.patterns and rules.patterns.found_in(text):
         finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")
+    if interactive and finding.rank < DANGEROUS and recalls(text, interactive if isinstance(interactive, str) else ""):
+        finding = dangerous("C2.6", "history expansion (! or ^) may put earlier commands in")
     reason = finding.reason if finding is not FINE or parts else "nothing to run"
     return Verdict(LEVELS[finding.rank], reason, finding.rule, parts)
 

@@ -14,16 +14,17 @@ EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
 
 @click.command("classify", short_help="Say whether a shell line is safe, unknown or dangerous.")
 @click.argument("line")
+@click.option("--interactive", is_flag=True, help="As typed into a shell, where ! recalls earlier commands.")
 @workspace_option
 @json_option
 @told
-def classify_line(line: str, workspace: str, as_json: bool) -> None:
+def classify_line(line: str, interactive: bool, workspace: str, as_json: bool) -> None:
     """Say whether the shell line LINE is safe, unknown or dangerous, and why.
 
     Ends with 0 for safe, 10 for unknown, 20 for dangerous.
     """
     safety = load(workspace).safety
-    verdict = classify(line, Rules(safety.safe_commands, safety.dangerous_commands))
+    verdict = classify(line, Rules(safety.safe_commands, safety.dangerous_commands), interactive=interactive)
     if as_json:
         parts = [{"text": p.text, "level": p.level, "reason": p.reason, "rule": p.rule} for p in verdict.parts]
         show({"level": verdict.level, "reason": verdict.reason, "rule": verdict.rule, "parts": parts}, as_json=True)

@@ -26,6 +26,8 @@ from fourhands.workbench.terminals import Terminals
 
 DETACH = b"\x1d"
 
+_CODES = {"deadline": 124, "not-typed": 125}
+
 
 @click.group(short_help="List, run, attach to, read and end terminals.")
 def terminal() -> None:
@@ -94,7 +96,8 @@ def _print(found: list[dict[str, object]]) -> None:
 
 def _state(one: Terminal) -> str:
     if one.exit is None:
-        return one.shell_state if one.marked else "running"
+        state = one.look()
+        return state if one.marked or state == "input" else "running"
     return "lost" if one.exit.lost else f"exited {one.exit.signal or one.exit.code}"
 
 
@@ -134,7 +137,9 @@ async def run_line(
     as_json: bool,
 ) -> None:
     """Run LINE in a persistent shell; print its output and end with its exit code."""
-    async with _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd) as one:
+    async with (
+        _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd, interactive=False) as one
+    ):
         try:
             one.later(SLOW_START_S, partial(_tell_start, one))
             done = await one.run(line, timeout_s=timeout)
@@ -150,6 +155,7 @@ async def run_line(
                     "start": done.start,
                     "end": done.end,
                     "truncated": done.truncated,
+                    "sure": done.sure,
                     "terminalId": one.id,
                 },
                 as_json=True,
@@ -159,7 +165,7 @@ async def run_line(
             told = done.reason == "exit" and done.exit_code is not None and name is None and not keep
             if done.reason != "finished" and not told:  # a line that ends its own shell has told all by its exit code
                 click.echo(f"fourhands: {_why(done.reason, timeout)}", err=True)
-    sys.exit(done.exit_code if done.exit_code is not None else 124 if done.reason == "deadline" else 1)
+    sys.exit(done.exit_code if done.exit_code is not None else _CODES.get(done.reason, 1))
 
 
 def _tell_start(one: Terminal) -> None:
@@ -172,9 +178,10 @@ def _tell_start(one: Terminal) -> None:
 def _why(reason: str, timeout: float) -> str:
     words = {
         "deadline": f"still running after {timeout:g} s; it goes on if the terminal is kept",
+        "not-typed": f"the shell came to no prompt within {timeout:g} s: the line was not typed and nothing was run",
         "incomplete": "the shell waits for the rest of the command",
         "exit": "the shell ended, and its terminal with it",
-        "input": "this shell has no marks: the exit code is not known",
+        "input": "what took the line marks no commands: the exit code is not known",
         "quiet": "the shell is back at its prompt but did not say how the command ended: the exit code is not known",
     }
     return words.get(reason, reason)
@@ -234,7 +241,7 @@ async def attach(name: str | None, workspace: str) -> None:
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise FourhandsError("attach needs a terminal of its own", hint="to read its output: fourhands terminal read")
     cols, rows = shutil.get_terminal_size()
-    async with _opened(workspace, name) if name else _created(workspace, cols=cols, rows=rows) as one:
+    async with _opened(workspace, name) if name else _created(workspace, cols=cols, rows=rows, interactive=True) as one:
         with _raw():
             await _attached(one)
         if one.exit is None:

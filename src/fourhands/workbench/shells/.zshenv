@@ -12,11 +12,13 @@ else
 fi
 
 # Read before any file of the user's, which may set allexport; children must not see it.
-typeset -g +x __fh_key=${FOURHANDS_NONCE-}
+typeset -g +x __fh_key=${FOURHANDS_NONCE-} __fh_bang=${FOURHANDS_BANG-}
 typeset -gi +x __fh_n=${FOURHANDS_COUNT:-0}
 typeset -g +x __fh_again=${FOURHANDS_COUNT-} # this shell took the place of another one
-unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ZDOTDIR
+unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ZDOTDIR FOURHANDS_BANG
 typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a=- __fh_paste=-
+# Nobody recalls commands in a shell that a program drives.
+if [[ $__fh_bang == off ]]; then unsetopt banghist; fi
 # What stands in the prompts never changes, so that they need no work: an end without a number is that of the last
 # command. Without the leading percent sign, which as the first character of a pattern would be an anchor.
 typeset -g +x __fh_b=$'{\e]133;B;fh='$__fh_key$'\a%}' __fh_more=$'{\e]133;P;k=c;fh='$__fh_key$'\a%}'
@@ -54,6 +56,8 @@ __fh_precmd() {
 }
 
 __fh_end() {
+  # A .zshrc may have switched it on again; too late for the first line, which zsh has begun to read before its precmd.
+  if [[ $__fh_bang == off ]]; then __fh_bang=done; unsetopt banghist; fi
   if [[ $PWD != "$__fh_at" ]]; then __fh_move; fi
   local o=h
   # Without our part in it, the mark of a missing newline has come before us.
@@ -114,7 +118,7 @@ __fh_leave() {
       ;;
     *) return ;;
   esac
-  export FOURHANDS_NONCE=$__fh_key FOURHANDS_COUNT=$__fh_n
+  export FOURHANDS_NONCE=$__fh_key FOURHANDS_COUNT=$__fh_n FOURHANDS_BANG=${__fh_bang:+off}
 }
 
 if [[ -n $__fh_key ]]; then

@@ -17,11 +17,11 @@ unset ENV
 if [[ ${FOURHANDS_ENV+x} ]]; then export ENV=$FOURHANDS_ENV; fi
 
 # Read before any file of the user's, which may `set -a`; children must not see it.
-__fh_key=${FOURHANDS_NONCE-}
+__fh_key=${FOURHANDS_NONCE-} __fh_bang=${FOURHANDS_BANG-}
 declare -i __fh_n=${FOURHANDS_COUNT:-0} __fh_p=0 __fh_s=0 __fh_i=0 __fh_themed=0
 __fh_again=${FOURHANDS_COUNT-} # this shell took the place of another one
-unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ENV
-declare +x __fh_key
+unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ENV FOURHANDS_BANG
+declare +x __fh_key __fh_bang
 readonly __fh_key
 
 # Braces and redirection hide the trace of `set -x` and what a DEBUG trap prints; 18 is the terminal. The trap is looked
@@ -191,7 +191,7 @@ __fh_hook() {
 
 # `exec` of a shell that we know hands over what it needs to go on with the marks: the alias looks at its own command in
 # BASH_COMMAND. The variables are exported but unset until then, so that nobody else gets them.
-__fh_exec='${__fh_to[":${BASH_COMMAND##* exec }"]+${FOURHANDS_NONCE:=$__fh_key}${FOURHANDS_COUNT:=$((__fh_n))}}'
+__fh_exec='${__fh_to[":${BASH_COMMAND##* exec }"]+${FOURHANDS_NONCE:=$__fh_key}${FOURHANDS_COUNT:=$((__fh_n))}${FOURHANDS_BANG:=$__fh_bang}}'
 __fh_exec+='${__fh_to["bash:${BASH_COMMAND##* exec }"]+${ENV-${POSIXLY_CORRECT:=y}${ENV:=$__fh_here/fourhands.bash}}}'
 __fh_exec+='${__fh_to["zsh:${BASH_COMMAND##* exec }"]+${ZDOTDIR:=$__fh_here}}'
 __fh_exec+='${__fh_to["fish:${BASH_COMMAND##* exec }"]+${XDG_DATA_DIRS:=$__fh_here:/usr/local/share:/usr/share}}'
@@ -214,7 +214,7 @@ __fh_prepare() {
 }
 
 __fh_export() {
-  declare -gx FOURHANDS_NONCE FOURHANDS_COUNT
+  declare -gx FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_BANG
   if [[ ! ${ENV+x} ]]; then declare -gx ENV POSIXLY_CORRECT; fi
   if [[ ! ${ZDOTDIR+x} ]]; then declare -gx ZDOTDIR; fi
   if [[ ! ${XDG_DATA_DIRS+x} ]]; then declare -gx XDG_DATA_DIRS; fi
@@ -225,7 +225,7 @@ __fh_stay() {
   if [[ ${POSIXLY_CORRECT+x} ]]; then unset POSIXLY_CORRECT ENV; fi
   if [[ ${ZDOTDIR-} == "$__fh_here" ]]; then unset ZDOTDIR; fi
   if [[ ${XDG_DATA_DIRS-} == "$__fh_here:"* ]]; then unset XDG_DATA_DIRS; fi
-  unset FOURHANDS_NONCE FOURHANDS_COUNT
+  unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_BANG
   __fh_export
 }
 
@@ -243,6 +243,9 @@ else
     . ~/.profile
   fi
 fi
+
+# Nobody recalls commands in a shell that a program drives.
+if [[ $__fh_bang == off ]]; then set +H; fi
 
 # PS0 and arrays of prompt commands: without them (bash before 5.1) there are no marks, and the reader says so.
 __fh_start() {

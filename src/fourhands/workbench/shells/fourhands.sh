@@ -6,7 +6,7 @@
 unset ENV
 if [ -n "${FOURHANDS_ENV+x}" ]; then export ENV="$FOURHANDS_ENV"; fi
 __fh_key=${FOURHANDS_NONCE-}
-unset FOURHANDS_NONCE FOURHANDS_ENV
+unset FOURHANDS_NONCE FOURHANDS_ENV FOURHANDS_BANG
 __fh_n=0
 
 # What takes no room, for shells with a line editor.

@@ -10,11 +10,12 @@ if set -q FOURHANDS_NONCE
         set -e XDG_DATA_DIRS
     end
     set -g __fh_key $FOURHANDS_NONCE
+    set -g __fh_bang $FOURHANDS_BANG
     set -g __fh_n 0
     set -g __fh_p 0
     set -g __fh_first i
     set -q FOURHANDS_COUNT; and set __fh_n $FOURHANDS_COUNT; or set __fh_first h
-    set -e FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_DATA_DIRS
+    set -e FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_BANG FOURHANDS_DATA_DIRS
 
     # A key that no keyboard has: fish keeps a line with a mistake in it, and the next one must not be typed behind that.
     for mode in default insert
@@ -68,6 +69,7 @@ if set -q FOURHANDS_NONCE
         end
         set -gx FOURHANDS_NONCE $__fh_key
         set -gx FOURHANDS_COUNT $__fh_n
+        set -gx FOURHANDS_BANG $__fh_bang
     end
 
     # The exec has failed.
@@ -82,6 +84,6 @@ if set -q FOURHANDS_NONCE
             set -e XDG_DATA_DIRS
             set -q FOURHANDS_DATA_DIRS; and set -gx XDG_DATA_DIRS $FOURHANDS_DATA_DIRS
         end
-        set -e FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ENV FOURHANDS_ZDOTDIR FOURHANDS_DATA_DIRS
+        set -e FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_BANG FOURHANDS_ENV FOURHANDS_ZDOTDIR FOURHANDS_DATA_DIRS
     end
 end
