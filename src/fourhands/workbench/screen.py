@@ -2,16 +2,56 @@
 
 `LiveScreen` is fed the terminal's bytes whenever somebody wants to look, not before. It owns an `Emulator`; which
 library that is stays behind the protocol. Nothing here ever answers a program's query: the person's terminal does.
+
+Output may end anywhere, also inside a character or a sequence, and whoever is shown the screen then goes on with the
+rest. Therefore what is not complete is held back: the screen is always one between two sequences, and who takes over
+from it begins with what is held.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from fourhands.core.errors import BadArgument
+from fourhands.workbench.view import whole_characters
 
 MAX_CELLS = 1000
 """The largest number of columns or rows."""
+
+MOST_HELD = 256 * 1024
+"""Bytes of a sequence that are waited for; of a longer one, such as a picture, the rest is passed over."""
+
+# A whole sequence from its ESC on, as terminals read it: control characters inside of it do not end it, ESC begins
+# another one, and of the strings only OSC ends with BEL.
+_WHOLE = re.compile(
+    rb"\x1b[\0-\x17\x19\x1c-\x1f\x7f]*(?:"
+    rb"\[[^\x18\x1a\x1b\x40-\x7e\x80-\xff]*[\x18\x1a\x40-\x7e\x80-\xff]"
+    rb"|\][^\x07\x18\x1a\x1b]*[\x07\x18\x1a]"
+    rb"|[PX^_][^\x18\x1a\x1b]*[\x18\x1a]"
+    rb"|[\x20-\x2f][^\x18\x1a\x1b\x30-\x7e\x80-\xff]*[\x18\x1a\x30-\x7e\x80-\xff]"
+    rb"|[^\x1b\x20-\x2f\[\]PX^_])"
+)
+# Inside a string that is too long to be held: begins one that no terminal knows, for the rest of it.
+_PASSED_OVER = {b"]": b"\x1b]999999;", b"P": b"\x1b^", b"X": b"\x1b^", b"^": b"\x1b^", b"_": b"\x1b^"}
+
+
+def settled(data: bytes) -> int:
+    """How many bytes of output lie before a character or sequence at its end that is not complete."""
+    end = whole_characters(data)
+    # An ESC ends what was open before it: then that is not complete either.
+    while (escape := data.rfind(b"\x1b", 0, end)) >= 0 and not _WHOLE.match(data, escape, end):
+        end = escape
+    return end
+
+
+def prints_last(data: bytes) -> bool:
+    """Whether whole output ends with a printed character."""
+    if data[-1] < 0x20 or data[-1] == 0x7F:
+        return False
+    escape = data.rfind(b"\x1b")
+    whole = _WHOLE.match(data, escape) if escape >= 0 else None
+    return whole is None or whole.end() < len(data)
 
 
 class Emulator(Protocol):
@@ -33,8 +73,15 @@ class Emulator(Protocol):
         """Give the cursor (column, row), whether the alternate screen is shown, and the title."""
         ...
 
-    def restore(self) -> bytes:
-        """Give bytes that bring a fresh terminal of the same size into the same state, without any query."""
+    def settled(self) -> bool:
+        """Whether the output so far ended between two sequences."""
+        ...
+
+    def restore(self, *, joins: bool = False) -> bytes:
+        """Give bytes that bring a fresh terminal of the same size into the same state, without any query.
+
+        `joins` says that a character was printed last: a combining one may follow, or a wish to repeat it.
+        """
         ...
 
 
@@ -79,14 +126,31 @@ class LiveScreen:
         if emulator is None:
             emulator = load()(cols, rows)
         self._emulator = emulator
+        self._held = b""
+        self._inside = b""  # what begins the string that was too long to be held
+        self._joins = False
         self._fed = True
         self._seen = Screen([""] * rows, (0, 0), self._size, False, 0, (0,) * rows)
 
     def feed(self, data: bytes) -> None:
         """Take the next output, cut anywhere."""
-        if data:
-            self._emulator.feed(data)
+        if not data:
+            return
+        data = self._held + data
+        end = settled(data)
+        if len(data) - end > MOST_HELD:
+            self._inside = _PASSED_OVER.get(data[end + 1 : end + 2], b"")
+            end = len(data)
+        self._held = data[end:]
+        if end:
+            self._emulator.feed(data[:end])
+            self._joins = prints_last(data[:end])
             self._fed = True
+
+    @property
+    def held(self) -> int:
+        """How many bytes at the end of the output are not complete yet, and not on the screen."""
+        return len(self._held)
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the size as a terminal window would."""
@@ -121,8 +185,13 @@ class LiveScreen:
         return self._seen
 
     def restore(self) -> bytes:
-        """Give bytes that bring a fresh terminal of this size into the same state, without any query."""
-        return self._emulator.restore()
+        """Give bytes that bring a fresh terminal of this size into the same state, without any query.
+
+        It goes on with what is held.
+        """
+        if not self._emulator.settled():
+            return self._emulator.restore() + self._inside
+        return self._emulator.restore(joins=self._joins)
 
 
 def rows_without(rows: list[str], cols: int, clean: Callable[[list[str]], list[str]]) -> list[str]:

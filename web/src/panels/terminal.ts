@@ -1,13 +1,14 @@
 // A terminal in a pane: xterm.js on one stream, the strip that says who has the keyboard, author marks, search.
 
 import { FitAddon } from "@xterm/addon-fit";
-import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import type { WebglAddon } from "@xterm/addon-webgl";
 import { type ITheme, Terminal as Xterm } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
+import { afresh } from "../model/afresh.ts";
 import { isReply } from "../model/reply.ts";
 import { ago, describe } from "../model/steps.ts";
+import { widths } from "../model/widths.ts";
 import { Stream } from "../wire/stream.ts";
 import type { Tab, TerminalReplayed } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
@@ -22,14 +23,6 @@ const SCROLLBACK = 20_000;
 const RESTING = 12; // terminals that are not to be seen and still keep their connection; the server takes no endless number
 const FLOOD = 4096; // bytes at once that no hand's work leads to
 const KILL_LINE = "\x15"; // before an agent may type: its words never land in the middle of a line
-
-// Back to an empty screen in its first state, with the scrollback left alone. Row by row: erasing the whole screen at once
-// would take the author marks along.
-const afresh = (rows: number): string =>
-  "\x1b[?1049l\x1b[?47l\x1b[!p\x1b>\x1b[4;20l" +
-  "\x1b[?1;5;9;12;45;69;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?7;25h\x1b[r" +
-  Array.from({ length: rows }, (_, row) => `\x1b[${row + 1};1H\x1b[2K`).join("") +
-  "\x1b[H";
 
 export function terminalTheme(): ITheme {
   const of = token;
@@ -82,8 +75,8 @@ function open(): Opened {
   const fit = new FitAddon();
   term.loadAddon(fit);
   term.loadAddon(new WebLinksAddon((_, uri) => void window.open(uri, "_blank", "noopener,noreferrer")));
-  term.loadAddon(new Unicode11Addon());
-  term.unicode.activeVersion = "11";
+  term.unicode.register(widths);
+  term.unicode.activeVersion = widths.version;
   const holder = h("div", { class: "fit" });
   term.open(holder);
   return { term, fit, holder };
