@@ -29,7 +29,7 @@ const USED_EVERY = 8; // cuts
 const [P16, P256] = [0x1000000, 0x2000000]; // xterm.js's names for a colour's kind
 
 function open(cols, rows) {
-  const term = new Terminal({ cols, rows, allowProposedApi: true, scrollback: SCROLLBACK });
+  const term = new Terminal({ cols, rows, allowProposedApi: true, scrollback: SCROLLBACK, logLevel: "off" });
   term.unicode.register(widths);
   term.unicode.activeVersion = widths.version;
   const seen = { term, title: "", colours: {} };
@@ -50,7 +50,8 @@ const colour = (mode, value) => (mode === P256 && value < 16 ? `${P16} ${value}`
 
 function pen(attributes, links) {
   const { extended } = attributes;
-  const underline = attributes.isUnderline() ? [extended.underlineStyle, attributes.getUnderlineColor(), attributes.getUnderlineColorMode()] : [];
+  const its = attributes.isUnderlineColorDefault() || extended.underlineColor === -1 ? "" : attributes.getUnderlineColor();
+  const underline = attributes.isUnderline() ? [extended.underlineStyle, its] : [];
   const flags = ["Bold", "Dim", "Italic", "Blink", "Inverse", "Invisible", "Strikethrough", "Overline", "Protected"];
   return [
     colour(attributes.getFgColorMode(), attributes.getFgColor()),
@@ -96,7 +97,9 @@ function state({ term, title, colours }, from = 0) {
   const found = { title, colours: JSON.stringify(Object.entries(colours).sort()) };
   found.modes = JSON.stringify([coreService.modes, coreService.decPrivateModes, coreService.isCursorHidden, term.modes, term.options.convertEol]);
   found.mouse = `${core.coreMouseService?.activeProtocol} ${core.coreMouseService?.activeEncoding}`;
-  found.charsets = `${charsets.glevel} ${charsets._charsets.map(charset).join().replace(/(,?0)+$/, "")}`;
+  // A restored cursor brings its set along, and leaves the one that was chosen for the level as it is.
+  const sets = [0, 1, 2, 3].map((level) => charset(level === charsets.glevel ? charsets.charset : charsets._charsets[level]));
+  found.charsets = `${charsets.glevel} ${sets}`;
   found.pen = pen(core._inputHandler._curAttrData, links);
   found.shown = buffers.buffer === buffers.buffers.alt ? "alternate" : "normal";
   for (const name of ["normal", "alt"]) {

@@ -31,8 +31,10 @@ _CANCEL = b"\x18"
 _HOME = b"\x1b[1;1H"
 _PULLED = 200  # rows by which a screen may grow and find in the scrollback what has left it
 _PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
-# To the end of the line; not where the cursor has just been moved.
-_ERASE_RIGHT = re.compile(rb"(?<![\n\r\x08HGCD])\x1b\[0?K")
+_SOFT_RESET = b"\x1b[!p"
+_FIRST_STATE = b'\x1b[?1;6;45;1004;2004l\x1b[?7;25h\x1b[4l\x1b>\x1b[0m\x1b[0"q\x1b[r' + _ORDINARY_SETS + b"\x1b[H\x1b7"
+# To the end of the line, if the cursor has not just been moved; and the soft reset.
+_READ_OTHERWISE = re.compile(rb"(?<![\n\r\x08HGCD])\x1b\[0?K|\x1b\[!p")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _OPTIONS = init_sized("GhosttyFormatterTerminalOptions")  # to be copied: their sizes take longer to fill in than to use
 _SELECTION = init_sized("GhosttySelection")
@@ -55,14 +57,25 @@ class Ghostty:
 
     def feed(self, data: bytes) -> None:
         """Take the next output, cut anywhere."""
+        data = _legible(data)
         at = 0
-        for erase in _ERASE_RIGHT.finditer(data):
-            self._terminal.feed(data[at : erase.start()])
-            # Behind the last column the page's terminal finds nothing to erase; this one takes the last character.
-            at = erase.end() if self._behind_last_column() else erase.start()
+        for found in _READ_OTHERWISE.finditer(data):
+            self._terminal.feed(data[at : found.start()])
+            at = found.end()
+            if found[0] == _SOFT_RESET:
+                self._soft_reset()
+            elif not self._behind_last_column():
+                self._terminal.feed(found[0])
         self._terminal.feed(data[at:] if at else data)
 
+    def _soft_reset(self) -> None:
+        """What the page's terminal does then; this one does nothing."""
+        self._terminal.feed(_CANCEL)
+        column, row = self._terminal.cursor
+        self._terminal.feed(_FIRST_STATE + b"\x1b[%d;%dH" % (row + 1, column + 1))
+
     def _behind_last_column(self) -> bool:
+        """Where the page's terminal finds nothing to erase, and this one would take the last character."""
         return bool(self._terminal.get("cursor_pending_wrap", "bool") and self._terminal.get("vt_ground", "bool"))
 
     def resize(self, cols: int, rows: int) -> None:
@@ -191,6 +204,15 @@ class Ghostty:
     def _set(self, option: str, kind: str, value: object) -> None:
         code = getattr(lib, f"GHOSTTY_TERMINAL_OPT_{option}")
         check(lib.ghostty_terminal_set(self._terminal._t[0], code, ffi.new(kind, value)))
+
+
+def _legible(data: bytes) -> bytes:
+    """The output without what the page's terminal leaves out: DEL, and bytes that are no characters."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        data = data.decode("utf-8", "ignore").encode()
+    return data.translate(None, b"\x7f") if b"\x7f" in data else data
 
 
 def _cursor(
