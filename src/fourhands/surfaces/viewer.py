@@ -355,9 +355,12 @@ class Viewer:
         if self._typing is not None:
             self._typing.cancel()
             self._typing = None
+        dropped = len(self._waiting)
         self._waiting.clear()
         self._room.set()
-        self._tell_typed(at_once=True)
+        self._told_keys = self._heard_keys
+        self._words.append(_encode({"type": "typed", "bytes": self._heard_keys, "dropped": dropped}))
+        self.wake()
 
     def _tell_typed(self, *, at_once: bool = False) -> None:
         typed = self._heard_keys - len(self._waiting)
