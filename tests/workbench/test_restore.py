@@ -56,9 +56,7 @@ WRITTEN = {
     + b"\x1b[45m\x1b[1;20H\x1b[K\x1b[3;3H\x1b[10X\x1b[5;1H\x1b[2K\x1b[10;1H\x1b[J\x1b[0mz",
     "erased above": b"a\r\nb\r\nc\r\nd\x1b[3;1H\x1b[48;2;9;9;9m\x1b[1Jx\x1b[2Jy",
     "every style": b"".join(b"\x1b[%dm%d \x1b[0m" % (n, n) for n in (1, 2, 3, 4, 5, 7, 8, 9, 21, 53)),
-    "underlines": b"".join(
-        b"\x1b[4:%dm%d\x1b[58:2::%d:0:9ml\x1b[58;5;%dmp\x1b[0m" % (n, n, n, n) for n in range(6)
-    ),
+    "underlines": b"".join(b"\x1b[4:%dm%d\x1b[58:2::%d:0:9ml\x1b[58;5;%dmp\x1b[0m" % (n, n, n, n) for n in range(6)),
     "colours": b"".join(b"\x1b[38;5;%d;48;2;%d;%d;%dmx" % (n, n, 255 - n, n) for n in range(0, 256, 7)),
     "bright colours": b"".join(b"\x1b[%d;%dmx" % (90 + n, 107 - n) for n in range(8)) + b"\x1b[39;49mx",
     "links": b"\x1b]8;;http://a.example/\x1b\\one\x1b]8;;\x1b\\ two \x1b]8;id=x;http://b.example/?q=1\x07three \x1b[1mbold",
@@ -82,7 +80,7 @@ WRITTEN = {
 READ_DIFFERENTLY = {
     "apt": (r"normal saved: ", "xterm.js moves a saved cursor up when lines scroll away, others leave it on its row"),
     "saved behind the margin": (r"", "xterm.js takes back a saved cursor to the last column, others to behind it"),
-    "other screen twice": (r"alt lines \d+: \"\" became", "the emulator clears the other screen with its last background"),
+    "other screen twice": (r"alt lines", "the emulator clears the other screen with its last background"),
     "curses_scroll": (
         r"alt lines \d+: \"\" became",
         "xterm.js scrolls down (CSI T) lines without the pen's background",
@@ -234,7 +232,7 @@ def test_what_is_not_held_back_leaves_the_emulator_between_two_sequences(parts: 
         end = settled(rest)
         emulator.feed(rest[:end])
         rest = rest[end:]
-        assert emulator.settled()
+        assert emulator._terminal.get("vt_ground", "bool")
 
 
 def test_a_sequence_longer_than_can_be_held_is_passed_over(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,9 +258,9 @@ def test_a_line_that_goes_on_in_the_next_is_unfolded_with_the_window() -> None:
         text + b"\x1b[1;20H\x1b[K",
         b"x" * 19 + "漢".encode(),
     ):
-        screen, fresh = LiveScreen(20, 12), LiveScreen(20, 12)
+        screen, fresh = LiveScreen(20, 24), LiveScreen(20, 24)
         screen.feed(data)
         fresh.feed(screen.restore())
         for each in (screen, fresh):
-            each.resize(60, 12)
+            each.resize(60, 24)
         assert fresh.snapshot().rows == screen.snapshot().rows

@@ -27,7 +27,7 @@ _SCREENS = (1049, 1047, 47)
 _INSERT, _NEW_LINE = 4, 20  # not private
 _ORIGIN, _BLINK, _KEYPAD, _MARGINS = 6, 12, 66, 69
 _ORDINARY_SETS = b"\x0f\x1b(B\x1b)B\x1b*B\x1b+B"
-_CANCEL = b"\x18"
+_ORDINARY_SET = re.compile(rb"\x1b[()*+]B")
 _HOME = b"\x1b[1;1H"
 _PULLED = 200  # rows by which a screen may grow and find in the scrollback what has left it
 _PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
@@ -70,7 +70,6 @@ class Ghostty:
 
     def _soft_reset(self) -> None:
         """What the page's terminal does then; this one does nothing."""
-        self._terminal.feed(_CANCEL)
         column, row = self._terminal.cursor
         self._terminal.feed(_FIRST_STATE + b"\x1b[%d;%dH" % (row + 1, column + 1))
 
@@ -93,10 +92,6 @@ class Ghostty:
         title = self._terminal.get("title", "GhosttyString")
         text = ffi.buffer(title.ptr, title.len)[:].decode("utf-8", "replace") if title.len else ""
         return self._terminal.cursor, self._alternate(), text
-
-    def settled(self) -> bool:
-        """Whether the output so far ended between two sequences."""
-        return bool(self._terminal.get("vt_ground", "bool"))
 
     def restore(self, *, joins: bool = False) -> bytes:
         """Give bytes that bring a fresh terminal of the same size into the same state, without any query.
@@ -159,7 +154,7 @@ class Ghostty:
         return kept + b"\x1b7" + PLAIN + _ORDINARY_SETS if always or kept != _HOME else b""
 
     def _copy(self) -> Terminal:
-        """Another terminal in the same state, without its scrollback, and out of any sequence."""
+        """Another terminal in the same state, without its scrollback; not in the middle of a sequence."""
         size = ffi.new("size_t*")
         lib.ghostty_snapshot_encode_buf(self._terminal._t[0], ffi.NULL, 0, size)
         buffer = ffi.new("uint8_t[]", size[0])
@@ -173,8 +168,6 @@ class Ghostty:
             copy._free = weakref.finalize(copy, lib.ghostty_terminal_free, copy._t[0])
         finally:
             lib.ghostty_snapshot_decoder_free(decoder[0])
-        if not copy.get("vt_ground", "bool"):
-            copy.feed(_CANCEL)
         return copy
 
     def _colours(self) -> bytes:
@@ -221,7 +214,7 @@ def _cursor(
     """Give what brings the cursor to its place, with its pen and character sets."""
     x, y = terminal.cursor
     row, wraps = rows[y].cells, terminal.get("cursor_pending_wrap", "bool")
-    pen, sets = _pen(terminal, cells), _extra(terminal, "charsets")
+    pen, sets = _pen(terminal, cells), _ORDINARY_SET.sub(b"", _extra(terminal, "charsets"))
     begin = x if wraps else x - 1
     if begin > 0 and not row[begin].width:
         begin -= 1
@@ -230,8 +223,8 @@ def _cursor(
         return b"\x1b[%d;%dH" % (y + 2 - corner[0], column + 2 - corner[1])
 
     # Only printing the last character again leaves the cursor behind the last column, or where one can join it.
-    if joins and begin >= 0 and row[begin].text and row[begin].pen == pen:
-        return place(begin) + pen.change(PLAIN_PEN) + sets + row[begin].text
+    if joins and begin >= 0 and row[begin].text and row[begin].pen == pen and not sets:
+        return place(begin) + pen.change(PLAIN_PEN) + row[begin].text
     if wraps:
         last = row[begin]
         return place(begin) + last.pen.change(PLAIN_PEN) + (last.text or b" ") + pen.change(last.pen) + sets

@@ -20,7 +20,7 @@ MAX_CELLS = 1000
 """The largest number of columns or rows."""
 
 MOST_HELD = 256 * 1024
-"""Bytes of a sequence that are waited for; of a longer one, such as a picture, the rest is passed over."""
+"""Bytes of a sequence that are waited for; a longer one, such as a picture, is passed over."""
 
 # A whole sequence from its ESC on, as terminals read it: control characters inside of it do not end it, ESC begins
 # another one, and of the strings only OSC ends with BEL.
@@ -32,8 +32,18 @@ _WHOLE = re.compile(
     rb"|[\x20-\x2f][^\x18\x1a\x1b\x30-\x7e\x80-\xff]*[\x18\x1a\x30-\x7e\x80-\xff]"
     rb"|[^\x1b\x20-\x2f\[\]PX^_])"
 )
-# Inside a string that is too long to be held: begins one that no terminal knows, for the rest of it.
-_PASSED_OVER = {b"]": b"\x1b]999999;", b"P": b"\x1b^", b"X": b"\x1b^", b"^": b"\x1b^", b"_": b"\x1b^"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """A kind of string that was too long to be held: what ends it, and what begins one for its rest that no terminal knows."""
+
+    end: re.Pattern[bytes]
+    begin: bytes
+
+
+_COMMAND = _Passed(re.compile(rb"[\x07\x18\x1a]|(?=\x1b)"), b"\x1b]999999;")
+_OTHER = _Passed(re.compile(rb"[\x18\x1a]|(?=\x1b)"), b"\x1b^")
 
 
 def settled(data: bytes) -> int:
@@ -71,10 +81,6 @@ class Emulator(Protocol):
 
     def state(self) -> tuple[tuple[int, int], bool, str]:
         """Give the cursor (column, row), whether the alternate screen is shown, and the title."""
-        ...
-
-    def settled(self) -> bool:
-        """Whether the output so far ended between two sequences."""
         ...
 
     def restore(self, *, joins: bool = False) -> bytes:
@@ -127,24 +133,29 @@ class LiveScreen:
             emulator = load()(cols, rows)
         self._emulator = emulator
         self._held = b""
-        self._inside = b""  # what begins the string that was too long to be held
+        self._passed: _Passed | None = None
         self._joins = False
         self._fed = True
         self._seen = Screen([""] * rows, (0, 0), self._size, False, 0, (0,) * rows)
 
     def feed(self, data: bytes) -> None:
         """Take the next output, cut anywhere."""
+        if self._passed is not None:
+            end = self._passed.end.search(data)
+            if end is None:
+                return
+            self._passed, data = None, data[end.end() :]
         if not data:
             return
         data = self._held + data
-        end = settled(data)
-        if len(data) - end > MOST_HELD:
-            self._inside = _PASSED_OVER.get(data[end + 1 : end + 2], b"")
-            end = len(data)
-        self._held = data[end:]
-        if end:
-            self._emulator.feed(data[:end])
-            self._joins = prints_last(data[:end])
+        cut = settled(data)
+        self._held = data[cut:]
+        if len(self._held) > MOST_HELD:
+            self._passed = _COMMAND if self._held[1:2] == b"]" else _OTHER
+            self._held = b""
+        if cut:
+            self._emulator.feed(data[:cut])
+            self._joins = prints_last(data[:cut])
             self._fed = True
 
     @property
@@ -189,8 +200,8 @@ class LiveScreen:
 
         It goes on with what is held.
         """
-        if not self._emulator.settled():
-            return self._emulator.restore() + self._inside
+        if self._passed is not None:
+            return self._emulator.restore() + self._passed.begin
         return self._emulator.restore(joins=self._joins)
 
 

@@ -73,7 +73,7 @@ def whole_characters(data: bytes) -> int:
     for back in range(1, min(4, end) + 1):
         byte = data[end - back]
         if byte & 0xC0 != 0x80:
-            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            length = 1 if byte >= 0xF8 else 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
             return end - back if length > back else end
     return end
 
