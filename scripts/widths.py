@@ -26,7 +26,7 @@ def runs(width: int) -> list[tuple[int, int]]:
 def text() -> str:
     """The module."""
     lines = [
-        "// How many columns a character takes, as the server's emulator counts. Written by `python -m scripts.widths`.",
+        "// How many columns a character takes, as the server counts. Written by `python -m scripts.widths`.",
         "",
     ]
     for name, width in (("NONE", 0), ("TWO", 2)):

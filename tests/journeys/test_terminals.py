@@ -333,3 +333,19 @@ def test_a_paste_is_cancelled_by_escape_and_the_next_keys_are_typed(page: Page, 
     (workspace / "go").touch()
     wait_for_screen(page, "done")
     assert len((workspace / "pasted").read_bytes()) < 500_000
+
+
+def test_a_page_that_comes_in_the_middle_of_a_sequence_shows_no_garbage(page: Page) -> None:
+    terminal = new_terminal(page)
+    page.keyboard.type(
+        "stty -echo; printf 'hel''lo \\033[3'; read x; printf '1mred \\346\\274'; read x; printf '\\242\\n'; stty echo\n"
+    )
+    wait_for_screen(page, "hello")
+    for shown in ("red", "漢"):
+        page.reload()
+        until(page, "() => window.__fh?.model.rev >= 0")
+        wait_for_screen(page, "hello", terminal)
+        page.locator(".xterm-helper-textarea").focus()
+        page.keyboard.type("\n")
+        wait_for_screen(page, shown, terminal)
+    assert "hello red 漢" in screen(page, terminal)

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - tables of what is printed
 """Recordings of real programs, for tests of what is shown: `python -m tests.support.recordings [NAME…]` takes them anew.
 
 Each is what a program printed into a terminal of a size, in an empty home, on a machine without a name, with some keys

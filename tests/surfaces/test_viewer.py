@@ -18,8 +18,10 @@ from tests.support.memory import resident
 from tests.support.served import LIMIT_S, Served, Viewer, until
 from websockets.exceptions import ConnectionClosed
 
+from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN
 from fourhands.surfaces import viewer as module
+from fourhands.surfaces.frames import Frames
 from fourhands.workbench.terminal import Terminal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -94,6 +96,27 @@ async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(served: Served
             await viewer.until(b"after")
             assert b"before" not in viewer.data
             assert bytes(viewer.data) == all_output(terminal)[screen["position"] :][: len(viewer.data)]
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "shown"),
+    [
+        ("hello \\033[3", "1mred", "hello \x1b[31mred"),
+        ("hello \\346\\274", "\\242", "hello 漢"),
+        ("hello \\033]0;ti", "tle\\007", "hello \x1b]0;title\a"),
+    ],
+)
+async def test_a_newcomer_in_the_middle_of_a_sequence_gets_all_of_it(
+    served: Served, first: str, rest: str, shown: str
+) -> None:
+    async with sh(served, f"stty -echo; printf '{first}'; read x; printf '{rest}'; read x") as terminal:
+        await settled(terminal, first.encode().decode("unicode_escape").encode("latin-1")[-3:])
+        async with served.viewer(terminal) as viewer:
+            screen = await viewer.word("screen")
+            assert "hello" in screen["data"]
+            assert screen["position"] == len("hello ")
+            await terminal.type("\n")
+            await viewer.until(shown.encode()[len("hello ") :])
 
 
 async def test_a_position_beyond_the_end_waits_for_what_comes(served: Served) -> None:
@@ -360,14 +383,14 @@ def large(size: int) -> bytes:
 async def test_a_large_paste_arrives_whole_however_slow_the_program(served: Served, piece: int) -> None:
     keys = large(8_000_000)
     async with python(served, READER.format(size=len(keys))) as terminal:
-        async with served.viewer(terminal, "?from=0&ack=1") as viewer:
+        async with served.viewer(terminal, "?from=0&ack=1") as viewer, Tasks() as tasks:
             await viewer.until(b"ready")
 
             async def paste() -> None:
                 for at in range(0, len(keys), piece):
                     await viewer.socket.send(keys[at : at + piece])
 
-            pasting = asyncio.ensure_future(paste())
+            pasting = tasks.start(paste(), "a paste")
             (there,) = module._answering[terminal]
             await until(lambda: there.crowded)
             assert len(there._waiting) < 1_500_000 + piece
@@ -401,7 +424,11 @@ async def test_a_hundred_megabytes_into_a_file_are_exact(served: Served, tmp_pat
 async def test_a_program_that_never_reads_holds_up_only_who_types_into_it(served: Served) -> None:
     code = RAW + "import time\nwhile True: print('tick', flush=True); time.sleep(0.05)"
     async with python(served, code) as terminal, sh(served, "read x; echo heard $x; read x") as other:
-        async with served.viewer(terminal, "?from=0&ack=1") as pasting, served.viewer(terminal, "?from=0") as looking:
+        async with (
+            served.viewer(terminal, "?from=0&ack=1") as pasting,
+            served.viewer(terminal, "?from=0") as looking,
+            Tasks() as tasks,
+        ):
             await pasting.until(b"ready")
             (there,) = (each for each in module._answering[terminal] if each.acknowledged is not None)
 
@@ -409,7 +436,7 @@ async def test_a_program_that_never_reads_holds_up_only_who_types_into_it(served
                 while True:
                     await pasting.socket.send(b"k" * 100_000)
 
-            stuck = asyncio.ensure_future(paste())
+            stuck = tasks.start(paste(), "a paste without end")
             await until(lambda: there.crowded)
             waiting = len(there._waiting)
             # Others type, their output comes, and so does this terminal's, here and there.
@@ -459,8 +486,8 @@ async def test_who_is_not_read_is_not_taken_for_dead_until_it_is(served: Served)
             await viewer.socket.send(b"k" * 2_000_000)
             await until(lambda: there.crowded)
             await viewer.socket.send(b"k")  # the plain way notices with the next one
-            await until(lambda: any(getattr(each, "read_paused", False) for each in before))
-            (connection,) = (each for each in before if getattr(each, "read_paused", False))
+            await until(lambda: any(isinstance(each, Frames) and each.read_paused for each in before))
+            (connection,) = (each for each in before if isinstance(each, Frames) and each.read_paused)
             connection.send_keepalive_ping()
             connection.keepalive_timeout()  # its pong is not read
             assert not connection.transport.is_closing()

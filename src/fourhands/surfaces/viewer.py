@@ -14,9 +14,9 @@ A viewer is a position and a socket: no queue is kept for it, its next frame is 
 own frames on uvicorn's transport or by plain ASGI. Whoever acknowledges what it has parsed is never sent more than a
 window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
 
-Keys are typed as fast as the program reads, and never thrown away. While more of them wait than is reasonable, nothing is
-read from that socket, which holds up its client and nobody else. A client that wants its other words heard meanwhile
-(acknowledgements, `cancel`) sends no more than it is told was typed: `typed` counts the bytes of all keys so far.
+Keys are typed as fast as the program reads, and never thrown away. While more of them wait than is reasonable, nothing
+is read from that socket, which holds up its client and nobody else. A client that wants its other words heard meanwhile
+(acknowledgements, `cancel`) sends little more than it is told was typed: `typed` counts the bytes of all its keys.
 """
 
 import asyncio

@@ -2,8 +2,8 @@
 
 Its own serialisation sets modes before it prints (so that origin mode or switched-off wrapping would spoil the
 contents), prints blanks that nobody printed, and shows only one of the two screens; therefore `restore` paints the
-contents cell by cell, takes tab stops, region and character sets piece by piece, and puts all into an order that is safe
-for every terminal. What only another state shows is looked at in a copy, which is thrown away.
+contents cell by cell, takes tab stops, region and character sets piece by piece, and puts all into an order that is
+safe for every terminal. What only another state shows is looked at in a copy, which is thrown away.
 """
 
 import re
@@ -29,6 +29,8 @@ _ORIGIN, _BLINK, _KEYPAD, _MARGINS = 6, 12, 66, 69
 _ORDINARY_SETS = b"\x0f\x1b(B\x1b)B\x1b*B\x1b+B"
 _ORDINARY_SET = re.compile(rb"\x1b[()*+]B")
 _HOME = b"\x1b[1;1H"
+_LONGEST_BROKEN = 64 * 1024
+_CANCEL = b"\x18"
 _PULLED = 200  # rows by which a screen may grow and find in the scrollback what has left it
 _PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
 _SOFT_RESET = b"\x1b[!p"
@@ -51,6 +53,8 @@ class Ghostty:
         self._terminal = Terminal(cols, rows, scrollback=_PULLED + _PAGE // cols)
         # Nothing here shows pictures; with no room for them the protocol that reads them from files is off.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
+        # A broken sequence may go on for this one where it is over for others; a copy can be made there too.
+        self._set("CONTINUATION_MAX_BYTES", "size_t*", _LONGEST_BROKEN)
         # A shape that no program can ask for, so that one which was asked for can be told from the person's own.
         self._set("DEFAULT_CURSOR_STYLE", "GhosttyTerminalCursorStyle*", HOLLOW)
         self._defaults = {mode: self._terminal.mode(mode) for mode in _MODES}
@@ -154,7 +158,7 @@ class Ghostty:
         return kept + b"\x1b7" + PLAIN + _ORDINARY_SETS if always or kept != _HOME else b""
 
     def _copy(self) -> Terminal:
-        """Another terminal in the same state, without its scrollback; not in the middle of a sequence."""
+        """Another terminal in the same state, without its scrollback, and out of any sequence."""
         size = ffi.new("size_t*")
         lib.ghostty_snapshot_encode_buf(self._terminal._t[0], ffi.NULL, 0, size)
         buffer = ffi.new("uint8_t[]", size[0])
@@ -168,6 +172,7 @@ class Ghostty:
             copy._free = weakref.finalize(copy, lib.ghostty_terminal_free, copy._t[0])
         finally:
             lib.ghostty_snapshot_decoder_free(decoder[0])
+        copy.feed(_CANCEL)
         return copy
 
     def _colours(self) -> bytes:
@@ -212,8 +217,10 @@ def _cursor(
     terminal: Terminal, cells: Cells, rows: list[Row], *, joins: bool = False, corner: tuple[int, int] = (1, 1)
 ) -> bytes:
     """Give what brings the cursor to its place, with its pen and character sets."""
+    x: int
+    y: int
     x, y = terminal.cursor
-    row, wraps = rows[y].cells, terminal.get("cursor_pending_wrap", "bool")
+    row, wraps = rows[y].cells, bool(terminal.get("cursor_pending_wrap", "bool"))
     pen, sets = _pen(terminal, cells), _ORDINARY_SET.sub(b"", _extra(terminal, "charsets"))
     begin = x if wraps else x - 1
     if begin > 0 and not row[begin].width:

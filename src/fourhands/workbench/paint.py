@@ -57,7 +57,7 @@ PLAIN_PEN = Pen()
 
 
 class Cell(NamedTuple):
-    """One place: its text (empty for a blank that nobody printed), how it was printed, and how many columns it takes."""
+    """One place: its text (none for a blank that nobody printed), how it was printed, and how many columns it takes."""
 
     text: bytes
     pen: Pen
@@ -230,9 +230,8 @@ def paint(rows: list[Row]) -> bytes:
         if begun:
             first, before = row.cells[0], rows[y - 1].cells[-1]
             put(first)  # where the row before has left the cursor, so that it goes on here
-            if not before.text and before.width:
-                if first.width == 1:
-                    blank(cols - 1, y - 1, before)
+            if not before.text and before.width and first.width == 1:
+                blank(cols - 1, y - 1, before)
             if not first.text:
                 blank(0, y, first)
             x, at = first.width, -1

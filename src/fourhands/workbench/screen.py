@@ -30,13 +30,13 @@ _WHOLE = re.compile(
     rb"|\][^\x07\x18\x1a\x1b]*[\x07\x18\x1a]"
     rb"|[PX^_][^\x18\x1a\x1b]*[\x18\x1a]"
     rb"|[\x20-\x2f][^\x18\x1a\x1b\x30-\x7e\x80-\xff]*[\x18\x1a\x30-\x7e\x80-\xff]"
-    rb"|[^\x1b\x20-\x2f\[\]PX^_])"
+    rb"|[\x18\x1a\x30-\x4f\x51-\x57\x59\x5a\x5c\x60-\x7e\x80-\xff])"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """A kind of string that was too long to be held: what ends it, and what begins one for its rest that no terminal knows."""
+    """A kind of string too long to be held: what ends it, and what begins one for its rest that no terminal knows."""
 
     end: re.Pattern[bytes]
     begin: bytes

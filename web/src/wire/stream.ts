@@ -67,6 +67,12 @@ export class Stream {
   release(position: number | null): void {
     const held = this.held ?? [];
     this.held = null;
+    if (position !== null && this.position !== null && position < this.position) {
+      // It begins in the middle of a sequence: what we are shown ends before that.
+      this.hangUp();
+      this.early = [];
+      return this.start(position);
+    }
     if (position !== null) this.position = position;
     for (const data of held) this.receive(data);
   }
