@@ -109,7 +109,7 @@ export class TerminalView implements View {
   private readonly strip = h("div", { class: "lease", role: "status", hidden: true });
   private readonly pasteText = h("span", { class: "what" });
   private readonly pasteBar = h("progress", { max: "1", "aria-label": "Typed so far" });
-  private readonly paste = h("div", { class: "lease person", role: "status", hidden: true });
+  private readonly paste = h("div", { class: "pasting", role: "status", hidden: true });
   private readonly holder: HTMLElement;
   private readonly screen: HTMLElement;
   private readonly gutter: Gutter;
