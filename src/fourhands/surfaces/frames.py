@@ -25,6 +25,8 @@ KEYS_PATH = "/ws/terminals"
 KEYS_LIMIT = 16 * 1024 * 1024
 """Bytes of one message of keys: as many as can be typed at once."""
 
+RECEIVED_AHEAD = 256 * 1024
+
 EXTENSION = "fourhands.frames"
 """Where an ASGI scope has the connection that carries viewers."""
 
@@ -144,6 +146,9 @@ class Frames(WebSocketsSansIOProtocol):
         """A connection begins: a large paste may come in one message."""
         if event.path.startswith(KEYS_PATH):
             self.conn.max_message_size = KEYS_LIMIT
+            # What the kernel takes for us is ahead of the client's next ping: not megabytes, or it would give us up.
+            connection = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_AHEAD)
         super().handle_connect(event)
 
     def keepalive_timeout(self) -> None:

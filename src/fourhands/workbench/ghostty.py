@@ -51,6 +51,7 @@ class Ghostty:
 
     def __init__(self, cols: int, rows: int) -> None:
         self._terminal = Terminal(cols, rows, scrollback=_PULLED + _PAGE // cols)
+        self._wraps = ffi.new("bool*")
         # Nothing here shows pictures; with no room for them the protocol that reads them from files is off.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
         # A broken sequence may go on for this one where it is over for others; a copy can be made there too.
@@ -79,7 +80,9 @@ class Ghostty:
 
     def _behind_last_column(self) -> bool:
         """Where the page's terminal finds nothing to erase, and this one would take the last character."""
-        return bool(self._terminal.get("cursor_pending_wrap", "bool") and self._terminal.get("vt_ground", "bool"))
+        # Asked at each such sequence, of which coloured output is full: by the shortest way.
+        lib.ghostty_terminal_get(self._terminal._t[0], lib.GHOSTTY_TERMINAL_DATA_CURSOR_PENDING_WRAP, self._wraps)
+        return bool(self._wraps[0]) and bool(self._terminal.get("vt_ground", "bool"))
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the size as a terminal window would."""
