@@ -1,4 +1,4 @@
-// How many columns a character takes, as the server's emulator counts. Written by `python -m scripts.widths`.
+// How many columns a character takes, as the server counts. Written by `python -m scripts.widths`.
 
 // First and last of each run, as differences: gap before it, then its length less one.
 const NONE =
