@@ -277,3 +277,74 @@ def test_terminals_that_nobody_looks_at_let_their_connection_go(page: Page, serv
     page.evaluate("id => window.__fh.desk.run('openspace.terminal.show', {terminalId: id})", terminal)
     wait_for_screen(page, "unseen-4", terminal)
     assert screen(page, terminal).splitlines().count("first-2") == 1
+
+
+PASTE = """([id, text]) => {
+  const clipboardData = new DataTransfer();
+  clipboardData.setData("text/plain", text);
+  const target = window.__fh.terminals[id].element.querySelector("textarea");
+  target.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+}"""
+
+# Takes keys one by one, but none before it is told to; what it has read by the end mark is in a file.
+SLOW = """
+import os, sys, time, tty
+tty.setraw(0)
+print("read" + "y", flush=True)
+while not os.path.exists("go"): time.sleep(0.02)
+data = b""
+while not data.endswith(b"#END#"): data += os.read(0, 65536)
+open("pasted", "wb").write(data)
+print("don" + "e", flush=True)
+"""
+
+
+def test_a_large_paste_shows_how_far_it_is_and_arrives_whole(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    workspace = served.workspace
+    (workspace / "slow.py").write_text(SLOW)
+    page.keyboard.type("python3 slow.py\n")
+    wait_for_screen(page, "ready")
+    text = "".join(f"line {n} é漢👍\n" for n in range(150_000)) + "#END#"
+    assert len(text.encode()) > 3 * 1024 * 1024
+    page.evaluate(PASTE, [terminal, text])
+    strip = page.locator(".pasting")
+    expect(strip).to_contain_text(f"of {len(text.encode()) / 1e6:.1f} MB")
+    expect(strip.get_by_role("button", name="Cancel")).to_be_visible()
+    (workspace / "go").touch()
+    wait_for_screen(page, "done")
+    expect(strip).to_be_hidden()
+    assert (workspace / "pasted").read_bytes() == text.replace("\n", "\r").encode()
+
+
+def test_a_paste_is_cancelled_by_escape_and_the_next_keys_are_typed(page: Page, served: Served) -> None:
+    terminal = new_terminal(page)
+    workspace = served.workspace
+    (workspace / "slow.py").write_text(SLOW)
+    page.keyboard.type("python3 slow.py\n")
+    wait_for_screen(page, "ready")
+    page.evaluate(PASTE, [terminal, "x" * 2_000_000])
+    strip = page.locator(".pasting")
+    expect(strip).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(strip).to_be_hidden()
+    expect(page.get_by_text("The paste was cancelled")).to_be_visible()
+    page.keyboard.type("#END#")
+    (workspace / "go").touch()
+    wait_for_screen(page, "done")
+    assert len((workspace / "pasted").read_bytes()) < 500_000
+
+
+def test_a_page_that_comes_in_the_middle_of_a_sequence_shows_no_garbage(page: Page) -> None:
+    terminal = new_terminal(page)
+    first, then, last = "hel''lo \\033[3", "1mred \\346\\274", "\\242\\n"
+    page.keyboard.type(f"stty -echo; printf '{first}'; read x; printf '{then}'; read x; printf '{last}'; stty echo\n")
+    wait_for_screen(page, "hello")
+    for shown in ("red", "漢"):
+        page.reload()
+        until(page, "() => window.__fh?.model.rev >= 0")
+        wait_for_screen(page, "hello", terminal)
+        page.locator(".xterm-helper-textarea").focus()
+        page.keyboard.type("\n")
+        wait_for_screen(page, shown, terminal)
+    assert "hello red 漢" in screen(page, terminal)

@@ -7,6 +7,7 @@ import random
 import re
 import sys
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -17,8 +18,10 @@ from tests.support.memory import resident
 from tests.support.served import LIMIT_S, Served, Viewer, until
 from websockets.exceptions import ConnectionClosed
 
+from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN
 from fourhands.surfaces import viewer as module
+from fourhands.surfaces.frames import Frames
 from fourhands.workbench.terminal import Terminal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -93,6 +96,27 @@ async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(served: Served
             await viewer.until(b"after")
             assert b"before" not in viewer.data
             assert bytes(viewer.data) == all_output(terminal)[screen["position"] :][: len(viewer.data)]
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "shown"),
+    [
+        ("hello \\033[3", "1mred", "hello \x1b[31mred"),
+        ("hello \\346\\274", "\\242", "hello 漢"),
+        ("hello \\033]0;ti", "tle\\007", "hello \x1b]0;title\a"),
+    ],
+)
+async def test_a_newcomer_in_the_middle_of_a_sequence_gets_all_of_it(
+    served: Served, first: str, rest: str, shown: str
+) -> None:
+    async with sh(served, f"stty -echo; printf '{first}'; read x; printf '{rest}'; read x") as terminal:
+        await settled(terminal, first.encode().decode("unicode_escape").encode("latin-1")[-3:])
+        async with served.viewer(terminal) as viewer:
+            screen = await viewer.word("screen")
+            assert "hello" in screen["data"]
+            assert screen["position"] == len("hello ")
+            await terminal.type("\n")
+            await viewer.until(shown.encode()[len("hello ") :])
 
 
 async def test_a_position_beyond_the_end_waits_for_what_comes(served: Served) -> None:
@@ -339,42 +363,141 @@ async def test_an_agent_sees_no_raw_terminal(served: Served) -> None:
             await viewer.step()
 
 
-async def test_typing_at_a_program_that_never_reads_is_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "INPUT_LIMIT", 200_000)
+# Says when it is ready, reads all of so many bytes when it is told to, and says what they were.
+READER = RAW.replace(
+    "print(", "import hashlib, signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); print("
+) + (
+    "signal.sigwait([signal.SIGUSR1])\n"
+    "left, seen = {size}, hashlib.sha1()\n"
+    "while left:\n"
+    "    data = os.read(0, min(left, 65536)); seen.update(data); left -= len(data)\n"
+    "print('got', seen.hexdigest(), flush=True); os.read(0, 1)"
+)
+
+
+def large(size: int) -> bytes:
+    return b"".join(b"%015d\n" % n for n in range(size // 16))
+
+
+@pytest.mark.parametrize("piece", [50_000, 9_000_000])
+async def test_a_large_paste_arrives_whole_however_slow_the_program(served: Served, piece: int) -> None:
+    keys = large(8_000_000)
+    async with python(served, READER.format(size=len(keys))) as terminal:
+        async with served.viewer(terminal, "?from=0&ack=1") as viewer, Tasks() as tasks:
+            await viewer.until(b"ready")
+
+            async def paste() -> None:
+                for at in range(0, len(keys), piece):
+                    await viewer.socket.send(keys[at : at + piece])
+
+            pasting = tasks.start(paste(), "a paste")
+            (there,) = module._answering[terminal]
+            await until(lambda: there.crowded)
+            assert len(there._waiting) < 1_500_000 + piece
+            await terminal.signal("SIGUSR1")
+            await viewer.until(hashlib.sha1(keys).hexdigest().encode())
+            await pasting
+            assert not [word for word in viewer.words if word["type"] in ("refused", "gap")]
+            typed = [word["bytes"] for word in viewer.words if word["type"] == "typed"]
+            assert typed == sorted(typed)
+            while typed[-1] < len(keys):
+                typed.append((await viewer.word("typed"))["bytes"])
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(1200)
+async def test_a_hundred_megabytes_into_a_file_are_exact(served: Served, tmp_path: Path) -> None:
+    keys = b"".join(b"%0999d\n" % n for n in range(100_000))
+    file = tmp_path / "pasted"
+    async with sh(served, f"stty -echo; echo ready; cat > {file}; echo done; read x") as terminal:
+        async with served.viewer(terminal, "?from=0&ack=1") as viewer:
+            await viewer.until(b"ready")
+            typed = 0
+            for at in range(0, len(keys), 50_000):
+                await viewer.socket.send(keys[at : at + 50_000])
+                while at - typed > 256 * 1024:  # as the page does: little more than what was typed
+                    typed = (await viewer.word("typed"))["bytes"]
+            await viewer.socket.send(b"\x04")
+            async with asyncio.timeout(1000):
+                while b"done" not in viewer.data:
+                    await viewer.step()
+    assert hashlib.sha1(file.read_bytes()).digest() == hashlib.sha1(keys).digest()
+
+
+async def test_a_program_that_never_reads_holds_up_only_who_types_into_it(served: Served) -> None:
+    code = RAW + "import time\nwhile True: print('tick', flush=True); time.sleep(0.05)"
+    async with python(served, code) as terminal, sh(served, "read x; echo heard $x; read x") as other:
+        async with (
+            served.viewer(terminal, "?from=0&ack=1") as pasting,
+            served.viewer(terminal, "?from=0") as looking,
+            Tasks() as tasks,
+        ):
+            await pasting.until(b"ready")
+            (there,) = (each for each in module._answering[terminal] if each.acknowledged is not None)
+
+            async def paste() -> None:
+                while True:
+                    await pasting.socket.send(b"k" * 100_000)
+
+            stuck = tasks.start(paste(), "a paste without end")
+            await until(lambda: there.crowded)
+            waiting = len(there._waiting)
+            # Others type, their output comes, and so does this terminal's, here and there.
+            async with served.viewer(other, "?from=0") as typing, served.caller() as caller:
+                await typing.socket.send(b"hello\n")
+                await typing.until(b"heard hello")
+                await caller.call("openspace.terminal.list", {})
+            for viewer in (pasting, looking):
+                seen = len(viewer.data)
+                while viewer.data[seen:].count(b"tick") < 3:
+                    await viewer.step()
+            assert len(there._waiting) == waiting
+            assert not stuck.done()
+            await terminal.kill()
+            assert (await looking.word("exit"))["signal"]
+            assert (await pasting.word("exit"))["signal"]
+            stuck.cancel()
+
+
+async def test_keys_that_wait_can_be_cancelled_and_later_ones_are_typed(served: Served) -> None:
     code = (
-        "import signal, time; told = []; signal.signal(signal.SIGUSR1, lambda *_: told.append(1)); " + RAW + "\n"
-        "while not told: time.sleep(0.01)\n"
-        "d = b''\n"
-        "while not d.endswith(b'!'): d += os.read(0, 65536)\n"
-        "print('got', len(d), set(d)); d = os.read(0, 1)"
+        RAW.replace("print(", "import signal; signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR1]); print(")
+        + "signal.sigwait([signal.SIGUSR1])\nd = b''\nwhile not d.endswith(b'!'): d += os.read(0, 65536)\n"
+        + "print('got', len(d), d[-6:], flush=True); os.read(0, 1)"
     )
     async with python(served, code) as terminal, served.viewer(terminal, "?from=0&ack=1") as viewer:
         await viewer.until(b"ready")
-        sent = 0
-        while not [word for word in viewer.words if word["type"] == "refused"]:
-            await viewer.socket.send(b"k" * 10_000)
-            sent += 10_000
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.02):
-                    await viewer.step()
-            assert sent < 1_000_000
-        assert (await viewer.word("refused"))["code"] == "limit"
-        await viewer.tell(type="resize", cols=77, rows=22)  # the rest of the socket goes on
-        while (await viewer.word("size"))["cols"] != 77:
+        await viewer.socket.send(b"k" * 500_000)
+        await viewer.tell(type="cancel")
+        while (await viewer.word("typed"))["bytes"] < 500_000:
             pass
+        await viewer.socket.send(b"after!")
         await terminal.signal("SIGUSR1")
-        while True:  # what was refused is gone, what was taken arrives once
-            await viewer.socket.send(b"!")
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(0.5):
-                    await viewer.until(b"got")
-                    break
-        await viewer.until(b"}")
-        found = re.search(rb"got (\d+) \{(.*)\}", bytes(viewer.data))
+        await viewer.until(b"b'after!'")
+        found = re.search(rb"got (\d+)", bytes(viewer.data))
         assert found is not None
-        assert set(found[2].split(b", ")) == {b"33", b"107"}
-        assert int(found[1]) % 10_000 < 100  # whole messages and some exclamation marks
-        assert int(found[1]) <= sent
+        assert int(found[1]) < 200_000  # what the kernel had taken, and no more
+
+
+async def test_who_is_not_read_is_not_taken_for_dead_until_it_is(served: Served) -> None:
+    async with python(served, RAW + "import time; time.sleep(1000)") as terminal:
+        async with served.viewer(terminal, "?from=0&ack=1") as viewer:
+            await viewer.until(b"ready")
+            (there,) = module._answering[terminal]
+            state = served.running.server.server_state
+            before = set(state.connections)
+            await viewer.socket.send(b"k" * 2_000_000)
+            await until(lambda: there.crowded)
+            await viewer.socket.send(b"k")  # the plain way notices with the next one
+            await until(lambda: any(isinstance(each, Frames) and each.read_paused for each in before))
+            (connection,) = (each for each in before if isinstance(each, Frames) and each.read_paused)
+            connection.send_keepalive_ping()
+            connection.keepalive_timeout()  # its pong is not read
+            assert not connection.transport.is_closing()
+            viewer.socket.transport.abort()
+            await until(lambda: connection._hung_up())
+            connection.keepalive_timeout()
+            await until(lambda: connection not in state.connections)
 
 
 async def test_typing_after_the_end_is_refused(served: Served) -> None:

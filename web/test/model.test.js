@@ -11,10 +11,12 @@ import { Marks, stretches } from "../.test/model/ink.js";
 import { matches, nameOf, parseKey, readBound } from "../.test/model/keys.js";
 import { parseInline, parseMarkdown } from "../.test/model/markdown.js";
 import { matching, readOffers } from "../.test/model/offers.js";
+import { AHEAD, Outgoing, PIECE } from "../.test/model/outgoing.js";
 import { isReply } from "../.test/model/reply.js";
 import { argumentsOf, parseValue } from "../.test/model/schema.js";
 import { Model } from "../.test/model/state.js";
 import { ago, describe } from "../.test/model/steps.js";
+import { columns, widths } from "../.test/model/widths.js";
 
 const pane = (id) => ({ kind: "pane", id, tabs: [], activeTab: "" });
 const split = (direction, sizes, children) => ({ kind: "split", id: "s1", direction, sizes, children });
@@ -321,4 +323,64 @@ test("a host that was replaced is told of", () => {
   model.onNotice = (text) => told.push(text);
   model.apply(event("host.replaced", { text: "The terminal host died and was replaced", terminals: ["term_1"] }));
   assert.deepEqual(told, ["The terminal host died and was replaced"]);
+});
+
+const text = (pieces) => Buffer.concat(pieces).toString();
+const begun = () => {
+  const pieces = [];
+  const shown = [];
+  const keys = new Outgoing(
+    (piece) => pieces.push(piece),
+    (progress) => shown.push(progress),
+  );
+  const sent = () => pieces.reduce((sum, piece) => sum + piece.length, 0);
+  return { keys, pieces, shown, sent };
+};
+
+test("a key is sent at once, a large paste only so far ahead of what was typed, and keys behind it wait", () => {
+  const { keys, pieces, shown, sent } = begun();
+  keys.push(Buffer.from("k"));
+  assert.equal(text(pieces), "k");
+  assert.equal(shown.length, 0);
+  const paste = "é漢👍".repeat(200_000);
+  keys.push(Buffer.from(paste));
+  keys.push(Buffer.from("behind"));
+  assert.ok(sent() >= AHEAD && sent() < AHEAD + PIECE + 4);
+  assert.ok(keys.busy);
+  let typed = 0;
+  while (keys.busy) keys.told((typed += Math.min(50_000, sent() - typed)));
+  assert.equal(text(pieces), `k${paste}behind`);
+  for (const piece of pieces) assert.equal(Buffer.from(Buffer.from(piece).toString()).compare(piece), 0); // no character is cut
+  assert.equal(shown.at(-1), null);
+  assert.ok(shown.some((progress) => progress && progress.done > 0 && progress.done < progress.total));
+});
+
+test("a paste that is cancelled ends its brackets if the program has seen them begin", () => {
+  for (const [dropped, end] of [[0, "\x1b[201~"], [AHEAD, ""]]) {
+    const { keys, pieces, sent } = begun();
+    keys.push(Buffer.from(`\x1b[200~${"x".repeat(1_000_000)}\x1b[201~`));
+    const before = sent();
+    keys.cancel();
+    keys.push(Buffer.from("later"));
+    assert.equal(sent(), before);
+    keys.told(before, dropped ? before : 0);
+    assert.equal(text(pieces).slice(before), `${end}later`);
+    assert.ok(!keys.busy);
+  }
+});
+
+test("with the connection a paste is gone, and it is said how far it came", () => {
+  const { keys, shown } = begun();
+  keys.push(Buffer.from("x".repeat(1_000_000)));
+  keys.told(100_000);
+  assert.deepEqual(keys.reset(), { done: 100_000, total: 1_000_000 });
+  assert.equal(shown.at(-1), null);
+  assert.equal(keys.reset(), null);
+});
+
+test("characters take the columns that the emulator counts, and a mark joins what is before it", () => {
+  assert.deepEqual(["a", "é", "漢", "👍", "🇩", "🫠", "\u0301", "\u200d"].map((one) => columns(one.codePointAt(0))), [1, 1, 2, 2, 2, 2, 0, 0]);
+  const before = widths.charProperties(0x6f22, 0);
+  assert.equal((before >> 1) & 3, 2);
+  assert.equal(widths.charProperties(0x301, before), before | 1);
 });

@@ -8,16 +8,24 @@ uvicorn's internals, whose version is pinned; a server without this class carrie
 
 import contextlib
 import logging
+import socket
 import struct
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 from websockets.protocol import State
 
 from fourhands.host.log import Chunk
 
 log = logging.getLogger(__name__)
+
+KEYS_PATH = "/ws/terminals"
+KEYS_LIMIT = 16 * 1024 * 1024
+"""Bytes of one message of keys: as many as can be typed at once."""
+
+RECEIVED_AHEAD = 256 * 1024
 
 EXTENSION = "fourhands.frames"
 """Where an ASGI scope has the connection that carries viewers."""
@@ -25,6 +33,7 @@ EXTENSION = "fourhands.frames"
 # Binary, final, not masked; the length in the shortest of the three forms, as the standard demands; the position.
 _SHORT, _MIDDLE, _LONG = struct.Struct("!BBQ"), struct.Struct("!BBHQ"), struct.Struct("!BBQQ")
 _BINARY = 0x82
+_ESTABLISHED = 1  # of the kernel's states of a connection
 
 
 class Shown(Protocol):
@@ -133,10 +142,32 @@ class Frames(WebSocketsSansIOProtocol):
             self.read_paused = True
             self.transport.pause_reading()
 
+    def handle_connect(self, event: Request) -> None:
+        """A connection begins: a large paste may come in one message."""
+        if event.path.startswith(KEYS_PATH):
+            self.conn.max_message_size = KEYS_LIMIT
+            # What the kernel takes for us is ahead of the client's next ping: not megabytes, or it would give us up.
+            connection = self.transport.get_extra_info("socket")
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVED_AHEAD)
+        super().handle_connect(event)
+
     def keepalive_timeout(self) -> None:
         """No pong came: what is still buffered will never be taken, so closing politely would never end."""
+        if (
+            self.read_paused and not self.transport.is_closing() and not self._hung_up()
+        ):  # the pong may lie behind what is not read now
+            self.pong_timer = self.loop.call_later(self.ping_timeout or 0, self.keepalive_timeout)
+            return
         super().keepalive_timeout()
         self.transport.abort()
+
+    def _hung_up(self) -> bool:
+        """Whether the client has closed the connection, as the kernel knows also while nothing is read from it."""
+        connection = self.transport.get_extra_info("socket")
+        if connection is None or connection.family == socket.AF_UNIX or not hasattr(socket, "TCP_INFO"):
+            return False
+        state: int = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0]
+        return state != _ESTABLISHED
 
     def data_received(self, data: bytes) -> None:
         """An upgrade that cannot be parsed, such as one with a header too long, would wait for ever unanswered."""

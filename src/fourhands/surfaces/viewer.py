@@ -1,8 +1,8 @@
 """`/ws/terminals/{id}`: one terminal's output as binary frames with positions, and a person's keys the other way.
 
 `/ws/terminals` is the same for a terminal that the first message names or asks for (opening.py). Out, binary: 8 bytes
-of position, big-endian, then output. Out, text: `{"type": "created" | "screen" | "gap" | "size" | "exit" | "refused",
-…}`. In, binary: keys. In, text: `{"type": "ack" | "resize" | "reply", …}`.
+of position, big-endian, then output. Out, text: `{"type": "created" | "screen" | "gap" | "size" | "exit" | "refused" |
+"typed", …}`. In, binary: keys. In, text: `{"type": "ack" | "resize" | "reply" | "cancel", …}`.
 
 This is a person's view: the bytes as they are, with whatever secrets were printed. An agent reads by commands, which
 take those out, and types by commands, which are judged.
@@ -13,6 +13,10 @@ is nobody's typing. With several browsers only one may answer: the one that was 
 A viewer is a position and a socket: no queue is kept for it, its next frame is asked for when it can be sent, by our
 own frames on uvicorn's transport or by plain ASGI. Whoever acknowledges what it has parsed is never sent more than a
 window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
+
+Keys are typed as fast as the program reads, and never thrown away. While more of them wait than is reasonable, nothing
+is read from that socket, which holds up its client and nobody else. A client that wants its other words heard meanwhile
+(acknowledgements, `cancel`) sends little more than it is told was typed: `typed` counts the bytes of all its keys.
 """
 
 import asyncio
@@ -44,7 +48,13 @@ BACKLOG = 4 * 1024 * 1024
 """A viewer further behind than this gets the present screen instead."""
 
 INPUT_LIMIT = 1024 * 1024
-"""Typed bytes that wait for a program which does not read."""
+"""Typed bytes that wait for a program which does not read; then nothing more is read of who typed them."""
+
+TYPED_EVERY = 32 * 1024
+"""Typed bytes after which a client is told how many were."""
+
+PIECE = 16 * 1024
+"""Bytes that are typed at once; others may type in between."""
 
 WORDS_LIMIT = 64
 """Words that wait to be sent, before nothing more is heard of a viewer that does not read them."""
@@ -147,6 +157,8 @@ class Viewer:
         self._wanted_size: tuple[int, int] | None = None
         self._resizing = False
         self._waiting = bytearray()
+        self._typing: asyncio.Task[None] | None = None
+        self._heard_keys = self._told_keys = 0
 
     @contextlib.contextmanager
     def watching(self, start: int | None, *, acks: bool) -> Iterator[None]:
@@ -211,11 +223,15 @@ class Viewer:
 
     @property
     def crowded(self) -> bool:
-        """Whether so many words wait to be sent that nothing more should be heard."""
-        return len(self._words) > WORDS_LIMIT
+        """Whether so much waits, to be sent or to be typed, that nothing more should be heard."""
+        return len(self._words) > WORDS_LIMIT or self._stalled
+
+    @property
+    def _stalled(self) -> bool:
+        return len(self._waiting) >= INPUT_LIMIT
 
     async def uncrowded(self) -> None:
-        """Return when the client has read enough of what it is told."""
+        """Return when the client has read enough of what it is told, and the program of what was typed."""
         while self.crowded:
             self._room.clear()
             await self._room.wait()
@@ -229,7 +245,8 @@ class Viewer:
         return self.acknowledged is not None and self.terminal.log.head - self.position > BACKLOG
 
     def _may_send(self) -> bool:
-        return self.acknowledged is None or self.position - self.acknowledged < WINDOW
+        # Acknowledgements are not heard while input is stalled: then only the connection itself holds back output.
+        return self.acknowledged is None or self._stalled or self.position - self.acknowledged < WINDOW
 
     def _show_screen(self, behind: int | None = None) -> None:
         """The present state for a newcomer or straggler: screen, modes, cursor, then the stream from an exact place."""
@@ -270,6 +287,8 @@ class Viewer:
                 if not self._resizing:
                     self._resizing = True
                     self._tasks.start(self._resize(), "a viewer's size")
+            case "cancel":
+                self._cancel_keys()
             case "reply" if self._answers() and len(control.data) <= REPLY_LIMIT:
                 self._put(control.data.encode("utf-8", "replace"))
             case _:
@@ -295,36 +314,60 @@ class Viewer:
     def _take_keys(self, keys: bytes) -> None:
         if not keys:
             return
-        if len(self._waiting) + len(keys) > INPUT_LIMIT:
-            self._refuse("limit", "the program does not read what is typed; nothing more is taken")
-            return
         viewers = _answering.get(self.terminal, [])
         if viewers[:1] != [self] and self in viewers:
             viewers.remove(self)
             viewers.insert(0, self)
         if not self.terminal.exited:  # else it has no keyboard, and typing says why
             self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
+        self._heard_keys += len(keys)
         self._put(keys)
 
     def _put(self, keys: bytes) -> None:
         """Type now what the kernel takes, the rest in turn."""
         if self._waiting:
-            if len(self._waiting) + len(keys) <= INPUT_LIMIT:
-                self._waiting += keys
+            self._waiting += keys
         elif rest := keys[self.terminal.type_now(keys) :]:
             self._waiting += rest
-            self._tasks.start(self._type(), "a viewer's typing")
+            self._typing = self._tasks.start(self._type(), "a viewer's typing")
+        else:
+            self._tell_typed()
 
     async def _type(self) -> None:
         """What could not be typed at once waits here, so that acknowledgements and the rest go on."""
         while self._waiting:
-            keys = bytes(self._waiting[:GRAIN])
+            keys = bytes(self._waiting[:PIECE])
+            stalled = self.crowded
             try:
                 await self.terminal.type(keys)
                 del self._waiting[: len(keys)]
+                self._tell_typed(at_once=not self._waiting)
             except FourhandsError as error:
                 self._waiting.clear()
                 self._refuse(error.code, error.message)
+            if stalled and not self.crowded:
+                self._room.set()
+                self.wake()
+        self._typing = None
+
+    def _cancel_keys(self) -> None:
+        """Forget the keys that the program has not taken; what comes behind this word is typed."""
+        if self._typing is not None:
+            self._typing.cancel()
+            self._typing = None
+        dropped = len(self._waiting)
+        self._waiting.clear()
+        self._room.set()
+        self._told_keys = self._heard_keys
+        self._words.append(_encode({"type": "typed", "bytes": self._heard_keys, "dropped": dropped}))
+        self.wake()
+
+    def _tell_typed(self, *, at_once: bool = False) -> None:
+        typed = self._heard_keys - len(self._waiting)
+        if at_once or typed - self._told_keys >= TYPED_EVERY:
+            self._told_keys = typed
+            self._words.append(_encode({"type": "typed", "bytes": typed}))
+            self.wake()
 
 
 def _exit_word(end: Exit) -> str:

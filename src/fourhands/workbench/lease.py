@@ -57,6 +57,7 @@ _ASKED = (
 )
 _SECRET_ASKED, _SECRET_PROMPT = re.compile(_ASKED), re.compile(rf"{_ASKED}\s*$")
 _LONGEST_AHEAD = 64 * 1024
+_KEYS = re.compile(rb"[\x20-\xff]+|[\0-\x1f]")  # text at once: a paste may have millions of characters
 
 Place = Literal["prompt", "incomplete", "shell", "program"]
 """A prompt, the prompt for the rest of a command, a shell without marks, or a program that is no shell."""
@@ -217,7 +218,8 @@ class Lease:
 
     def _play(self, data: bytes) -> None:
         """Learn whether something stands on the line, without keeping what."""
-        for byte in data:
+        for keys in _KEYS.findall(data):
+            byte = keys[0]
             if self._literal:
                 self._literal, self._half_typed = False, True
             elif byte in b"\r\n\x03" or (byte == 0x15 and not self._moved):

@@ -404,13 +404,15 @@ class Terminal:
     def restore(self) -> tuple[bytes, int]:
         """Bytes that bring a fresh terminal to the present state, and the position from which the stream goes on."""
         screen = self._catch_up_screen()
-        return screen.restore(), self._screen_position
+        return screen.restore(), self._screen_position - screen.held
 
     def _catch_up_screen(self) -> LiveScreen:
         if self._screen is None:
             cols, rows = self._size if self._size[0] else (80, 24)
             self._screen, self._screen_position = LiveScreen(cols, rows), self.log.floor
         while (chunk := self.log.read(self._screen_position, 4 * GRAIN)).data:
+            if chunk.start != self._screen_position:
+                self._screen.feed(b"\x18")  # too much was printed for anybody to keep: no sequence goes on behind it
             self._screen.feed(chunk.data)
             self._screen_position = chunk.end
             if not chunk.more:

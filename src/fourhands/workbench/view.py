@@ -67,16 +67,20 @@ class Cropped:
     omitted: int
 
 
-def whole_end(data: bytes) -> int:
-    """How many bytes of `data` end neither inside a character nor inside an escape sequence."""
+def whole_characters(data: bytes) -> int:
+    """How many bytes of `data` do not end inside a character."""
     end = len(data)
     for back in range(1, min(4, end) + 1):
         byte = data[end - back]
         if byte & 0xC0 != 0x80:
-            length = 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
-            if length > back:
-                end -= back
-            break
+            length = 1 if byte >= 0xF8 else 4 if byte >= 0xF0 else 3 if byte >= 0xE0 else 2 if byte >= 0xC0 else 1
+            return end - back if length > back else end
+    return end
+
+
+def whole_end(data: bytes) -> int:
+    """How many bytes of `data` end neither inside a character nor inside an escape sequence."""
+    end = whole_characters(data)
     escape = data.rfind(b"\x1b", max(0, end - _SEQUENCE_LIMIT), end)
     if data[escape + 1 : escape + 2] == b"\\":
         return end  # the end of a string, not the beginning of a sequence

@@ -1,13 +1,15 @@
 // A terminal in a pane: xterm.js on one stream, the strip that says who has the keyboard, author marks, search.
 
 import { FitAddon } from "@xterm/addon-fit";
-import { Unicode11Addon } from "@xterm/addon-unicode11";
 import { WebLinksAddon } from "@xterm/addon-web-links";
 import type { WebglAddon } from "@xterm/addon-webgl";
 import { type ITheme, Terminal as Xterm } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
+import { afresh } from "../model/afresh.ts";
+import type { Progress } from "../model/outgoing.ts";
 import { isReply } from "../model/reply.ts";
 import { ago, describe } from "../model/steps.ts";
+import { widths } from "../model/widths.ts";
 import { Stream } from "../wire/stream.ts";
 import type { Tab, TerminalReplayed } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
@@ -21,15 +23,14 @@ import { token } from "./theme.ts";
 const SCROLLBACK = 20_000;
 const RESTING = 12; // terminals that are not to be seen and still keep their connection; the server takes no endless number
 const FLOOD = 4096; // bytes at once that no hand's work leads to
+const ESCAPE = "\x1b";
+const INTERRUPT = "\x03";
 const KILL_LINE = "\x15"; // before an agent may type: its words never land in the middle of a line
 
-// Back to an empty screen in its first state, with the scrollback left alone. Row by row: erasing the whole screen at once
-// would take the author marks along.
-const afresh = (rows: number): string =>
-  "\x1b[?1049l\x1b[?47l\x1b[!p\x1b>\x1b[4;20l" +
-  "\x1b[?1;5;9;12;45;69;1000;1002;1003;1004;1005;1006;1015;1016;2004l\x1b[?7;25h\x1b[r" +
-  Array.from({ length: rows }, (_, row) => `\x1b[${row + 1};1H\x1b[2K`).join("") +
-  "\x1b[H";
+const amount = ({ done, total }: Progress): string => {
+  const of = (bytes: number) => (bytes / 1e6).toFixed(1);
+  return `${of(done)} of ${of(total)} MB`;
+};
 
 export function terminalTheme(): ITheme {
   const of = token;
@@ -82,8 +83,8 @@ function open(): Opened {
   const fit = new FitAddon();
   term.loadAddon(fit);
   term.loadAddon(new WebLinksAddon((_, uri) => void window.open(uri, "_blank", "noopener,noreferrer")));
-  term.loadAddon(new Unicode11Addon());
-  term.unicode.activeVersion = "11";
+  term.unicode.register(widths);
+  term.unicode.activeVersion = widths.version;
   const holder = h("div", { class: "fit" });
   term.open(holder);
   return { term, fit, holder };
@@ -106,6 +107,9 @@ export class TerminalView implements View {
   private readonly fit: FitAddon;
   private webgl: WebglAddon | null = null;
   private readonly strip = h("div", { class: "lease", role: "status", hidden: true });
+  private readonly pasteText = h("span", { class: "what" });
+  private readonly pasteBar = h("progress", { max: "1", "aria-label": "Typed so far" });
+  private readonly paste = h("div", { class: "pasting", role: "status", hidden: true });
   private readonly holder: HTMLElement;
   private readonly screen: HTMLElement;
   private readonly gutter: Gutter;
@@ -137,7 +141,16 @@ export class TerminalView implements View {
     this.fit = fit;
     this.holder = holder;
     this.screen = h("div", { class: "screen" }, holder, this.note);
-    this.element = h("section", {}, this.strip, this.screen, this.ended);
+    this.element = h("section", {}, this.strip, this.paste, this.screen, this.ended);
+    const button = (label: string, run: () => void, key = "") =>
+      h("button", { class: "button small", on: { click: run } }, label, key ? h("kbd", {}, key) : null);
+    this.paste.append(
+      h("b", {}, "Pasting"),
+      this.pasteText,
+      this.pasteBar,
+      button("Cancel", () => this.cancelPaste(), "Esc"),
+      button("Interrupt", () => void this.desk.run("openspace.terminal.interrupt", { terminalId: this.id })),
+    );
     term.options.screenReaderMode = localStorage.getItem("fourhands.screenReader") === "1";
     this.gutter = new Gutter(this.term, this.id, desk, this.screen);
     this.find = new Find(this.term, this.screen);
@@ -156,6 +169,9 @@ export class TerminalView implements View {
         this.term.options.cursorStyle = connected ? "block" : "underline";
         if (connected) this.propose();
       },
+      pasting: (progress) => this.showPaste(progress),
+      cutOff: (progress) =>
+        this.desk.toasts.show(`The paste was cut off: the connection is lost`, `typed were ${amount(progress)}`, "warning"),
     });
   }
 
@@ -336,12 +352,31 @@ export class TerminalView implements View {
       this.stream.reply(data);
       return;
     }
+    if (this.stream.pasting && (data === ESCAPE || data === INTERRUPT)) {
+      this.cancelPaste();
+      if (data === ESCAPE) return;
+    }
     this.desk.typed();
     this.driving = true;
     this.proposeSize();
     if (!this.stream.keys(data) && this.ended.hidden) {
       this.desk.toasts.show("Not typed: the connection is lost", "what you type in a terminal is never sent later", "warning");
     }
+  }
+
+  // A program that reads slowly is given a large paste in pieces; it can be watched and stopped.
+  private showPaste(progress: Progress | null): void {
+    const had = this.paste.contains(document.activeElement);
+    this.paste.hidden = progress === null;
+    if (progress) {
+      setText(this.pasteText, amount(progress));
+      this.pasteBar.value = progress.total ? progress.done / progress.total : 0;
+    } else if (had) this.term.focus();
+  }
+
+  private cancelPaste(): void {
+    const progress = this.stream.cancelPaste();
+    this.desk.toasts.show("The paste was cancelled", `typed were about ${amount(progress)}`, "info");
   }
 
   // For the key bar of small screens.

@@ -1,5 +1,6 @@
 // One terminal's socket: output with positions one way, keys the other. Goes on from the exact position after a loss.
 
+import { Outgoing, type Progress } from "../model/outgoing.ts";
 import { protocols, socketAddress } from "./key.ts";
 
 export interface Screen {
@@ -23,6 +24,8 @@ export interface StreamEvents {
   exit(end: Ended): void;
   refused(error: string, code: string): void;
   connected(connected: boolean): void;
+  pasting(progress: Progress | null): void;
+  cutOff(progress: Progress): void; // a paste, by the end of the connection
 }
 
 const encoder = new TextEncoder();
@@ -37,11 +40,17 @@ export class Stream {
   private ended = false;
   private held: (string | ArrayBuffer)[] | null = null;
   private early: (string | Uint8Array)[] | null = []; // typed before the first connection, which is a moment away
+  private readonly outgoing: Outgoing;
 
   constructor(
     private readonly terminal: string,
     private readonly events: StreamEvents,
-  ) {}
+  ) {
+    this.outgoing = new Outgoing(
+      (piece) => this.socket?.send(piece as Uint8Array<ArrayBuffer>),
+      (progress) => this.events.pasting(progress),
+    );
+  }
 
   // From a position, or with null from the present screen.
   start(position: number | null): void {
@@ -58,6 +67,12 @@ export class Stream {
   release(position: number | null): void {
     const held = this.held ?? [];
     this.held = null;
+    if (position !== null && this.position !== null && position < this.position) {
+      // It begins in the middle of a sequence: what we are shown ends before that.
+      this.hangUp();
+      this.early = [];
+      return this.start(position);
+    }
     if (position !== null) this.position = position;
     for (const data of held) this.receive(data);
   }
@@ -81,8 +96,19 @@ export class Stream {
   // Keys are never kept for later: what a person typed blind must not run when the line is back.
   keys(data: string | Uint8Array): boolean {
     if (!this.open) return (this.early?.push(data) ?? 0) > 0;
-    this.socket!.send(typeof data === "string" ? encoder.encode(data) : (data as Uint8Array<ArrayBuffer>));
+    this.outgoing.push(typeof data === "string" ? encoder.encode(data) : data);
     return true;
+  }
+
+  get pasting(): boolean {
+    return this.outgoing.busy;
+  }
+
+  // What the program has not taken of a large paste is forgotten, here and by the server.
+  cancelPaste(): Progress {
+    const progress = this.outgoing.cancel();
+    this.tell({ type: "cancel" });
+    return progress;
   }
 
   // The terminal's own answer to a program's question; nobody typed it.
@@ -114,9 +140,15 @@ export class Stream {
   private hangUp(): void {
     const { socket } = this;
     this.socket = null;
+    this.drop();
     // A browser calls it an error when one hangs up before it was answered.
     if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
     else socket?.close();
+  }
+
+  private drop(): void {
+    const progress = this.outgoing.reset();
+    if (progress && !this.closed && !this.ended) this.events.cutOff(progress);
   }
 
   private tell(message: object): void {
@@ -145,6 +177,7 @@ export class Stream {
       if (this.socket !== socket) return;
       this.socket = null;
       this.early = null;
+      this.drop();
       if (this.closed) return;
       this.events.connected(false);
       if (this.ended) return;
@@ -184,7 +217,11 @@ export class Stream {
       case "size":
         this.events.size(Number(message.cols), Number(message.rows));
         break;
+      case "typed":
+        this.outgoing.told(Number(message.bytes), Number(message.dropped ?? 0));
+        break;
       case "exit":
+        this.outgoing.reset();
         this.ended = true;
         this.events.exit(message as unknown as Ended);
         break;

@@ -25,6 +25,9 @@ from fourhands.workbench.terminal import SLOW_START_S, Terminal
 from fourhands.workbench.terminals import Terminals
 
 DETACH = b"\x1d"
+KEYS_AT_ONCE = 64 * 1024
+MOST_KEYS = 256
+"""Pieces of that size that wait for a program which does not read; large, for behind them no detaching is noticed."""
 
 _CODES = {"deadline": 124, "not-typed": 125}
 
@@ -269,7 +272,7 @@ async def _attached(one: Terminal) -> None:
 
     def read_keys() -> None:
         try:
-            data = os.read(0, 65536)
+            data = os.read(0, KEYS_AT_ONCE)
         except OSError:  # our own terminal has been closed
             data = b""
         before, found, _ = data.partition(DETACH)
@@ -277,6 +280,8 @@ async def _attached(one: Terminal) -> None:
             keys.put_nowait(before)
         if found or not data:
             over.set()
+        elif keys.qsize() >= MOST_KEYS:  # the program is slow: whoever pastes waits too
+            loop.remove_reader(0)
 
     def resized() -> None:
         with contextlib.suppress(FourhandsError):
@@ -288,6 +293,8 @@ async def _attached(one: Terminal) -> None:
     async def type_keys() -> None:
         while True:
             await one.type(await keys.get())
+            if keys.qsize() == MOST_KEYS // 2:
+                loop.add_reader(0, read_keys)
 
     screen, position = one.restore()
     _write(screen)
