@@ -1,9 +1,12 @@
-"""What holds for every test: how hypothesis looks for examples, how long it may take, which coverage data counts."""
+"""What holds for every test: its event loop, how hypothesis looks for examples, how long it may take, which coverage
+data counts."""
 
+import asyncio
 import os
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 from tests.support.halves import remove_halves
 
@@ -16,6 +19,26 @@ settings.register_profile(
     derandomize=os.environ.get("CI") == "true",
 )
 settings.load_profile("fourhands")
+
+# What programs use that import fourhands, on whichever loop they have: these files are run on asyncio's as well.
+BOTH_LOOPS = (
+    "core/test_child.py",
+    "host/test_link.py",
+    "workbench/test_run.py",
+    "workbench/test_terminal.py",
+    "workbench/test_terminals.py",
+    "workbench/test_wait.py",
+)
+
+Loops = dict[str, Callable[[], asyncio.AbstractEventLoop]]
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Loops:
+    """Tests run on the server's loop, and where it counts on asyncio's own too."""
+    loops: Loops = {"uvloop": uvloop.new_event_loop}
+    if item.path.as_posix().endswith(tuple(f"/tests/{name}" for name in BOTH_LOOPS)):
+        loops["asyncio"] = asyncio.new_event_loop
+    return loops
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
