@@ -10,6 +10,8 @@ import uvloop
 from hypothesis import HealthCheck, settings
 from tests.support.halves import remove_halves
 
+pytest_plugins = ["tests.support.again"]
+
 # A machine that is busy with something else must fail nobody, so there are no limits of time. Where a change is only
 # to be let in or not, the same examples are tried each time; everywhere else new ones, which is how faults are found.
 settings.register_profile(
