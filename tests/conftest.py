@@ -6,8 +6,8 @@ import os
 from collections.abc import Callable, Generator
 
 import pytest
-import uvloop
 from hypothesis import HealthCheck, settings
+from tests.support.clock import Loop
 from tests.support.halves import remove_halves
 
 pytest_plugins = ["tests.support.again"]
@@ -37,7 +37,7 @@ Loops = dict[str, Callable[[], asyncio.AbstractEventLoop]]
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Loops:
     """Tests run on the server's loop, and where it counts on asyncio's own too."""
-    loops: Loops = {"uvloop": uvloop.new_event_loop}
+    loops: Loops = {"uvloop": Loop}
     if item.path.as_posix().endswith(tuple(f"/tests/{name}" for name in BOTH_LOOPS)):
         loops["asyncio"] = asyncio.new_event_loop
     return loops
