@@ -6,9 +6,11 @@ import os
 from collections.abc import Callable, Generator
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.support.clock import Loop
 from tests.support.halves import remove_halves
+from xdist.remote import Producer  # type: ignore[import-untyped]  # it ships no types
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 pytest_plugins = ["tests.support.again"]
 
@@ -32,6 +34,14 @@ BOTH_LOOPS = (
     "workbench/test_wait.py",
 )
 
+# Files that take longest: a worker that began with one of them at the end would leave the other without work.
+LONG = (
+    "/tests/surfaces/test_mcp_conformance.py",
+    "/tests/test_package.py",
+    "/tests/surfaces/test_agree.py",
+    "/tests/providers/test_contract.py",
+)
+
 Loops = dict[str, Callable[[], asyncio.AbstractEventLoop]]
 
 
@@ -44,12 +54,31 @@ def pytest_asyncio_loop_factories(item: pytest.Item) -> Loops:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Where a run says how long a test may take, as on a busy machine, no test's own limit is stricter."""
+    """Where a run says how long a test may take, as on a busy machine, no test's own limit is stricter.
+
+    What hypothesis tries hundreds of times counts for no coverage: watched, it takes three times as long, and shows
+    nothing that the plain tests do not. Long files come first, or one worker would end with one while the other waits.
+    """
     least = config.getoption("timeout") or 0.0
+    watched = config.pluginmanager.hasplugin("_cov")
+    items.sort(key=lambda item: not item.path.as_posix().endswith(LONG))
     for item in items:
+        if watched and is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("no_cover")
         own = item.get_closest_marker("timeout")
         if own is not None and own.args and own.args[0] < least:
             item.add_marker(pytest.mark.timeout(least), append=False)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
+    """Of the workers, one gets the whole of a file: what its tests share is made once.
+
+    With this pytest, xdist's own groups are without effect: it ignores the name that xdist puts behind a test's id.
+    """
+    if config.getoption("dist") != "loadgroup":
+        return None
+    config.option.loadscopereorder = False  # in our order: many tests are not a long time
+    return LoadFileScheduling(config, log)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)  # so what follows comes before coverage puts its files together
