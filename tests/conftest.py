@@ -3,7 +3,7 @@ data counts."""
 
 import asyncio
 import os
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
@@ -42,6 +42,9 @@ LONG = (
     "/tests/providers/test_contract.py",
 )
 
+# Folders whose tests start other programs of ours only because something needs them.
+OWN_PROCESS = ("agents", "commands", "providers", "workbench")
+
 Loops = dict[str, Callable[[], asyncio.AbstractEventLoop]]
 
 
@@ -68,6 +71,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         own = item.get_closest_marker("timeout")
         if own is not None and own.args and own.args[0] < least:
             item.add_marker(pytest.mark.timeout(least), append=False)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def unwatched_children(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where the tests are about this process, only this process is watched by coverage, not the hosts that it starts.
+
+    To be watched costs a host 0.2 s at its start, and its data must be put together at the end; there are hundreds.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if request.path.parent.name in OWN_PROCESS:
+            patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+        yield
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling | None:
