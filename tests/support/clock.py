@@ -7,6 +7,7 @@ from contextvars import Context
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import pytest
 import uvloop
 
 _ahead: WeakKeyDictionary[asyncio.AbstractEventLoop, float] = WeakKeyDictionary()
@@ -57,6 +58,26 @@ class Loop(uvloop.Loop):
         super().__init__()
         self.ahead = 0.0
         self.timers: set[_Timer] = set()
+        self._failure: BaseException | None = None
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        """A test that takes too long is failed by a signal; uvloop would only report that, and go on for ever."""
+        error = context.get("exception")
+        if isinstance(error, pytest.fail.Exception):
+            self._failure = error
+            self.stop()
+        else:
+            super().call_exception_handler(context)
+
+    def run_until_complete(self, future: Any) -> Any:
+        """Run until this is done, or the test has failed."""
+        try:
+            return super().run_until_complete(future)
+        except RuntimeError:
+            if self._failure is None:
+                raise
+        error, self._failure = self._failure, None
+        raise error
 
     def time(self) -> float:
         """Its time."""
