@@ -27,6 +27,7 @@ settings.load_profile("fourhands")
 # What programs use that import fourhands, on whichever loop they have: these files are run on asyncio's as well.
 BOTH_LOOPS = (
     "core/test_child.py",
+    "host/test_last_words.py",
     "host/test_link.py",
     "workbench/test_run.py",
     "workbench/test_terminal.py",

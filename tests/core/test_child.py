@@ -120,6 +120,18 @@ async def test_writing_to_one_that_has_gone_is_told_by_the_next_drain() -> None:
     child.close()
 
 
+async def test_whoever_waits_for_one_to_read_learns_that_it_has_gone() -> None:
+    child = Child(["sleep", "300"], cwd=None, env=ENV, out=bytearray().extend, err=None, with_input=True)
+    writer = child.writer()
+    writer.write(b"x" * 1_000_000)
+    async with asyncio.timeout(40):
+        asyncio.get_running_loop().call_soon(child.kill)
+        with pytest.raises(ConnectionError):
+            await writer.drain()
+        await child.ended
+    child.close()
+
+
 async def test_one_that_cannot_be_started_says_why() -> None:
     with pytest.raises(FileNotFoundError):
         await run(["no-such-program"], env=ENV, timeout_s=1)

@@ -115,12 +115,15 @@ class Sink(asyncio.WriteTransport):
 
     def abort(self) -> None:
         """End it here and now."""
+        self._end(None)
+
+    def _end(self, error: OSError | None) -> None:
         self._closing = True
         if not self._file.closed:
             self._loop.remove_writer(self._file.fileno())
             self._file.close()
             self._left.clear()
-            self._loop.call_soon(self._protocol.connection_lost, None)
+            self._loop.call_soon(self._protocol.connection_lost, error)
 
     def is_closing(self) -> bool:
         """Whether nothing more can be written."""
@@ -144,8 +147,8 @@ class Sink(asyncio.WriteTransport):
                 written = os.write(self._file.fileno(), view[:_PIECE])
         except BlockingIOError:
             written = 0
-        except OSError:  # nobody reads it any more
-            self.abort()
+        except OSError as error:  # nobody reads it any more
+            self._end(error)
             return
         del self._left[:written]
         if self._left:
