@@ -306,7 +306,7 @@ def test_any_split_of_the_stream_gives_the_same_lines(lines, data):
 
 
 async def start(code, tasks, **env):
-    return await launch([sys.executable, "-c", code], cwd="/", env={**os.environ, **env}, tasks=tasks, name="agent")
+    return launch([sys.executable, "-c", code], cwd="/", env={**os.environ, **env}, tasks=tasks, name="agent")
 
 
 def alive(pid):
@@ -361,6 +361,6 @@ async def test_what_cannot_be_started_says_why(tmp_path):
     (tmp_path / "plain").write_text("x")
     async with Tasks() as tasks:
         with pytest.raises(CommandNotFound):
-            await launch(["no-such-agent"], cwd="/", env={"PATH": "/bin"}, tasks=tasks, name="x")
+            launch(["no-such-agent"], cwd="/", env={"PATH": "/bin"}, tasks=tasks, name="x")
         with pytest.raises(ExecDenied):
-            await launch([str(tmp_path / "plain")], cwd="/", env={}, tasks=tasks, name="x")
+            launch([str(tmp_path / "plain")], cwd="/", env={}, tasks=tasks, name="x")

@@ -10,15 +10,12 @@ from fourhands.agents.process import launch
 from fourhands.core.tasks import Tasks
 
 
-async def test_an_agent_that_is_given_up_while_it_starts_leaves_nobody(tmp_path: Path) -> None:
+async def test_an_agent_that_is_ended_while_it_starts_leaves_nobody(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     argv = ["sh", "-c", f"sleep 300 & echo $! >{pipe}; wait"]
-    async with Tasks() as tasks, asyncio.TaskGroup() as group:
-        call = launch(argv, cwd=str(tmp_path), env={"PATH": os.environ["PATH"]}, tasks=tasks, name="agent")
-        starting = group.create_task(call)
-        for _ in range(2):
-            await asyncio.sleep(0)  # it is started, and nobody listens to it yet
+    async with Tasks() as tasks:
+        process = launch(argv, cwd=str(tmp_path), env={"PATH": os.environ["PATH"]}, tasks=tasks, name="agent")
         child = int(pipe.read_text())
-        starting.cancel()
+        await process.end(0.0)
     assert await asyncio.to_thread(wait_gone, child)

@@ -512,11 +512,12 @@ async def test_other_users_are_turned_away(house: House) -> None:
     for directory in (house.root, f"{house.root}/run", house.places.runtime):
         os.chmod(directory, 0o755)
     os.chmod(house.places.socket, 0o777)
-    code = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); s.settimeout(40)\n"
+    code = "import os,socket,sys; os.setuid(65534); s=socket.socket(socket.AF_UNIX)\n"
+    code += "s.connect(sys.argv[1]); s.settimeout(40)\n"
     code += "try: s.sendall(b'\\0\\0\\0\\2{}')\nexcept BrokenPipeError: pass\n"
     code += "try: print(s.recv(100))\nexcept ConnectionResetError: print(b'')"
     child = await asyncio.create_subprocess_exec(
-        "/usr/bin/python3", "-c", code, house.places.socket, user=65534, stdout=asyncio.subprocess.PIPE
+        "/usr/bin/python3", "-c", code, house.places.socket, stdout=asyncio.subprocess.PIPE
     )
     out, _ = await child.communicate()
     assert out == b"b''\n"
@@ -529,14 +530,14 @@ async def test_a_host_of_another_user_is_not_trusted(house: House) -> None:
     house.places.prepare()
     for directory in (house.root, f"{house.root}/run", house.places.runtime):
         os.chmod(directory, 0o777)
-    code = "import socket,sys; s=socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print(1, flush=True)\n"
+    code = "import os,socket,sys; os.setuid(65534); s=socket.socket(socket.AF_UNIX)\n"
+    code += "s.bind(sys.argv[1]); s.listen(); print(1, flush=True)\n"
     code += "sys.stdin.read()"
     child = await asyncio.create_subprocess_exec(
         "/usr/bin/python3",
         "-c",
         code,
         house.places.socket,
-        user=65534,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+import uvloop
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 from tests.support.bench import MINIMAL, quick
 
@@ -42,7 +43,7 @@ class Served:
         # A socket's path ends at 107 bytes: pytest's own directories are too deep for it.
         self._places = Path(tempfile.mkdtemp(prefix="fh-"))
         self.home = self._places / "home"
-        self._loop = asyncio.new_event_loop()
+        self._loop = uvloop.new_event_loop()
         self._ready: concurrent.futures.Future[None] = concurrent.futures.Future()
         self._thread = threading.Thread(target=self._run, name="served")
         self._stop: asyncio.Event

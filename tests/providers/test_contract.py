@@ -182,8 +182,8 @@ async def test_one_shot_that_takes_too_long_leaves_nobody(
     heard = asyncio.Event()
 
     class Listening(oneshot._Watch):
-        def pipe_data_received(self, fd: int, data: bytes) -> None:
-            super().pipe_data_received(fd, data)
+        def heard(self, number: int, data: bytes) -> None:
+            super().heard(number, data)
             heard.set()
 
     monkeypatch.setattr(oneshot, "_Watch", Listening)

@@ -502,6 +502,9 @@ async def test_what_is_run_beside_a_server_is_seen_there_and_stop_ends_it_all() 
             code, out, _ = await home.run("call", "openspace.terminal.read_output", "terminalId=mine", "--json")
             assert code == 0
             assert "seen" in json.loads(out)["output"]
+            words = ("openspace.tool.execute_command", "--args", '{"command": "cat", "input": "hi"}', "--json")
+            code, out, _ = await home.run("call", *words)
+            assert (code, json.loads(out)["stdout"]) == (0, "hi")
             bad = await home.run("terminal", "run", "x", "--cwd", "/etc")
             assert bad[0] == 1
             code, out, _ = await home.run("stop", "--json")

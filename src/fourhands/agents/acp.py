@@ -115,7 +115,7 @@ class AcpAgent(Conversation):
     async def _start(self, sign_in: str = "") -> Peer:
         if self._life is not None:
             await asyncio.wait([self._life])  # or its end would take away what the next one has begun
-        process = self.process = await launch(
+        process = self.process = launch(
             self.argv,
             cwd=self.bench.root,
             env={**_outside(self._env), **self.recipe.env},

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fourhands.core.child import Child, into
 from fourhands.core.errors import BadArgument, CommandNotFound, TimedOut, Unavailable
 from fourhands.safety import environment
 
@@ -84,11 +85,12 @@ async def started(
     password = secrets.token_urlsafe(24)
     own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
     with _private(gateway, private, base) if gateway else contextlib.nullcontext(_persons(base)) as env:
-        process = await _spawn([*command, "serve", "--port", "0", "--hostname", "127.0.0.1"], cwd, {**env, **own})
+        reader = asyncio.StreamReader()
+        process = _spawn([*command, "serve", "--port", "0", "--hostname", "127.0.0.1"], cwd, {**env, **own}, reader)
         try:
             last: deque[bytes] = deque(maxlen=20)
-            url = await _listening(process, last)
-            async with _drained(process, last):
+            url = await _listening(reader, last)
+            async with _drained(reader, last):
                 yield Address(url, password)
         finally:
             await _end(process)
@@ -117,26 +119,19 @@ def _persons(base: Mapping[str, str]) -> dict[str, str]:
     return {**theirs, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
 
-async def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str]) -> asyncio.subprocess.Process:
+def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], reader: asyncio.StreamReader) -> Child:
     try:
-        return await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,  # it is ended as a group, with the shells that it runs
-        )
+        child = Child(argv, cwd=cwd, env=env, out=into(reader), err=None)
     except FileNotFoundError as error:
         raise CommandNotFound(f"there is no program {argv[0]!r}", hint="npm install -g opencode-ai") from error
+    reader.set_transport(child.out)
+    return child
 
 
-async def _listening(process: asyncio.subprocess.Process, last: deque[bytes]) -> str:
-    assert process.stdout is not None
+async def _listening(reader: asyncio.StreamReader, last: deque[bytes]) -> str:
     try:
         async with asyncio.timeout(START_S):
-            async for line in process.stdout:
+            async for line in reader:
                 last.append(line)
                 if found := _LISTENING.search(line):
                     return found[1].decode()
@@ -146,13 +141,11 @@ async def _listening(process: asyncio.subprocess.Process, last: deque[bytes]) ->
 
 
 @contextlib.asynccontextmanager
-async def _drained(process: asyncio.subprocess.Process, last: deque[bytes]) -> AsyncIterator[None]:
+async def _drained(reader: asyncio.StreamReader, last: deque[bytes]) -> AsyncIterator[None]:
     """Read on what it prints, since a full pipe would stop it."""
-    assert process.stdout is not None
-    output = process.stdout
 
     async def drain() -> None:
-        while data := await output.read(65536):
+        while data := await reader.read(65536):
             log.debug("OpenCode: %s", data.decode("utf-8", "replace").rstrip())
 
     async with asyncio.TaskGroup() as group:
@@ -168,12 +161,15 @@ def _said(last: deque[bytes]) -> str:
     return f"it said: {text[-500:]}" if text else "it said nothing"
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    for number, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(patience_s):
-                await process.wait()
-                return
-    log.error("OpenCode (process %d) does not end", process.pid)
+async def _end(process: Child) -> None:
+    try:
+        for number, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    await asyncio.shield(process.ended)
+                    return
+        log.error("OpenCode (process %d) does not end", process.pid)
+    finally:
+        process.close()

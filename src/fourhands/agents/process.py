@@ -9,10 +9,10 @@ import contextlib
 import logging
 import os
 import signal
-import subprocess
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from fourhands.core.child import Child, into, signal_name
 from fourhands.core.errors import CommandNotFound, ExecDenied, Unavailable
 from fourhands.core.tasks import Tasks
 
@@ -32,34 +32,26 @@ _LAST_WORDS = 20
 class AgentProcess:
     """A running agent. Made by `launch`."""
 
-    def __init__(
-        self,
-        transport: asyncio.SubprocessTransport,
-        protocol: asyncio.subprocess.SubprocessStreamProtocol,
-        name: str,
-    ) -> None:
-        assert protocol.stdin is not None
-        assert protocol.stdout is not None
-        assert protocol.stderr is not None
+    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str) -> None:
         self.name = name
-        self.writer: asyncio.StreamWriter = protocol.stdin
-        self.reader: asyncio.StreamReader = protocol.stdout
+        self.reader = asyncio.StreamReader(limit=_BUFFER)
         self.last_words: deque[str] = deque(maxlen=_LAST_WORDS)
         self._heard = asyncio.Event()
-        self._stderr = protocol.stderr
-        self._transport = transport
-        self._process = asyncio.subprocess.Process(transport, protocol, asyncio.get_running_loop())
-        self._group = transport.get_pid()
+        self._stderr = asyncio.StreamReader(limit=_BUFFER)
+        self._child = Child(argv, cwd=cwd, env=env, out=into(self.reader), err=into(self._stderr), with_input=True)
+        for stream, pipe in zip((self.reader, self._stderr), self._child.pipes, strict=True):
+            stream.set_transport(pipe)
+        self.writer = self._child.writer()
 
     @property
     def pid(self) -> int:
         """Its process id, which is its group's too."""
-        return self._group
+        return self._child.pid
 
     @property
     def exit_code(self) -> int | None:
         """Its exit code, negative for a signal; None while it runs."""
-        return self._transport.get_returncode()
+        return self._child.code
 
     @property
     def ending(self) -> str:
@@ -67,7 +59,7 @@ class AgentProcess:
         code = self.exit_code
         if code is None:
             return "it has closed its output"
-        return f"exit code {code}" if code >= 0 else signal.Signals(-code).name
+        return signal_name(code) or f"exit code {code}"
 
     async def words(self) -> str:
         """The last lines of its stderr, for an error message; of one that has gone, really the last."""
@@ -114,59 +106,31 @@ class AgentProcess:
             try:
                 await self._left(grace_s)
             finally:
-                self._transport.close()  # a child that went to another group may hold the pipes
+                self._child.close()  # a child that went to another group may hold the pipes
 
     async def _left(self, limit_s: float) -> bool:
         """Whether it has exited within this time."""
         try:
             async with asyncio.timeout(limit_s):
-                await self._process.wait()
+                await asyncio.shield(self._child.ended)
         except TimeoutError:
             return self.exit_code is not None
         return True
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._group, number)
+            os.killpg(self.pid, number)
 
 
-async def launch(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], tasks: Tasks, name: str) -> AgentProcess:
+def launch(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], tasks: Tasks, name: str) -> AgentProcess:
     """Start an agent; `argv[0]` is found in the PATH of `env`."""
-    loop = asyncio.get_running_loop()
-    # A task of its own, since a start that is cancelled kills the first process only and waits for all others that
-    # hold its pipes.
-    starting = asyncio.ensure_future(  # noqa: TID251 - waited for here, whatever happens
-        loop.subprocess_exec(
-            lambda: asyncio.subprocess.SubprocessStreamProtocol(limit=_BUFFER, loop=loop),
-            *argv,
-            cwd=cwd,
-            env=dict(env),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    )
     try:
-        transport, protocol = await asyncio.shield(starting)
+        process = AgentProcess(argv, cwd=cwd, env=env, name=name)
     except FileNotFoundError as error:
         raise CommandNotFound(f"command not found: {argv[0]!r}", hint="install it, or check PATH") from error
     except PermissionError as error:
         raise ExecDenied(f"permission denied: {argv[0]!r}") from error
     except OSError as error:
         raise Unavailable(f"cannot start {argv[0]!r}: {error.strerror}") from error
-    except asyncio.CancelledError:
-        await asyncio.shield(_abandon(starting, name))
-        raise
-    process = AgentProcess(transport, protocol, name)
     tasks.start(process.drain(), f"the words of {name}")
     return process
-
-
-async def _abandon(
-    starting: asyncio.Future[tuple[asyncio.SubprocessTransport, asyncio.subprocess.SubprocessStreamProtocol]], name: str
-) -> None:
-    """End an agent that is just being started, with all its group."""
-    with contextlib.suppress(OSError):
-        transport, protocol = await starting
-        await AgentProcess(transport, protocol, name).end(0.0)

@@ -367,6 +367,10 @@ class Link:
             return
         for body, fds in messages:
             self._take(Reply(body, fds))
+        if messages:
+            # uvloop calls once, and never again, when the host has gone and left something of ours unread: what it
+            # said last may stand before its end.
+            self._loop.call_soon(self._readable)
 
     def _take(self, reply: Reply) -> None:
         number = reply.body.get("id")

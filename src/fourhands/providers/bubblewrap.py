@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Mapping
 
+from fourhands.core import child
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.host import tree
 from fourhands.providers import limits, seccomp, stub, walls
@@ -271,18 +272,8 @@ class Bubblewrap:
 
 async def _run(command: list[str]) -> tuple[int, str, str]:
     """Run a command to its end, with a fixed environment and a time limit."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        env={"PATH": stub.SAFE_PATH},
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
     try:
-        async with asyncio.timeout(PROBE_S):
-            out, err = await process.communicate()
+        ended = await child.run(command, env={"PATH": stub.SAFE_PATH}, timeout_s=PROBE_S)
     except TimeoutError:
-        process.kill()
-        await process.wait()
         return -1, "", f"no answer within {PROBE_S:g} s"
-    return process.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace")
+    return ended.code, ended.out, ended.err

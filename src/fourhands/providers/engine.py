@@ -1,11 +1,11 @@
 """The command line of a container engine, docker or podman: which one there is, and how it is called."""
 
-import asyncio
 import os
 import resource
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fourhands.core import child
 from fourhands.core.errors import Unavailable
 from fourhands.providers import stub
 
@@ -62,28 +62,11 @@ class Engine:
 
     async def call(self, *arguments: str, timeout_s: float = CALL_S) -> Answer:
         """Run one of its commands to the end."""
-        process = await asyncio.create_subprocess_exec(
-            self.program,
-            *arguments,
-            cwd=NOWHERE,
-            env=self.env,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
-        )
         try:
-            async with asyncio.timeout(timeout_s):
-                out, err = await process.communicate()
+            ended = await child.run([self.program, *arguments], cwd=NOWHERE, env=self.env, timeout_s=timeout_s)
         except TimeoutError:
-            process.kill()
-            await process.wait()
             return Answer(-1, "", f"no answer within {timeout_s:g} s")
-        except asyncio.CancelledError:
-            process.kill()
-            await asyncio.shield(process.wait())
-            raise
-        return Answer(process.returncode or 0, out.decode("utf-8", "replace"), err.decode("utf-8", "replace"))
+        return Answer(ended.code, ended.out, ended.err)
 
     async def check(self) -> None:
         """Find out whether it answers, and docker whether it runs without root; raises when it does not answer."""

@@ -7,13 +7,14 @@ does not hold the call up. On a deadline the whole tree is ended, and what was p
 import asyncio
 import codecs
 import contextlib
+import functools
 import os
 import signal
-import subprocess
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from fourhands.core.child import Child, signal_name
 from fourhands.core.errors import BadArgument, CommandNotFound, ExecDenied
 from fourhands.host import tree
 from fourhands.providers.base import Launch
@@ -119,115 +120,69 @@ def find_program(name: str, path: str, cwd: str) -> str:
     raise CommandNotFound(f"command not found: {name!r}", hint="check the spelling and PATH, or install it")
 
 
-class _Watch(asyncio.SubprocessProtocol):
-    """Collects a program's output and knows when it has ended and when its pipes have.
+class _Watch:
+    """A program that runs, with what it has printed so far."""
 
-    asyncio's own `Process.wait` may wait for the pipes too; a background child would then hold up the call.
-    """
-
-    def __init__(self) -> None:
-        loop = asyncio.get_running_loop()
-        self.began = loop.time()  # made before the program is: its whole life counts
+    def __init__(self, launch: Launch, mark: str, *, with_input: bool) -> None:
+        self.began = asyncio.get_running_loop().time()  # before the program is made: its whole life counts
         self.streams = {1: _Stream(), 2: _Stream()}
         self.merged = _Merged()
-        self.ended: asyncio.Future[None] = loop.create_future()
-        self.drained: asyncio.Future[None] = loop.create_future()
-        self._open = {1, 2}
+        self.child = Child(
+            launch.argv,
+            program=launch.program,
+            cwd=launch.cwd,
+            env={**launch.env, tree.MARK: mark},
+            out=functools.partial(self.heard, 1),
+            err=functools.partial(self.heard, 2),
+            with_input=with_input,
+        )
 
-    def pipe_data_received(self, fd: int, data: bytes) -> None:
-        self.streams[fd].add(data)
-        self.merged.add(fd, data)
-
-    def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        self._open.discard(fd)
-        if not self._open and not self.drained.done():
-            self.drained.set_result(None)
-
-    def process_exited(self) -> None:
-        if not self.ended.done():
-            self.ended.set_result(None)
+    def heard(self, number: int, data: bytes) -> None:
+        self.streams[number].add(data)
+        self.merged.add(number, data, final=not data)
 
 
 async def execute(launch: Launch, *, input_data: bytes | None, timeout_s: float, isolation: str, mark: str) -> Done:
     """Run a launch to its end. `mark` is the value of the environment variable by which its tree is found."""
-    # A task of its own, since a start that is cancelled kills the first process only and waits for all others that
-    # hold its pipes.
-    starting = asyncio.ensure_future(  # noqa: TID251 - waited for here, whatever happens
-        asyncio.get_running_loop().subprocess_exec(
-            _Watch,
-            *launch.argv,
-            executable=launch.program,
-            cwd=launch.cwd,
-            env={**launch.env, tree.MARK: mark},
-            stdin=subprocess.DEVNULL if input_data is None else subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
-    )
     try:
-        transport, watch = await asyncio.shield(starting)
+        watch = _Watch(launch, mark, with_input=input_data is not None)
     except FileNotFoundError:
         return failed(CommandNotFound(f"command not found: {launch.argv[0]!r}"), isolation)
     except PermissionError:
         return failed(ExecDenied(f"permission denied: {launch.argv[0]!r}"), isolation)
     except OSError as error:
         return failed(ExecDenied(f"cannot run {launch.argv[0]!r}: {error.strerror}"), isolation)
-    except asyncio.CancelledError:
-        await asyncio.shield(_abandon(starting, mark))
-        raise
+    if input_data is not None:
+        watch.child.give(input_data)
     try:
-        return await _attend(transport, watch, input_data, timeout_s, isolation, mark)
+        return await _attend(watch, timeout_s, isolation, mark)
     except asyncio.CancelledError:
-        await asyncio.shield(_abandon(starting, mark))
+        await asyncio.shield(end_tree(watch.child, mark))
         raise
     finally:
-        transport.close()  # pipes that others hold would stay open
+        watch.child.close()  # pipes that others hold would stay open
 
 
-async def _abandon(starting: asyncio.Future[tuple[asyncio.SubprocessTransport, _Watch]], mark: str) -> None:
-    """End what was started, or is just being started, with everything that stems from it."""
-    with contextlib.suppress(OSError):
-        transport, watch = await starting
-        await end_tree(transport, watch, mark)
-        transport.close()
-
-
-async def _attend(
-    transport: asyncio.SubprocessTransport,
-    watch: _Watch,
-    input_data: bytes | None,
-    timeout_s: float,
-    isolation: str,
-    mark: str,
-) -> Done:
-    timed_out = False
+async def _attend(watch: _Watch, timeout_s: float, isolation: str, mark: str) -> Done:
+    child, timed_out = watch.child, False
     holders: tuple[int, ...] = ()
-    stdin = transport.get_pipe_transport(0)
-    if input_data is not None and isinstance(stdin, asyncio.WriteTransport):
-        stdin.write(input_data)  # it need not read all of it
-        stdin.write_eof()
     try:
         async with asyncio.timeout_at(watch.began + timeout_s):
-            await asyncio.shield(watch.ended)
+            await asyncio.shield(child.ended)
     except TimeoutError:
         timed_out = True
-        await end_tree(transport, watch, mark)
-    if not watch.drained.done():
-        await asyncio.wait([watch.drained], timeout=DRAIN_S)
-    if not watch.drained.done():
-        holders = tuple(sorted(member.pid for member in _members(transport, mark)))
-    for number in (1, 2):
-        watch.merged.add(number, b"", final=True)
-    status = transport.get_returncode()
-    code = status if status is not None and status >= 0 else None
+        await end_tree(child, mark)
+    _, held = await asyncio.wait([pipe.ended for pipe in child.pipes], timeout=DRAIN_S)
+    if held:
+        holders = tuple(sorted(member.pid for member in _members(child, mark)))
+    child.close()
     return Done(
-        ok=code == 0 and not timed_out,
+        ok=child.code == 0 and not timed_out,
         output=watch.merged.text(),
         stdout=watch.streams[1].text(),
         stderr=watch.streams[2].text(),
-        exit_code=None if timed_out else code,
-        signal=signal.Signals(-status).name if status is not None and status < 0 else None,
+        exit_code=child.code if child.code is not None and child.code >= 0 and not timed_out else None,
+        signal=signal_name(child.code),
         error=f"the command did not finish within {timeout_s:g} s and was ended" if timed_out else None,
         code="timeout" if timed_out else None,
         truncated=any(stream.lost for stream in watch.streams.values()),
@@ -243,32 +198,32 @@ def failed(error: CommandNotFound | ExecDenied | BadArgument, isolation: str) ->
     return Done(False, "", "", "", None, error=str(error), code=error.code, isolation=isolation)
 
 
-def _members(transport: asyncio.SubprocessTransport, mark: str) -> list[tree.Process]:
+def _members(child: Child, mark: str) -> list[tree.Process]:
     """A program's tree: what stems from us, and orphans, which have gone to init."""
-    processes, alive = tree.scan(), transport.get_returncode() is None
+    processes, alive = tree.scan(), child.code is None
     found: dict[int, tree.Process] = {}
     for ancestor in (1, os.getpid()):
         table = tree.Table(processes, ancestor)
-        members = table.members(main=transport.get_pid(), tty=0, terminal=mark, alive=alive, marks=tree.Marks())
+        members = table.members(main=child.pid, tty=0, terminal=mark, alive=alive, marks=tree.Marks())
         found |= {member.pid: member for member in members}
     return list(found.values())
 
 
-async def end_tree(transport: asyncio.SubprocessTransport, watch: _Watch, mark: str) -> None:
+async def end_tree(child: Child, mark: str) -> None:
     """End a program with everything that stems from it: politely, then firmly."""
     loop = asyncio.get_running_loop()
     deadline, number = loop.time() + GRACE_S, signal.SIGTERM
     while True:
-        found = _members(transport, mark)
-        if not tree.HAVE_PROC and not watch.ended.done():
+        found = _members(child, mark)
+        if not tree.HAVE_PROC and not child.ended.done():
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(transport.get_pid(), number)
-        if not found and watch.ended.done():
+                os.killpg(child.pid, number)
+        if not found and child.ended.done():
             return
         for member in found:
             tree.send_signal(member, number)
-        await asyncio.wait([watch.ended], timeout=0.02)
-        if watch.ended.done() and found:
+        await asyncio.wait([child.ended], timeout=0.02)
+        if child.ended.done() and found:
             await asyncio.sleep(0.02)  # the children take as long to end as they take
         if loop.time() >= deadline:
             number = signal.SIGKILL
