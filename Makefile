@@ -65,6 +65,7 @@ check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architectur
 
 types: $(VENV)/ready ## write the page's types from the Python structs
 	@$(BIN)/python -m scripts.wire_types
+	@$(BIN)/python -m scripts.widths
 
 test: $(VENV)/ready tools check web ## check, then every test
 	@cd web && npm test --silent
