@@ -72,7 +72,13 @@ async def test_what_was_printed_for_an_earlier_server_is_the_past(terminals: Ter
         assert (await after.wait(pattern="new", deadline_s=40)).reason == "pattern"
 
 
-@pytest.mark.parametrize("pattern", ["(", r"(?=x)", "", "x" * 5000])
+async def test_a_pattern_may_name_the_ends_of_a_line(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["sh", "-c", "printf 'a-1\\na-3\\na-30\\n'; read x"])
+    seen = await terminal.wait(pattern=r"^a-3$", position=0, deadline_s=40)
+    assert (seen.reason, seen.match) == ("pattern", "a-3")
+
+
+@pytest.mark.parametrize("pattern", ["(", "a)|(b", r"(?=x)", "", "x" * 5000])
 async def test_a_pattern_that_cannot_be_used_is_an_error(terminals: Terminals, pattern: str) -> None:
     terminal = await terminals.create(argv=["cat"])
     with pytest.raises(BadArgument):

@@ -39,8 +39,8 @@ class Pattern(Protocol):
         ...
 
 
-def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern:
-    """Compile a pattern, or say what is wrong with it."""
+def compile_pattern(text: str, *, ignore_case: bool = False, lines: bool = False) -> Pattern:
+    """Compile a pattern, or say what is wrong with it. With `lines`, `^` and `$` are the ends of each line."""
     if not isinstance(text, str) or not text:
         raise BadArgument(f"a pattern must be a text that is not empty, not {text!r}")
     if len(text) > LONGEST:
@@ -49,7 +49,9 @@ def compile_pattern(text: str, *, ignore_case: bool = False) -> Pattern:
     options.log_errors = False
     options.case_sensitive = not ignore_case
     try:
-        pattern = re2.compile(text, options)
+        pattern = re2.compile(text, options)  # as it is, so that what is wrong is said of it as it is
+        if lines:
+            pattern = re2.compile(f"(?m){text}", options)
     except re2.error as error:
         reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         raise BadArgument(

@@ -244,7 +244,7 @@ class _Wait:
         start = terminal.entered_at if position is None else position
         self.scan = None
         if wanted.pattern is not None:
-            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern), visible)
+            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern, lines=True), visible)
         # What was typed before this wait counts too: its command may be over by now.
         terminal.catch_up()
         self.before = terminal.entered or terminal.progress
