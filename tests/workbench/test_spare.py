@@ -7,6 +7,7 @@ from typing import cast
 
 import pytest
 from tests.support.bench import environment, open_app, open_terminals, quick, temporary_places
+from tests.support.person import let_in
 
 from fourhands.agents.digest import Digest
 from fourhands.core.event import Event
@@ -106,7 +107,10 @@ async def test_a_slow_start_is_told_to_everybody(monkeypatch: pytest.MonkeyPatch
                 while not (text := await told.get()):
                     pass
                 assert text.startswith("its start-up files are still running, ")
-                session = app.bench.begin_session("helper", "test")
+                session = let_in(app, "helper", min_interval=0.0, settle_interval=0.05)
+                look: dict[str, object] = {"sessionId": shell.id}
+                found = await app.call("openspace.tool.terminal_continue", look, actor=session.actor)
+                assert str(found.data["note"]).startswith("its start-up files are still running")
                 assert "its start-up files are still running" in Digest(app.bench).text(session)
                 (at / "go").touch()
                 assert (await shell.run("echo on")).output == "on\n"

@@ -317,7 +317,10 @@ class WaitFor(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.wait`."""
 
     terminal_id: TerminalId
-    pattern: Annotated[str | None, Meta(description="Until a line matches this regular expression (RE2 syntax; ^ and $ are a line's ends).")] = None
+    pattern: Annotated[
+        str | None,
+        Meta(description="Until a line matches this regular expression (RE2 syntax; ^ and $ are a line's ends)."),
+    ] = None
     finished: Annotated[bool, Meta(description="Until the running command has finished.")] = False
     input_wanted: Annotated[bool, Meta(description="Until the program waits for input.")] = False
     port: Annotated[bool, Meta(description="Until it listens on a new port.")] = False

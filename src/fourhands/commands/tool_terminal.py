@@ -38,6 +38,8 @@ commands = Contribution("openspace.tool")
 COMPLETED_KEPT = 10
 """Terminals of an agent whose programs have ended and that stay for looking, beside those that run."""
 
+_SECRET = "it asks for a secret: the person must type it, you cannot see or type it"
+
 SessionId = Annotated[str, Meta(description="Id or unique title of a terminal.")]
 Reason = Literal["exited", "finished", "input", "settled", "maxInterval"]
 
@@ -301,7 +303,7 @@ def _collect(
         lines=lines,
         gap=gap,
         screen=screen,
-        note="it asks for a secret: the person must type it, you cannot see or type it" if secret and agent else "",
+        note=_SECRET if secret and agent else terminal.slow_start,
     )
 
 
