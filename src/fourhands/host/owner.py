@@ -65,8 +65,13 @@ def publish(places: Places, path: str) -> None:
 
 def held(places: Places) -> bool:
     """Whether a host lives, also one that has just begun or is about to end."""
+    return locked(places.lock)
+
+
+def locked(path: str | os.PathLike[str]) -> bool:
+    """Whether somebody who lives holds this lock."""
     try:
-        fd = os.open(places.lock, os.O_RDWR | os.O_CLOEXEC)
+        fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -16,6 +16,7 @@ import msgspec
 
 from fourhands.core.errors import Unavailable
 from fourhands.core.program import typed
+from fourhands.host.owner import locked
 from fourhands.host.places import Places
 
 
@@ -99,17 +100,7 @@ def find_server(directory: str) -> Address | None:
 
 def held(directory: str) -> bool:
     """Whether a server lives, also one that has just begun or is about to end."""
-    try:
-        fd = os.open(lock_file(directory), os.O_RDWR | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    return locked(lock_file(directory))
 
 
 def _read(directory: str) -> Address | None:
