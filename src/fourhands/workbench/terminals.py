@@ -13,7 +13,7 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -110,6 +110,7 @@ class Terminals:
         self._mender: asyncio.Task[Any] | None = None
         self._fewer = asyncio.Event()
         self._creating = 0
+        self._early: dict[str, list[Message]] = {}  # what the host told of terminals that are not known yet
         self._tasks: Tasks | None = None
         self._stack = contextlib.AsyncExitStack()
         self._prepared: set[str] = set()
@@ -212,14 +213,16 @@ class Terminals:
                 return  # the server's: this one only looks in
             self._orphans.append(record)
             return
-        fds = (await self._host.request("attach", terminal=record["id"])).fds
-        try:
-            terminal = Terminal(self._host, record, fds[0] if fds else -1, self._finish)
-        except BaseException:
-            for fd in fds:
-                os.close(fd)
-            raise
-        self._known[record["id"]] = terminal
+        with self._expected(record["id"]):
+            reply = await self._host.request("attach", terminal=record["id"])
+            try:
+                master = reply.fds[0] if reply.fds else -1
+                terminal = Terminal(self._host, reply.body["terminal"], master, self._finish)
+            except BaseException:
+                for fd in reply.fds:
+                    os.close(fd)
+                raise
+            self._known[record["id"]] = terminal
         terminal.catch_sight()
 
     async def _mend(self) -> None:
@@ -273,10 +276,28 @@ class Terminals:
             with contextlib.suppress(Unavailable):  # what cannot be reached any more has nothing left to end
                 await (await self.provider(name)).end(mark)
 
+    @contextlib.contextmanager
+    def _expected(self, name: str) -> Iterator[None]:
+        """Keep what the host tells of a terminal while it is asked for: a short program may end before it is known.
+
+        It is told as soon as whoever asked has told of the terminal itself.
+        """
+        self._early[name] = []
+        try:
+            yield
+        finally:
+            asyncio.get_running_loop().call_soon(self._tell_early, name)
+
+    def _tell_early(self, name: str) -> None:
+        for message in self._early.pop(name, ()):
+            self._event(message)
+
     def _event(self, message: Message) -> None:
-        terminal = self._known.get(message.get("terminal", ""))
-        if terminal is None:
-            terminal = next((spare for spare in self._spare.all() if spare.id == message.get("terminal")), None)
+        name = message.get("terminal", "")
+        if name in self._early:
+            self._early[name].append(message)
+            return
+        terminal = self._known.get(name) or next((spare for spare in self._spare.all() if spare.id == name), None)
         if terminal is None:
             return
         match message["event"]:
@@ -558,27 +579,28 @@ class Terminals:
         }
         wrapped = provider.wrap(launch.replace(env=variables), terminal=True)
         self._creating += 1
-        try:
-            reply = await self._host.request(
-                "create",
-                terminal=name,
-                program=wrapped.program,
-                argv=list(wrapped.argv),
-                env=dict(wrapped.env),
-                cwd=wrapped.cwd,
-                cols=cols,
-                rows=rows,
-                capacity=self.settings.terminal.capacity,
-                meta=facts,
-            )
-            terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0], self._finish)
-        except BaseException:
-            self._take_back(name, facts)
-            raise
-        finally:
-            self._creating -= 1
-        if not facts.get("spare"):
-            self._known[name] = terminal
+        with self._expected(name):
+            try:
+                reply = await self._host.request(
+                    "create",
+                    terminal=name,
+                    program=wrapped.program,
+                    argv=list(wrapped.argv),
+                    env=dict(wrapped.env),
+                    cwd=wrapped.cwd,
+                    cols=cols,
+                    rows=rows,
+                    capacity=self.settings.terminal.capacity,
+                    meta=facts,
+                )
+                terminal = Terminal(self._host, reply.body["terminal"], reply.fds[0], self._finish)
+            except BaseException:
+                self._take_back(name, facts)
+                raise
+            finally:
+                self._creating -= 1
+            if not facts.get("spare"):
+                self._known[name] = terminal
         return terminal
 
     def _take_back(self, name: str, facts: dict[str, Any]) -> None:
