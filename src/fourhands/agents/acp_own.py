@@ -7,11 +7,12 @@ a command that the agent starts. Either way it works in the agent's own session,
 
 import sys
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
+from fourhands.host.places import Places
 from fourhands.workbench.session import Session
 
 NAME = "fourhands"
-_PLACE = "XDG_RUNTIME_DIR"  # where the command finds this workbench; not every agent passes it on
 
 
 class OwnServer:
@@ -32,7 +33,9 @@ class OwnServer:
         if http:
             headers = [{"name": "Authorization", "value": f"Bearer {token}"}]
             return [{"type": "http", "name": NAME, "url": f"{self._url}/mcp", "headers": headers}]
-        variables = {"FOURHANDS_TOKEN": token} | ({_PLACE: self._env[_PLACE]} if _PLACE in self._env else {})
+        # Where the command finds this workbench: not every agent passes its environment on, or keeps its home.
+        state = Path(Places.of(self._root, self._env).state)
+        variables = {"FOURHANDS_TOKEN": token, "XDG_STATE_HOME": str(state.parent.parent)}
         return [
             {
                 "name": NAME,
