@@ -15,7 +15,7 @@ $(shell rm -f $(VENV)/ready $(VENV)/runs)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check types docs bench soak wheel clean tools web pictures
+.PHONY: help run test coverage check types docs bench soak wheel clean tools web pictures
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -71,7 +71,12 @@ test: $(VENV)/ready tools check web ## check, then every test
 	@cd web && npm test --silent
 	@# A test takes at most 20 s by itself; beside others, on a busy machine, the limit is there for hangs only.
 	@# Apart from the rest: the browser driver keeps an event loop of its own running in its process.
-	@$(BIN)/pytest -n 2 --dist loadgroup -m 'not soak and not browser' --timeout 300 --durations 12 --cov --cov-report= $(ARGS)
+	@# Three at once on two cores: many tests wait for programs most of the time.
+	@$(BIN)/pytest -n 3 --dist loadgroup -m 'not soak and not browser' --timeout 300 --durations 12 $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile -m browser $(ARGS)
+
+coverage: $(VENV)/ready tools web ## every test once more, and how much of the code they run: at least 85 % (a third slower)
+	@$(BIN)/pytest -n 3 --dist loadgroup -m 'not soak and not browser' --timeout 300 --cov --cov-report= $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile -m browser --cov --cov-append --cov-report=term --cov-fail-under=85 $(ARGS)
 
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)

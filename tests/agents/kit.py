@@ -87,6 +87,8 @@ class FakeTerminal:
     pid: int = 1
     paused: bool = False
     secret: bool = False
+    fault: str = ""
+    slow_start: str = ""
     argv: tuple[str, ...] = ("bash",)
     exit: Any = None
 
@@ -121,6 +123,7 @@ class FakeTerminals:
         self.env: dict[str, str] = {"DEPLOY_TOKEN": "hunter2hunter2"}
         self.places = SimpleNamespace(workspace=self.root, state=self.root)
         self.on_change: Any = None
+        self.max_terminals = 100
 
     def list(self) -> "list[FakeTerminal]":
         return list(self.all)

@@ -282,7 +282,9 @@ async def test_a_pager_starts_nothing_unasked(app: App) -> None:
 
 
 async def test_a_shell_without_marks_is_never_safe(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app, "sh")
+    bar = Bar(app)
+    terminal = await app.terminals.create(argv=["sh", "-i"])
+    await terminal.wait(input_wanted=True, deadline_s=40)
     assert not terminal.marked
     assert bar.keys(terminal, "ls\n") == "unknown"
     assert bar.keys(terminal, "rm -rf x\n") == "dangerous"

@@ -16,7 +16,10 @@ _hooked = False
 
 @contextlib.contextmanager
 def opened_on_this_thread() -> Iterator[dict[str, set[str]]]:
-    """By function of ours, such as `workbench/file.py:_read`: the files that it opened here during the block."""
+    """By function of ours, such as `workbench/file.py:_read`: the files that it opened here during the block.
+
+    What the kernel says of processes (`/proc`) is no file that anybody could have to wait for.
+    """
     global _hooked
     if not _hooked:  # once for the process: an audit hook cannot be taken out again
         sys.addaudithook(_hear)
@@ -30,7 +33,7 @@ def opened_on_this_thread() -> Iterator[dict[str, set[str]]]:
 
 
 def _hear(event: str, args: tuple[object, ...]) -> None:
-    if event not in WATCHED or not _watching:
+    if event not in WATCHED or not _watching or str(args[0]).startswith("/proc/"):
         return
     found = _watching.get(threading.get_ident())
     if found is None:

@@ -209,6 +209,11 @@ async def pane(door: Door) -> None:
 async def terminal(door: Door) -> None:
     (door.root / "sub").mkdir()
     made = await door("terminal.create", title="work", cwd="sub", shellPath="/bin/bash", cols=77, rows=22)
+    await door("terminal.create", title="driven", shellPath="/bin/bash", interactive=False)
+    await door("terminal.wait", terminalId="driven", inputWanted=True)
+    await door("terminal.send", terminalId="driven", text="echo pages=$PAGER=\n")
+    assert (await door("terminal.wait", terminalId="driven", pattern="^pages=cat=$"))["reason"] == "pattern"
+    await door("terminal.close", terminalId="driven")
     work = await door.one("work")
     assert (work["id"], work["cols"], work["rows"]) == (made["terminalId"], 77, 22)
     assert (work["cwd"], work["command"].split()[0]) == ("sub", "/bin/bash")

@@ -377,14 +377,16 @@ async def test_a_host_of_another_version_is_told_of_and_can_be_stopped() -> None
         here.prepare()
         words = ["--workspace", here.workspace, "--runtime", here.runtime, "--state", here.state]
         words += ["--ready", "1", "--linger", "600"]
-        older = await asyncio.create_subprocess_exec(sys.executable, "-c", OLDER, *words, stdout=-1, env=home.env)
+        # A plain pipe: the program closes it when it listens, and uvloop would leave it a second end.
+        command = [sys.executable, "-c", OLDER, *words]
+        older = await asyncio.to_thread(subprocess.Popen, command, stdout=subprocess.PIPE, env=home.env)
 
         async def tried(*words: str) -> Any:
             return await asyncio.to_thread(run_cli, [*words, "-w", here.workspace], home.env)
 
         try:
             assert older.stdout is not None
-            await older.stdout.readline()  # it listens
+            await asyncio.to_thread(older.stdout.readline)  # it listens
             run = await tried("terminal", "run", "ls")
             assert (run.exit_code, "another version" in run.output) == (3, True)
             [finding] = [
@@ -392,10 +394,11 @@ async def test_a_host_of_another_version_is_told_of_and_can_be_stopped() -> None
             ]
             assert (finding["level"], "protocol 0" in finding["text"]) == ("problem", True)
             assert (await tried("stop")).output == "Ended: host and terminals.\n"
-            assert await older.wait() == 0
+            assert await asyncio.to_thread(older.wait) == 0
         finally:
-            if older.returncode is None:
-                older.kill()
+            older.kill()
+            with older:
+                pass  # its pipe is closed, and it is waited for
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ from fourhands.workbench.file import Workspace
 pytestmark = pytest.mark.timeout(120)
 
 MAY = {
+    "core/child.py:__init__": "pipes to a program that is being started; nothing is read from a disk",
     "host/log.py:__init__": "opens a terminal's log; pieces of bounded size are read from it by position",
     "surfaces/page.py:response": "the page's own first file, some kilobytes, once after it was built",
     "workbench/ink.py:_load": "who typed before a restart: a bounded file of our own, once for each terminal",

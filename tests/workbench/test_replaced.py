@@ -229,6 +229,7 @@ async def test_a_spare_shell_that_was_lost_with_its_host_is_nobodys_terminal(pla
         await one.wait(exit=True, deadline_s=40)
         again = await terminals.create(shell="bash")
         assert again.pid != spare.pid
+        await terminals.settled()
         assert {terminal.id for terminal in terminals.list()} == {one.id, again.id}
         listed = {record["id"] for record in (await terminals._host.request("list")).body["terminals"]}
         assert spare.id not in listed

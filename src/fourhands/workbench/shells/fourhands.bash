@@ -244,11 +244,10 @@ else
   fi
 fi
 
-# Nobody recalls commands in a shell that a program drives.
-if [[ $__fh_bang == off ]]; then set +H; fi
-
 # PS0 and arrays of prompt commands: without them (bash before 5.1) there are no marks, and the reader says so.
 __fh_start() {
+  # Nobody recalls commands in a shell that a program drives.
+  if [[ $__fh_bang == off ]]; then set +H; fi
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)) || [[ ! $__fh_key ]]; then return 0; fi
   __fh_trap=$1
   # This one sets its trap at the first prompt.
