@@ -435,7 +435,7 @@ async def test_schemas_say_nothing_twice(app: App) -> None:
     waiting = input_schema(app.registry.get("openspace.terminal.wait"))
     assert waiting["properties"]["pattern"] == {  # type: ignore[index]  # a schema is an object of objects
         "type": "string",
-        "description": "Until a line matches this regular expression.",
+        "description": "Until a line matches this regular expression (RE2 syntax; ^ and $ are a line's ends).",
     }
     assert {"$schema", "title", "description"}.isdisjoint(waiting)
     answered = output_schema(app.registry.get("openspace.terminal.wait"))

@@ -420,9 +420,10 @@ class Terminals:
         async with self._mending:
             if not self.outdated or self._running():
                 return False
-            for terminal in self._known.values():  # an exited one may have left somebody behind
-                if (await link.request("members", terminal=terminal.id)).body["members"]:
-                    return False
+            for terminal in self.list():  # an exited one may have left somebody behind
+                with contextlib.suppress(NotFound):  # closed meanwhile
+                    if (await link.request("members", terminal=terminal.id)).body["members"]:
+                        return False
             if (spare := self._spare.discard()) is not None:
                 await spare.close()
                 spare.dispose()
