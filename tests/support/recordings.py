@@ -66,8 +66,6 @@ PROGRAMS: list[tuple[str, str, str, tuple[str, ...]]] = [
     ("less", "80x24", "less file.py", (" ", "b", "/return\r", "n", "G", "g", "q")),
     ("less_raw", "80x24", "git --no-pager log --color --graph --stat | less -R", (" ", "j", "j", "k", "G")),
     ("less_wide", "50x10", "less -N wide", (" ", "j", "\x1b[B", "q")),
-    ("man", "80x24", "man -P 'less -R' ls", (" ", " ", "/sort\r", "q")),
-    ("man_plain", "72x20", "man -P cat true", ()),
     ("htop", "100x24", "htop -d 100", ("\x1b[B", "t", "\x1bOQ", "\x1b", "q")),
     ("top", "80x24", "top -d 100", ("1", "z", "q")),
     (
@@ -84,7 +82,6 @@ PROGRAMS: list[tuple[str, str, str, tuple[str, ...]]] = [
     ),
     ("screen", "80x24", "screen -c /dev/null sh", ("", "echo hello\r", "seq 40\r", "\x01S", "\x01\t", "\x01c", "ls\r")),
     ("nano", "80x24", "nano file.py", ("\x1b[B\x1b[B", "new text", "\x0b", "\x15", "\x18", "n")),
-    ("nano_help", "70x22", "nano", ("\x07", "\x16", "\x18", "hello\r漢字\r")),
     ("mc", "80x24", "mc -u", ("\x1b[B\x1b[B", "\t", "\x1bOP", "\x1b\x1b", "\x1b[21~", "\r")),
     ("mc_view", "90x28", "mcview file.py", (" ", "\x1b[B", "\x1b[14~", "q")),
     ("mcedit", "80x24", "mcedit file.py", ("abc\r", "\x1b[B\x1b[B", "\x1b[20~", "\x1b\x1b")),
