@@ -1,7 +1,5 @@
 """Terminals in a real browser: typing, floods, reloads, two browsers, who has the keyboard."""
 
-import time
-
 from playwright.sync_api import Page, expect
 from tests.journeys.served import LIMIT_S, Served, Visit, screen, until, wait_for_screen
 
@@ -22,10 +20,13 @@ def at_prompt(page: Page, served: Served, terminal: str) -> None:
 
     It may still be the last one: the output of what was run must have been seen before.
     """
-    deadline = time.monotonic() + LIMIT_S
-    while served.app.bench.terminal(terminal).catch_up().state != "prompt":
-        assert time.monotonic() < deadline, "the shell has no prompt"
-        page.evaluate("() => new Promise(resolve => setTimeout(resolve, 20))")
+
+    async def state() -> str:
+        shell = served.app.bench.terminal(terminal)
+        await shell.wait_for_prompt(LIMIT_S)
+        return shell.shell_state
+
+    assert served.do(state()) == "prompt"
 
 
 def fits(page: Page, terminal: str) -> None:
