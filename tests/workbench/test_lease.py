@@ -74,6 +74,29 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
     assert one.lease.info().kind == "agent"
 
 
+async def test_an_agent_that_waited_for_a_line_waits_for_what_it_runs_too(
+    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lease_module, "RETURN_S", 40.0)
+    one = await board(terminals)
+    await one.terminal.run("mkfifo gate")
+    await one.terminal.type("read _ <gate")
+    one.lease.person_typed("person", b"read _ <gate")
+    one.lease.note("c1")
+    async with asyncio.TaskGroup() as group:
+        waiting = group.create_task(one.lease.agent_types("agent1", "ls\n", "c1"))
+        await asyncio.sleep(0)
+        await one.terminal.type("\r")
+        one.lease.person_typed("person", b"\r")
+        gate = await asyncio.to_thread(open, f"{terminals.places.workspace}/gate", "w")  # it runs
+        assert not waiting.done()
+        gate.write("on\n")
+        gate.close()
+        async with asyncio.timeout(40):
+            await waiting
+    assert one.terminal.catch_up().state == "prompt"
+
+
 async def between_prompts(terminals: Terminals) -> Board:
     """A shell whose command is over and whose prompt waits at a gate."""
     one = await board(terminals)

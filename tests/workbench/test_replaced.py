@@ -77,7 +77,7 @@ async def test_a_host_whose_runtime_directory_cannot_be_made_again_listens_elsew
     async with joined(places) as after:
         assert after.host_pid == host
         assert after.get("job").exit is None
-    assert not os.path.exists(moved.socket)
+    await until(lambda: not os.path.exists(moved.socket))
 
 
 async def test_stop_ends_by_the_record_what_it_cannot_reach(places: Places) -> None:

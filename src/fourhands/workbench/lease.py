@@ -11,6 +11,7 @@ the time they are typed are refused.
 
 import asyncio
 import contextlib
+import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable
@@ -44,6 +45,9 @@ PROMPT_S = 2.0
 
 FRESH_S = 5.0
 """How long a shell may take to its first prompt; one that marks nothing by then is not waited for."""
+
+RETURN_S = 1.0
+"""How long a command that the person entered while an agent waited is given to be over: most are, at once."""
 
 AHEAD_S = 30.0
 """How long keys for a program may turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
@@ -269,6 +273,7 @@ class Lease:
         The caller types at once: from here on the text counts as typed.
         """
         began = self._loop.time()
+        half_typed, finished = False, -math.inf
         while True:
             self.look()
             if self.asks_secret():
@@ -282,7 +287,10 @@ class Lease:
                     f"the person has the keyboard of terminal {self.terminal.title!r}",
                     hint="wait until they hand it back, or use another terminal",
                 )
-            half_typed, coming_s = self._is_half_typed(), self._unsettled_s() or self._coming_s(began)
+            if half_typed and not self._is_half_typed():
+                finished = self._loop.time()
+            half_typed = self._is_half_typed()
+            coming_s = self._unsettled_s() or self._coming_s(began) or self._returning_s(finished)
             if not half_typed and not coming_s:
                 break
             left = began + patience_s - self._loop.time()
@@ -329,6 +337,14 @@ class Lease:
         commands = terminal.catch_up()
         fresh = commands.state == "unknown" and terminal.uptime_s < FRESH_S
         return max(0.0, since + PROMPT_S - self._loop.time()) if fresh or commands.ending else 0.0
+
+    def _returning_s(self, finished: float) -> float:
+        """How long at most the shell is waited for that has got a line of the person's, which ended then."""
+        terminal = self.terminal
+        terminal.catch_up()
+        if not terminal.marked or terminal.entered is None or terminal.progress.past(terminal.entered):
+            return 0.0
+        return max(0.0, finished + RETURN_S - self._loop.time())
 
     def _remember(self, text: str) -> None:
         """What stands on the line after an agent's keys."""
