@@ -14,7 +14,7 @@ def pages() -> dict[str, str]:
     return reference.pages()
 
 
-@pytest.mark.parametrize("name", ["commands.md", "errors.md", "events.md", "limits.md"])
+@pytest.mark.parametrize("name", ["commands.md", "errors.md", "events.md", "limits.md", "sources.md"])
 def test_the_page_is_up_to_date(name, pages):
     path = DOCS / name
     assert path.exists(), f"docs/{name} is missing: run make docs"
