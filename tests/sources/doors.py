@@ -1,21 +1,29 @@
 """A server that runs, and the doors at which a client that was written to a source document knocks."""
 
+import asyncio
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from tests.support import bench
 from tests.support.agree import agreeable_person
+from tests.support.mcp_client import over_http, text
 from tests.support.model import Model
 from tests.support.served import Served, serve_app, until
 from tests.support.wire import Answer
 
 from fourhands.agents.connect import Connections, Wiring
+from fourhands.core.call import Actor
 from fourhands.core.event import Event
-from fourhands.settings import Settings
+from fourhands.core.question import Answer as Word
+from fourhands.core.question import Choice
+from fourhands.settings import Settings, load
 from fourhands.workbench.session import CommandResult
 
 Result = dict[str, Any]
@@ -46,7 +54,7 @@ class Doors:
         self.app = served.app
         self.root = Path(served.app.bench.root)
         self._connections = connections
-        self._token = ""
+        self._session = self._token = ""
 
     async def person(self, command: str, args: Mapping[str, object] | None = None) -> Result:
         """Call a command by HTTP as the person; raises `Refused` where it did not succeed."""
@@ -54,10 +62,9 @@ class Doors:
 
     async def agent(self, command: str, args: Mapping[str, object] | None = None) -> Result:
         """The same with the token of an agent that the person has let in; questions are answered with yes."""
-        if not self._token:
-            _, self._token = self.served.agent("source")
+        token = self._agents_token()
         with agreeable_person(self.app):
-            return await self._post(self._token, command, args)
+            return await self._post(token, command, args)
 
     async def _post(self, token: str, command: str, args: Mapping[str, object] | None) -> Result:
         async with self.served.client(token) as client:
@@ -66,6 +73,51 @@ class Doors:
         if not result["success"]:
             raise Refused(result)
         return result
+
+    async def tool(self, name: str, args: Mapping[str, object] | None = None) -> tuple[str, Result]:
+        """Call a tool by MCP as that agent: the text that its model reads, and the result as data."""
+        token = self._agents_token()
+        with agreeable_person(self.app):
+            async with over_http(self.served.running, token, "legacy") as client:
+                done = await client.call_tool(name, dict(args or {}))
+        assert done.structured_content is not None
+        if done.is_error:
+            raise Refused(dict(done.structured_content))
+        return text(done), dict(done.structured_content)
+
+    async def asked(
+        self, command: str, args: Mapping[str, object], choice: Choice = "once"
+    ) -> tuple[list[Result], Result]:
+        """Call as that agent while a person is there who answers so: what they were asked, and the whole answer."""
+        questions: list[Result] = []
+        loop = asyncio.get_running_loop()
+
+        def hear(event: Event) -> None:
+            if event.kind == "question.asked":
+                questions.append(dict(event.data))
+                word = Word(choice=choice)
+                loop.call_soon(self.app.questions.answer, str(event.data["id"]), word, Actor.person())
+
+        token = self._agents_token()
+        leave, stop = self.app.questions.attend(), self.app.events.published.subscribe(hear)
+        try:
+            return questions, await self._post(token, command, args)
+        except Refused as refused:
+            return questions, refused.result
+        finally:
+            stop()
+            leave()
+
+    @property
+    def session(self) -> str:
+        """The id of that agent's session."""
+        self._agents_token()
+        return self._session
+
+    def _agents_token(self) -> str:
+        if not self._token:
+            self._session, self._token = self.served.agent("source")
+        return self._token
 
     async def refusal(self, command: str, args: Mapping[str, object], *, agent: bool = False) -> Result:
         """The answer to a call that must fail."""
@@ -100,6 +152,27 @@ class Doors:
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+
+
+@contextlib.contextmanager
+def stand_ins(programs: Mapping[str, str]) -> Iterator[None]:
+    """Scripts that the server finds by these names before all others: what the documents run and no machine has."""
+    with tempfile.TemporaryDirectory(prefix="fh-") as folder:
+        for name, script in programs.items():
+            path = Path(folder, name)
+            path.write_text(script)
+            path.chmod(0o755)
+        with mock.patch.dict(bench.MINIMAL, PATH=f"{folder}:{bench.MINIMAL['PATH']}"):
+            yield
+
+
+def settings_of(toml: str) -> Settings:
+    """What a person's settings file with this text comes to."""
+    with tempfile.TemporaryDirectory(prefix="fh-") as home:
+        file = Path(home, "fourhands", "settings.toml")
+        file.parent.mkdir()
+        file.write_text(toml)
+        return load(env={"XDG_CONFIG_HOME": home})
 
 
 @contextlib.asynccontextmanager
