@@ -49,8 +49,9 @@ class Said:
 class Doors:
     """The doors of one server; `person` and `agent` are HTTP, where most documents have a call and its result."""
 
-    def __init__(self, served: Served, connections: Connections) -> None:
+    def __init__(self, served: Served, connections: Connections, name: str = "source") -> None:
         self.served = served
+        self.name = name
         self.app = served.app
         self.root = Path(served.app.bench.root)
         self._connections = connections
@@ -114,9 +115,13 @@ class Doors:
         self._agents_token()
         return self._session
 
+    def another(self, name: str) -> "Doors":
+        """The same doors for an agent of this name, with a session of its own."""
+        return Doors(self.served, self._connections, name)
+
     def _agents_token(self) -> str:
         if not self._token:
-            self._session, self._token = self.served.agent("source")
+            self._session, self._token = self.served.agent(self.name)
         return self._token
 
     async def refusal(self, command: str, args: Mapping[str, object], *, agent: bool = False) -> Result:
