@@ -334,7 +334,9 @@ async def serialized(doors: Doors) -> None:
     assert AgentState(crop_output=7, min_interval=0.5).over(AgentDefaults()).bash.crop_output == 7
 
 
-@DOCUMENT.works("state show", "show(): string[]", "HTTP: openspace.agent.configure {} shows what is set and what holds.")
+@DOCUMENT.works(
+    "state show", "show(): string[]", "HTTP: openspace.agent.configure {} shows what is set and what holds."
+)
 async def shown(doors: Doors) -> None:
     newcomer = doors.another("shower")
     found = await newcomer.agent("openspace.agent.configure", {})

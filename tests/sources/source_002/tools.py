@@ -245,7 +245,9 @@ async def stop_text(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "terminal_list text", "ID | Command | Position | Running | Uptime", "MCP: this table; the first column fits our ids."
+    "terminal_list text",
+    "ID | Command | Position | Running | Uptime",
+    "MCP: this table; the first column fits our ids.",
 )
 async def list_text(doors: Doors) -> None:
     newcomer = doors.another("lister")

@@ -178,7 +178,7 @@ async def data_frames(doors: Doors) -> None:
     "events terminal:exit",
     "ws: { type: 'terminal:exit', sessionId, exitCode }",
     because="A socket shows one terminal, and a program may end by a signal.",
-    answer="{ type: 'exit', code, signal, position } at its socket; terminal.exited with id and exitCode at /ws.",
+    answer="{ type: 'exit', code, signal, position } at its socket; terminal.exited with the whole terminal at /ws.",
 )
 async def exit_word(doors: Doors) -> None:
     async with doors.served.caller() as caller:
@@ -187,7 +187,7 @@ async def exit_word(doors: Doors) -> None:
             await terminal.type("\n")
             like(await viewer.word("exit"), {"type": "exit", "code": 3, "signal": None, "position": int})
         event = await caller.event("terminal.exited")
-        like(event["data"], {"id": terminal.id, "exitCode": 3})
+        like(event["data"]["terminal"], {"id": terminal.id, "exitCode": 3})
     await terminal.close()
 
 
@@ -214,7 +214,9 @@ async def reconnect(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "reconnect", "return scrollbackBuffer || null", "HTTP: openspace.terminal.replay: the past, the screen, the position."
+    "reconnect",
+    "return scrollbackBuffer || null",
+    "HTTP: openspace.terminal.replay: the past, the screen, the position.",
 )
 async def replay(doors: Doors) -> None:
     terminal = await shell(doors)

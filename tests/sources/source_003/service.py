@@ -56,7 +56,9 @@ async def create_failed(doors: Doors) -> None:
         assert refused["error"]
 
 
-@DOCUMENT.works("class write, lifecycle Active→Active", "write(sessionId, data): boolean", "HTTP: success; typed as is.")
+@DOCUMENT.works(
+    "class write, lifecycle Active→Active", "write(sessionId, data): boolean", "HTTP: success; typed as is."
+)
 async def write(doors: Doors) -> None:
     terminal = await shell(doors)
     sent = await doors.person("openspace.terminal.send", {"terminalId": terminal.id, "text": "echo $((6*7))\n"})
@@ -220,7 +222,9 @@ async def too_many(doors: Doors) -> None:
     "HTTP: openspace.terminal.kill; a program that hears SIGTERM ends in its own way.",
 )
 async def kill(doors: Doors) -> None:
-    terminal = await doors.app.terminals.create(argv=["bash", "-c", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait"])
+    terminal = await doors.app.terminals.create(
+        argv=["bash", "-c", "trap 'echo bye; exit 3' TERM; echo up; sleep 60 & wait"]
+    )
     await terminal.wait(pattern="up", position=0)
     like(await doors.person("openspace.terminal.kill", {"terminalId": terminal.id}), {"success": True})
     assert terminal.exit is not None
@@ -231,7 +235,9 @@ async def kill(doors: Doors) -> None:
 
 @DOCUMENT.works("kill SIGKILL", "SIGKILL after 1000 ms", "HTTP: who does not hear is killed after a second.")
 async def kill_hard(doors: Doors) -> None:
-    terminal = await doors.app.terminals.create(argv=["bash", "-c", "trap '' TERM HUP; echo up; while :; do sleep 1; done"])
+    terminal = await doors.app.terminals.create(
+        argv=["bash", "-c", "trap '' TERM HUP; echo up; while :; do sleep 1; done"]
+    )
     await terminal.wait(pattern="up", position=0)
     await doors.person("openspace.terminal.kill", {"terminalId": terminal.id})
     assert terminal.exit is not None
@@ -297,9 +303,7 @@ async def information(doors: Doors) -> None:
     assert found["defaultShell"] == "/bin/bash"
 
 
-@DOCUMENT.works(
-    "class isWSL", "isWSL(): boolean", "Python and HTTP: by /proc/version, WSL_DISTRO_NAME and WSLENV."
-)
+@DOCUMENT.works("class isWSL", "isWSL(): boolean", "Python and HTTP: by /proc/version, WSL_DISTRO_NAME and WSLENV.")
 async def wsl(doors: Doors) -> None:
     found = await doors.person("openspace.workbench.platform", {})
     assert found["wsl"] is machine.is_wsl({})
@@ -307,4 +311,6 @@ async def wsl(doors: Doors) -> None:
     assert machine.is_wsl({"WSLENV": "PATH/l"}) is True
 
 
-DOCUMENT.not_here("class isWindows", "isWindows = os.platform() === 'win32'", because="Linux and macOS; WSL on Windows.")
+DOCUMENT.not_here(
+    "class isWindows", "isWindows = os.platform() === 'win32'", because="Linux and macOS; WSL on Windows."
+)

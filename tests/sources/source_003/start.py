@@ -123,7 +123,9 @@ async def normalized(doors: Doors) -> None:
     assert await place(doors, "./src/../src/.") == f"{doors.root}/src"
 
 
-@DOCUMENT.works("cwd root", "secureFs.stat(cwd), ALLOWED_ROOT_DIRECTORY", "HTTP: links are followed before it is judged.")
+@DOCUMENT.works(
+    "cwd root", "secureFs.stat(cwd), ALLOWED_ROOT_DIRECTORY", "HTTP: links are followed before it is judged."
+)
 async def confined(doors: Doors) -> None:
     (doors.root / "way-out").symlink_to("/")
     refused = await doors.refusal("openspace.terminal.create", {"cwd": "way-out/etc"})
