@@ -251,9 +251,11 @@ async def stop_text(doors: Doors) -> None:
 )
 async def list_text(doors: Doors) -> None:
     newcomer = doors.another("lister")
-    ids = []
-    for command in ("npm run dev", "python server.py"):
-        ids.append((await newcomer.agent("openspace.tool.terminal_start", {"command": command}))["id"])
+    started = [
+        await newcomer.agent("openspace.tool.terminal_start", {"command": command})
+        for command in ("npm run dev", "python server.py")
+    ]
+    ids = [one["id"] for one in started]
     text, _ = await newcomer.tool("terminal_list", {})
     names = {id: f"term-{number}" for number, id in enumerate(ids, 1)}
     # Only their own rows: other items may have left terminals of a person's.

@@ -174,7 +174,7 @@ DOCUMENT.not_here(
     "environment excluded",
     "['PORT', 'DATA_DIR', 'AUTOMAKER_API_KEY', 'NODE_PATH']",
     because="These are another server's variables. Ours begin with FOURHANDS_; secrets are taken out by their names.",
-    answer="a shell without FOURHANDS_* and *_API_KEY; an agent's has only an allow-list, so PORT and NODE_PATH neither.",
+    answer="a shell without FOURHANDS_* and *_API_KEY; an agent's has an allow-list, without PORT and NODE_PATH.",
 )
 async def excluded(doors: Doors) -> None:
     base = {"PORT": "1", "DATA_DIR": "d", "AUTOMAKER_API_KEY": "k", "NODE_PATH": "n", "FOURHANDS_SECRET": "s"}
