@@ -26,6 +26,7 @@ from fourhands.safety.shell.history import recalls
 from fourhands.workbench import glance
 from fourhands.workbench.lease import Standing, is_shell_name, leads_to_a_shell
 from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals import spelled_cwd
 from fourhands.workbench.typed import EMPTY, Typed, leave, only_takes_away, typed
 from fourhands.workbench.workbench import Workbench
 
@@ -86,7 +87,7 @@ class LineJudge:
             return {**call.args, **_as_launch(fresh, args.env)}
 
         verdict = self._with_input(line, args.input)
-        cwd = args.working_directory or ""
+        cwd = self._place(args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Judgement:
@@ -102,13 +103,13 @@ class LineJudge:
             return {**call.args, "script": fresh, "env": removed}  # the exports are theirs now
 
         verdict = self._with_input(line, args.input)
-        cwd = args.working_directory or ""
+        cwd = self._place(args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _exec(self, call: Call, args: Any) -> Judgement:
         """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
         check_variables(args.env)
-        cwd, isolation = args.cwd or "", self._isolation(call)
+        cwd, isolation = self._place(args.cwd), self._isolation(call)
         line = as_line(args.command, args.args, args.env)
 
         def edit(fresh: str) -> dict[str, object]:
@@ -125,6 +126,10 @@ class LineJudge:
         while mark in text or mark in line:
             mark += "_"
         return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
+
+    def _place(self, cwd: str | None) -> str:
+        """The directory that a call names, as it will be understood."""
+        return spelled_cwd(cwd, self._bench.root) if cwd else ""
 
     def _isolation(self, call: Call) -> str:
         """The level in which this caller's programs run."""

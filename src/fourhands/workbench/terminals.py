@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -724,21 +725,44 @@ def _is_title(title: object) -> bool:
     return isinstance(title, str) and 0 < len(title.strip()) <= len(title) <= LONGEST_TITLE and title.isprintable()
 
 
-def resolve_cwd(cwd: str | None, workspace: str, allowed_root: str = "") -> str:
-    """A working directory that exists and lies inside the allowed root; never silently another one."""
+def spelled_cwd(cwd: str, workspace: str) -> str:
+    """A working directory as it is meant: without blanks around it, unless there is one of exactly that name."""
+    trimmed = cwd.strip()
+    return cwd if trimmed == cwd or os.path.isdir(os.path.join(workspace, cwd)) else trimmed
+
+
+def resolve_cwd(cwd: str | None, workspace: str, allowed_root: str = "", *, absolute: bool = False) -> str:
+    """A working directory that exists and lies inside the allowed root; never silently another one.
+
+    What is wrong with it is told in words and as `problem`: missing, not-a-directory, outside, no-entry, or bad for
+    what is no path at all, with `absolute` also one that is relative.
+    """
     if cwd is None:
         return workspace
     if not isinstance(cwd, str) or not cwd.strip():
-        raise BadCwd(f"a working directory must be a path, not {cwd!r}")
+        raise BadCwd(f"a working directory must be a path, not {cwd!r}", problem="bad")
     if "\0" in cwd:
-        raise BadCwd(f"the working directory {cwd!r} has a NUL byte")
+        raise BadCwd(f"the working directory {cwd!r:.200} has a NUL byte", problem="bad")
+    path = spelled_cwd(cwd, workspace)
+    if absolute and not os.path.isabs(path):
+        raise BadCwd(f"the working directory must be an absolute path, not {cwd!r:.200}", problem="bad")
     root = os.path.realpath(allowed_root or workspace)
-    path = os.path.normpath(os.path.join(workspace, "/" + cwd.lstrip("/") if cwd.startswith("//") else cwd))
-    resolved = os.path.realpath(path)
-    if resolved != root and not resolved.startswith(root.rstrip("/") + "/"):
-        raise BadCwd(f"the working directory {cwd!r} lies outside {root}", hint="give one inside it")
-    if not os.path.exists(resolved):
-        raise BadCwd(f"the working directory {cwd!r} does not exist")
-    if not os.path.isdir(resolved):
-        raise BadCwd(f"{cwd!r} is not a directory")
+    path = "/" + path.lstrip("/") if path.startswith("//") else path
+    try:
+        resolved = os.path.realpath(os.path.normpath(os.path.join(workspace, path)))
+        outside = resolved != root and not resolved.startswith(root.rstrip("/") + "/")
+        mode = os.stat(resolved).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        hint = "" if not outside else f"give one inside {root}"
+        raise BadCwd(f"the working directory {cwd!r:.200} does not exist", hint=hint, problem="missing") from None
+    except (OSError, UnicodeEncodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it has half a character"
+        raise BadCwd(f"the working directory {cwd!r:.200} cannot be used: {said}", problem="bad") from None
+    if outside:
+        said = f"the working directory {cwd!r:.200} lies outside {root}"
+        raise BadCwd(said, hint="give one inside it", problem="outside")
+    if not stat.S_ISDIR(mode):
+        raise BadCwd(f"the working directory {cwd!r:.200} is not a directory", problem="not-a-directory")
+    if not os.access(resolved, os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise BadCwd(f"permission denied: the working directory {cwd!r:.200} may not be entered", problem="no-entry")
     return resolved
