@@ -209,7 +209,7 @@ async def test_every_way_in_which_create_fails_says_something_else(editor):
     """The person says yes to all: what fails does so by itself."""
     root = await editor.open() and editor.app.bench.root
     Path(root, "plain.txt").write_text("x")
-    cases = [
+    cases: list[tuple[dict[str, Any], int, str, str | None, str]] = [
         ({"sessionId": "sess_abc123def456"}, -32002, "unknown-session", None, "no session 'sess_abc123def456'"),
         ({"command": "no-such-program-here"}, -32603, "command-not-found", None, "command not found"),
         ({"command": "./plain.txt", "args": ["x"]}, -32603, "permission-denied", None, "permission denied"),

@@ -272,8 +272,12 @@ async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
         assert (
             await second.run("stty size; echo $FOURHANDS_TERMINAL", timeout_s=40)
         ).output == f"20 100\n{second.id}\n"
+        await terminals.settled()
+        spare = terminals.spare
         other = await terminals.create(shell="bash", env={"X": "1"})
         assert (await other.run("echo $X", timeout_s=40)).output == "1\n"
+        await terminals.settled()
+        assert terminals.spare is spare  # whoever brings variables has a shell of their own
 
 
 async def test_who_looks_in_leaves_the_spare_shell_alone_and_an_orphan_is_ended() -> None:
@@ -362,7 +366,7 @@ async def test_values_of_a_wrong_type_are_named(terminals: Terminals) -> None:
         await terminals.execute(wrong)
     terminal = await terminals.create(argv=["true"])
     text: Any = "x"
-    with pytest.raises(BadArgument, match="lines must be between 1 and 10000, not 'x'"):
+    with pytest.raises(BadArgument, match="lines must be a whole number from 1, not 'x'"):
         terminal.lines(text)
     with pytest.raises(BadArgument, match="position 'x' does not exist"):
         terminal.since(text)

@@ -44,16 +44,29 @@ from fourhands.host.wire import Message
 from fourhands.providers import registry
 from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
-from fourhands.settings import Settings
+from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench import oneshot
 from fourhands.workbench.marks import SCRIPTS, integrate
-from fourhands.workbench.platform import Shell, detect_shell, foreign_shell, named_shell
+from fourhands.workbench.platform import (
+    PlatformInformation,
+    Shell,
+    detect_shell,
+    foreign_shell,
+    named_shell,
+    platform_information,
+)
 from fourhands.workbench.spare import Spare, is_orphan
 from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 log = logging.getLogger(__name__)
 
 LONGEST_TITLE = 200
+
+SIZE = (80, 24)
+"""Columns and rows where nobody names any; a page gives its terminals their own soon."""
+
+AGENT_SIZE = (120, 40)
+"""The same for what an agent starts: nobody may look at it, and fewer lines are folded."""
 
 AWAKE_S = 2.0
 """How long a host may take to show that it is awake to whoever only wants to know that."""
@@ -356,15 +369,24 @@ class Terminals:
         raise NotFound.of("terminal", name, [f"{t.title} ({t.id})" for t in self._known.values()])
 
     @property
+    def count(self) -> int:
+        """How many terminals there are, those that are being started included; this is held against the limit."""
+        return len(self._known) + self._starting
+
+    @property
     def max_terminals(self) -> int:
-        """How many terminals there may be."""
+        """How many terminals there may be; where there are more already, all go on, and none is added."""
         return self._max
 
     @max_terminals.setter
     def max_terminals(self, limit: int) -> None:
-        if type(limit) is not int or not 1 <= limit <= 10_000:
-            raise BadArgument(f"the limit must be a whole number from 1 to 10000, not {limit!r}")
+        if type(limit) is not int or not 1 <= limit <= MOST_TERMINALS:
+            raise BadArgument(f"the limit must be a whole number from 1 to {MOST_TERMINALS}, not {limit!r}")
         self._max = limit
+
+    def platform(self) -> PlatformInformation:
+        """The machine, and the shells that terminals may have here."""
+        return platform_information(self.env, self.settings.terminal.shells)
 
     @property
     def spare(self) -> Terminal | None:
@@ -469,15 +491,13 @@ class Terminals:
         `interactive` is for one in which a person types: pagers wait for keys there, and `!` recalls earlier commands.
         """
         interactive = interactive and not agent
-        cols = self.settings.terminal.cols if cols is None else cols
-        rows = self.settings.terminal.rows if rows is None else rows
+        cols, rows = self._size(cols, rows, agent=agent)
         check_size(cols, rows)
         if title is not None and not _is_title(title):
             raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
-        there = len(self._known) + self._starting  # those that are on their way count, or two at once would pass
-        if there >= self._max:
+        if self.count >= self._max:
             raise LimitReached(
-                f"there are {there} terminals, the limit is {self._max}",
+                f"there are {self.count} terminals, the limit is {self._max}",
                 hint="close one, or raise terminal.maxTerminals",
             )
         place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
@@ -495,9 +515,17 @@ class Terminals:
         finally:
             self._starting -= 1
         self._mine.add(terminal.id)
-        self._refill(key, launch, provider, fixed)
+        self._refill(key, launch, provider, (cols, rows), fixed)
         self.on_change("created", terminal)
         return terminal
+
+    def _size(self, cols: int | None, rows: int | None, *, agent: bool) -> tuple[int, int]:
+        """What is asked for, else what the settings say, else what is usual."""
+        wide, high = AGENT_SIZE if agent else SIZE
+        options = self.settings.terminal
+        wide = wide if options.cols is None else options.cols
+        high = high if options.rows is None else options.rows
+        return wide if cols is None else cols, high if rows is None else rows
 
     async def _launch(
         self,
@@ -525,7 +553,8 @@ class Terminals:
             chosen = named_shell(shell, self.settings.terminal.shells)
         else:
             chosen = detect_shell(self.env, self.settings.terminal.shells)
-        key = (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
+        # A shell with variables of its own is nobody else's: the spare one stays as it is.
+        key = None if changes else (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
         fixed = {"shell": chosen.path, "interactive": interactive}
         return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, fixed
 
@@ -631,13 +660,12 @@ class Terminals:
                     self._used.add(name)
         return provider
 
-    def _refill(self, key: object, launch: Launch, provider: str, facts: dict[str, Any]) -> None:
-        options = self.settings.terminal
-        if not options.spare_shell or key is None or self._tasks is None:
+    def _refill(self, key: object, launch: Launch, provider: str, size: tuple[int, int], facts: dict[str, Any]) -> None:
+        if not self.settings.terminal.spare_shell or key is None or self._tasks is None:
             return
 
         async def start(all_facts: dict[str, Any]) -> Terminal:
-            return await self._start(launch, provider, options.cols, options.rows, all_facts)
+            return await self._start(launch, provider, *size, all_facts)
 
         self._tasks.start(self._spare.fill(key, start, facts), "the spare shell")
 
