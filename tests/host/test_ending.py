@@ -100,7 +100,8 @@ async def test_an_idle_program_ends_without_being_killed(house: House, shell: li
 @pytest.mark.parametrize("inside", ["{}", "bash --norc -ic '{}; true'", "sh -c '{}; true'"])
 async def test_a_server_that_shuts_down_on_sigterm_may_do_so(house: House, inside: str) -> None:
     leave = "lambda *_: (time.sleep(0.1), os.write(1, bytes([52, 50])), exit(3))"
-    server = f'python3 -c "import os, signal, time; signal.signal(15, {leave}); os.write(1, bytes([117, 112])); time.sleep(1000)"'
+    code = f"import os, signal, time; signal.signal(15, {leave}); os.write(1, bytes([117, 112])); time.sleep(1000)"
+    server = f'python3 -c "{code}"'
     term = await house.sh(inside.format(server) if inside != "{}" else f"exec {server}")
     await term.until(rb"up")
     assert (await term.end())["left"] == []
