@@ -6,7 +6,7 @@ from tests.sources.doors import Doors, like
 from tests.sources.source_002 import DOCUMENT
 from tests.sources.source_002.tools import quit_all
 
-from fourhands import classify
+from fourhands import classify, parse
 
 HERE = Path(__file__).parents[3]
 
@@ -34,12 +34,12 @@ for line, level in SAFETY.items():
 @DOCUMENT.works(
     "example compound",
     """parseCompoundCommand('git add . && git commit -m "test" || echo "failed"')""",
-    "Python: the texts of classify(line).parts; their words in a row are the document's list.",
+    "Python: parse(line), one text for each command; their words in a row are the document's list.",
 )
 async def compound(doors: Doors) -> None:
-    judged = classify('git add . && git commit -m "test" || echo "failed"')
-    assert [part.text for part in judged.parts] == ["git add .", 'git commit -m "test"', 'echo "failed"']
-    words = [word for part in judged.parts for word in part.text.split()]
+    commands = parse('git add . && git commit -m "test" || echo "failed"')
+    assert commands == ["git add .", 'git commit -m "test"', 'echo "failed"']
+    words = [word for command in commands for word in command.split()]
     assert words == ["git", "add", ".", "git", "commit", "-m", '"test"', "echo", '"failed"']
 
 

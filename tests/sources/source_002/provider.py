@@ -4,8 +4,10 @@ import pytest
 from tests.sources.doors import Doors, like
 from tests.sources.source_002 import DOCUMENT
 
-from fourhands import FourhandsError
-from fourhands.providers.base import Isolation
+from fourhands import FourhandsError, Isolation, Launch, Provider
+from fourhands.providers.local import Local
+from fourhands.providers.registry import build
+from fourhands.settings import Settings
 
 
 @DOCUMENT.works(
@@ -164,9 +166,70 @@ async def set_by_agent(doors: Doors) -> None:
 @DOCUMENT.works(
     "service requireTerminalProviderByName",
     "requireTerminalProviderByName(name)",
-    "Python: `await terminals.provider(name)`; not-found for one that there is not.",
+    "Python: `app.providers.require(name)`; not-found, with those there are, for one that there is not.",
 )
 async def by_name(doors: Doors) -> None:
-    assert (await doors.app.terminals.provider("local")).name == "local"
+    assert doors.app.providers.require("local").name == "local"
     with pytest.raises(FourhandsError, match="no provider 'no-such'"):
-        await doors.app.terminals.provider("no-such")
+        doors.app.providers.require("no-such")
+
+
+# -- one of a third party --------------------------------------------------------------------------------------------
+
+
+class MyTerminalProvider(Local):
+    """Runs programs on this machine, and says in their environment that it was this one."""
+
+    def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
+        return launch.replace(env={**launch.env, "MINE": "yes"})
+
+
+@DOCUMENT.works(
+    "service registerTerminalProvider, example provider",
+    "registerTerminalProvider('my-provider', …) · setActiveTerminal('my-provider', agent)",
+    "Python: `app.providers.register(name, provider)` on a running workbench; the agent's next command runs there.",
+)
+async def register(doors: Doors) -> None:
+    mine: Provider = MyTerminalProvider()
+    doors.app.providers.register("my-provider", mine)
+    newcomer = doors.another("guest")
+    await doors.person("openspace.agent.configure", {"sessionId": newcomer.session, "provider": "my-provider"})
+    done = await newcomer.agent("openspace.tool.bash", {"command": "echo $MINE"})
+    assert done["output"] == "yes\n"
+    with pytest.raises(FourhandsError, match="there is a provider 'my-provider'"):
+        doors.app.providers.register("my-provider", mine)
+
+
+class Literal:
+    """A provider with the document's methods and none of ours."""
+
+    async def executeCommand(self, command: str, args: list[str], options: object) -> None: ...  # noqa: N802
+
+    async def runScript(self, script: str, options: object) -> None: ...  # noqa: N802
+
+
+@DOCUMENT.differs(
+    "example provider",
+    "class MyTerminalProvider { executeCommand(…); runScript(…) }",
+    because="A provider changes how a program is started, or gives a stream of bytes; log, waits, positions and status "
+    "are the workbench's, the same for all.",
+    answer="an error at registration that lists what it lacks and names fourhands.Provider; fourhands.StreamProvider "
+    "is for what is no program of this machine.",
+)
+async def literal_provider(doors: Doors) -> None:
+    with pytest.raises(FourhandsError, match="no complete provider: it lacks isolation, shells, probe") as refused:
+        doors.app.providers.register("literal", Literal())  # type: ignore[arg-type]  # that is the question
+    assert refused.value.hint == "see fourhands.Provider"
+
+
+@DOCUMENT.differs(
+    "plugin",
+    "{ name, version, description, install(app, config), config }",
+    because="A plugin is a Python package: its metadata has name, version and description.",
+    answer="an entry point of the group fourhands that names a Contribution (commands) or a provider, loaded by the "
+    "setting plugins; one that is not there is not-found, with those there are.",
+)
+async def plugin(doors: Doors) -> None:
+    with pytest.raises(FourhandsError, match="no plugin '@tokenring-ai/terminal'"):
+        build(Settings(plugins=("@tokenring-ai/terminal",)))
+    assert "nice" not in build(Settings())

@@ -4,7 +4,7 @@ import pytest
 from tests.sources.doors import Doors, like
 from tests.sources.source_002 import DOCUMENT
 
-from fourhands import FourhandsError, Terminals, classify
+from fourhands import FourhandsError, Terminals, classify, parse
 from fourhands.settings import AgentDefaults, Settings
 
 
@@ -129,12 +129,12 @@ async def safety_level(doors: Doors) -> None:
 @DOCUMENT.works(
     "service parseCompoundCommand, features 3",
     "separators: && || ; |",
-    "Python: classify(line).parts; the worst part decides.",
+    "Python: parse(line), and classify(line).parts with a level for each; the worst decides.",
 )
 async def compound(doors: Doors) -> None:
     for separator in ("&&", "||", ";", "|"):
         judged = classify(f"ls {separator} rm -r x")
-        assert [part.text for part in judged.parts] == ["ls", "rm -r x"]
+        assert parse(f"ls {separator} rm -r x") == [part.text for part in judged.parts] == ["ls", "rm -r x"]
         assert judged.level == "dangerous"
 
 

@@ -70,7 +70,7 @@ async def most(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "lifecycle start", "start: unique ID, position saved in state", "HTTP: each has its own; terminal_list shows both."
+    "lifecycle start", "terminal_start twice: ID, position", "HTTP: each has its own; terminal_list shows both."
 )
 async def start(doors: Doors) -> None:
     one = await doors.agent("openspace.tool.terminal_start", {"command": "cat"})
@@ -83,7 +83,7 @@ async def start(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "lifecycle continue", "continue: returns whether process has completed", "HTTP: `complete`, and its exit code."
+    "lifecycle continue", "terminal_continue: complete", "HTTP: `complete`, and its exit code."
 )
 async def go_on(doors: Doors) -> None:
     answer = await doors.agent("openspace.tool.terminal_start", {"command": "read x; exit 4"})
@@ -93,7 +93,7 @@ async def go_on(doors: Doors) -> None:
     await quit_all(doors)
 
 
-@DOCUMENT.works("lifecycle stop", "stop: process is killed", "HTTP: with all that it started.")
+@DOCUMENT.works("lifecycle stop", "terminal_stop: the process", "HTTP: with all that it started.")
 async def stop(doors: Doors) -> None:
     line = "sleep 60 & echo $!; wait"
     answer = await doors.agent("openspace.tool.terminal_start", {"command": line})
@@ -103,7 +103,7 @@ async def stop(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "lifecycle list", "list: command, position, uptime of all running sessions", "HTTP: as data, and as a table."
+    "lifecycle list", "terminal_list: command, position, uptime", "HTTP: as data, and as a table."
 )
 async def listing(doors: Doors) -> None:
     answer = await doors.agent("openspace.tool.terminal_start", {"command": "cat"})
@@ -114,7 +114,7 @@ async def listing(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "cleanup 1", "terminated on agent reset (chat)", "HTTP: openspace.agent.reset ends them; pinned ones stay."
+    "cleanup 1", "agent reset: chat", "HTTP: openspace.agent.reset ends them; pinned ones stay."
 )
 async def reset(doors: Doors) -> None:
     newcomer = doors.another("restarted")
@@ -124,7 +124,7 @@ async def reset(doors: Doors) -> None:
     assert not alive(pid)
 
 
-@DOCUMENT.works("cleanup 1", "terminated on agent reset (full)", "HTTP: openspace.agent.end ends them too.")
+@DOCUMENT.works("cleanup 1", "agent reset: full", "HTTP: openspace.agent.end ends them too.")
 async def end(doors: Doors) -> None:
     newcomer = doors.another("ended")
     answer = await newcomer.agent("openspace.tool.terminal_start", {"command": "sleep 60"})
@@ -135,7 +135,7 @@ async def end(doors: Doors) -> None:
 
 @DOCUMENT.differs(
     "cleanup 2",
-    "completed processes are removed from state",
+    "terminal_list after a process has completed",
     because="How a program ended is worth reading: the last ten of an agent stay, and older ones are closed.",
     answer="them in the list with Running No; terminal_continue says complete true and the exit code.",
 )
@@ -150,7 +150,7 @@ async def completed(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "cleanup 3", "orphaned processes are cleaned up on service shutdown", "Python: leaving the block leaves nothing."
+    "cleanup 3", "orphaned processes at shutdown", "Python: leaving the block leaves nothing."
 )
 async def shutdown(doors: Doors) -> None:
     with temporary_places() as places:
@@ -163,7 +163,7 @@ async def shutdown(doors: Doors) -> None:
 
 @DOCUMENT.differs(
     "cleanup 3",
-    "service shutdown, of the server",
+    "sessions at the shutdown of the server",
     because="An update or a crash of the server must not end what a person runs: terminals outlive it.",
     answer="them again in the next server; `fourhands stop` ends them, an agent's that is not back in a minute too.",
 )

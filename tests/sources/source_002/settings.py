@@ -4,8 +4,7 @@ import pytest
 from tests.sources.doors import Doors, like, settings_of
 from tests.sources.source_002 import DOCUMENT
 
-from fourhands import FourhandsError, classify
-from fourhands.safety.shell import Rules
+from fourhands import FourhandsError, Rules, classify
 from fourhands.settings import AgentDefaults, PersistentSettings, Settings
 from fourhands.workbench.session import AgentState
 

@@ -8,7 +8,7 @@ from tests.sources.source_003.service import shell
 from tests.support.served import until
 
 from fourhands.host.log import Chunk
-from fourhands.workbench.terminal import REDRAW_S, Exit
+from fourhands.workbench.terminal import REDRAW_S, Exit, Terminal
 from fourhands.workbench.view import SCROLLBACK
 
 
@@ -120,36 +120,41 @@ async def nothing_lost(doors: Doors) -> None:
 @DOCUMENT.works(
     "class onData, events data",
     "const unsubscribe = onData((sessionId, data) => …)",
-    "Python: `terminal.on_data(callback)`; calling what it returns ends it.",
+    "Python: `terminals.on_data(callback)`, of one terminal `terminal.on_data`; calling what it returns ends it.",
 )
 async def on_data(doors: Doors) -> None:
+    sent: list[dict[str, str]] = []
+
+    def tell(terminal: Terminal, chunk: Chunk) -> None:
+        sent.append({"type": "terminal:data", "sessionId": terminal.id, "data": chunk.data.decode()})
+
+    unsubscribe = doors.app.terminals.on_data(tell)
     terminal = await doors.served.terminal("cat")
-    heard: list[Chunk] = []
-    unsubscribe = terminal.on_data(heard.append)
     await terminal.type("one\n")
-    await until(lambda: b"one\r\none\r\n" in b"".join(chunk.data for chunk in heard))
+    await until(lambda: "one\r\none\r\n" in "".join(one["data"] for one in sent if one["sessionId"] == terminal.id))
     unsubscribe()
-    count = len(heard)
+    count = len(sent)
     await terminal.type("two\n")
     await terminal.wait(pattern="two\ntwo", position=0, quiet_s=0.5)
-    assert len(heard) == count
+    assert len(sent) == count
     await terminal.close()
 
 
 @DOCUMENT.works(
     "class onExit, events exit",
     "onExit((sessionId, exitCode) => …)",
-    "Python: `terminal.on_exit(callback)`; it returns what ends it.",
+    "Python: `terminals.on_exit(callback)`, of one terminal `terminal.on_exit`; it returns what ends it.",
 )
 async def on_exit(doors: Doors) -> None:
-    terminal = await doors.served.terminal("bash", "-c", "read x; exit 3")
-    heard: list[Exit] = []
+    heard: list[tuple[str, int | None]] = []
     unheard: list[Exit] = []
-    terminal.on_exit(heard.append)
+    stop = doors.app.terminals.on_exit(lambda terminal, end: heard.append((terminal.id, end.code)))
+    terminal = await doors.served.terminal("bash", "-c", "read x; exit 3")
     terminal.on_exit(unheard.append)()
     await terminal.type("\n")
     await until(lambda: heard)
-    assert ([one.code for one in heard], unheard) == ([3], [])
+    stop()
+    assert (heard, unheard) == ([(terminal.id, 3)], [])
     await terminal.close()
 
 

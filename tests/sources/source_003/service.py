@@ -92,13 +92,14 @@ async def get(doors: Doors) -> None:
 @DOCUMENT.works(
     "class getAllSessions, class getSessionCount",
     "getAllSessions(): SessionInfo[] · getSessionCount(): number",
-    "HTTP: openspace.terminal.list, and its length; Python: `terminals.list()`.",
+    "HTTP: openspace.terminal.list, and count of openspace.terminal.limit; Python: `terminals.list()`, `.count`.",
 )
 async def all_of_them(doors: Doors) -> None:
     terminals = [await shell(doors), await shell(doors)]
     listed = (await doors.person("openspace.terminal.list"))["terminals"]
     assert {terminal.id for terminal in terminals} <= {one["id"] for one in listed}
-    assert len(doors.app.terminals.list()) == len(listed)
+    assert doors.app.terminals.count == len(doors.app.terminals.list()) == len(listed)
+    assert (await doors.person("openspace.terminal.limit"))["count"] == len(listed)
     for terminal in terminals:
         await terminal.close()
 
@@ -183,22 +184,30 @@ async def dangerous_variables(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "class getMaxSessions, class setMaxSessions",
-    "getMaxSessions(): number · setMaxSessions(limit)",
-    "Python: `terminals.max_terminals`, to read and to set; HTTP: openspace.terminal.limit.",
+    "class getMaxSessions",
+    "getMaxSessions(): number",
+    "HTTP: openspace.terminal.limit; Python: `terminals.max_terminals`.",
 )
 async def limit(doors: Doors) -> None:
-    terminals = doors.app.terminals
-    before = terminals.max_terminals
-    like(await doors.person("openspace.terminal.limit", {}), {"limit": before})
-    like(await doors.person("openspace.terminal.limit", {"limit": 7}), {"limit": 7})
-    assert terminals.max_terminals == 7
-    terminals.max_terminals = before
-    like(await doors.person("openspace.terminal.limit", {}), {"limit": before})
+    there = doors.app.terminals
+    like(await doors.person("openspace.terminal.limit", {}), {"maxTerminals": there.max_terminals, "count": there.count})
 
 
 @DOCUMENT.works(
-    "session limits", "one session more than the limit", "HTTP: refused with the code limit and what to do about it."
+    "class setMaxSessions",
+    "setMaxSessions(limit)",
+    "HTTP: openspace.terminal.set_limit, by the person; Python: `terminals.max_terminals = limit`.",
+)
+async def set_limit(doors: Doors) -> None:
+    before = doors.app.terminals.max_terminals
+    await doors.person("openspace.terminal.set_limit", {"maxTerminals": 7})
+    assert doors.app.terminals.max_terminals == 7
+    doors.app.terminals.max_terminals = before
+    like(await doors.person("openspace.terminal.limit", {}), {"maxTerminals": before})
+
+
+@DOCUMENT.works(
+    "session limits", "createSession() beyond getMaxSessions()", "HTTP: refused with the code limit and what to do about it."
 )
 async def too_many(doors: Doors) -> None:
     terminals = doors.app.terminals
@@ -295,10 +304,11 @@ async def singleton(doors: Doors) -> None:
 @DOCUMENT.works(
     "class getPlatformInfo",
     "getPlatformInfo(): PlatformInfo",
-    "HTTP: openspace.workbench.platform; system, release, machine, WSL, shells and the one that is used.",
+    "HTTP: openspace.workbench.platform: system, release, machine, WSL, shells; Python: `terminals.platform()`.",
 )
 async def information(doors: Doors) -> None:
     found = await doors.person("openspace.workbench.platform", {})
+    assert doors.app.terminals.platform().system == found["system"]
     like(found, {"system": platform.system(), "release": str, "machine": str, "wsl": bool, "shells": [str]})
     assert found["defaultShell"] == "/bin/bash"
 

@@ -13,9 +13,11 @@ from fourhands.workbench.platform import detect_shell, named_shell
 @DOCUMENT.works(
     "class detectShell, shell preferred",
     "detectShell() with SHELL='/bin/bash'",
-    "Python: the user's shell, if it is allowed and there.",
+    "Python: the user's shell, if it is allowed and there; `terminals.platform()` says which it is, with what arguments.",
 )
 async def preferred(doors: Doors) -> None:
+    machine = doors.app.terminals.platform()
+    assert (machine.default_shell, machine.shell_arguments) == ("/bin/bash", ("--login",))
     found = detect_shell({"SHELL": "/bin/sh"})
     assert (found.path, found.arguments) == ("/bin/sh", ())
     assert detect_shell({"SHELL": "/bin/bash"}).path == "/bin/bash"
