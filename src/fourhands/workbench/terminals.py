@@ -34,10 +34,12 @@ from fourhands.core.errors import (
     NotFound,
     Unavailable,
 )
+from fourhands.core.event import Dispose
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, HostSilent, Link
+from fourhands.host.log import Chunk
 from fourhands.host.places import Places
 from fourhands.host.shelf import Keep
 from fourhands.host.wire import Message
@@ -46,6 +48,7 @@ from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
 from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench import oneshot
+from fourhands.workbench.followers import Followers
 from fourhands.workbench.marks import SCRIPTS, integrate
 from fourhands.workbench.platform import (
     PlatformInformation,
@@ -112,6 +115,7 @@ class Terminals:
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
         self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
+        self._followers = Followers()
         self._keep = keep
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
@@ -329,6 +333,7 @@ class Terminals:
                 if self._known.pop(terminal.id, None) is not None:
                     self.on_change("closed", terminal)
                 self._fewer.set()
+                self._followers.went(terminal)
                 terminal.dispose()
             case "changed":
                 terminal.meta.update(message["meta"])
@@ -383,6 +388,24 @@ class Terminals:
         if type(limit) is not int or not 1 <= limit <= MOST_TERMINALS:
             raise BadArgument(f"the limit must be a whole number from 1 to {MOST_TERMINALS}, not {limit!r}")
         self._max = limit
+
+    def on_data(self, callback: Callable[[Terminal, Chunk], None]) -> Dispose:
+        """Hand over all output of all terminals from now on, of new ones from their beginning; returns what ends it."""
+
+        def follow(terminal: Terminal, new: bool) -> Dispose:
+            return terminal.on_data(lambda chunk: callback(terminal, chunk), 0 if new else None)
+
+        return self._followers.add(follow, self._known.values())
+
+    def on_exit(self, callback: Callable[[Terminal, Exit], None]) -> Dispose:
+        """Call back when a program has ended, in whichever terminal; returns what ends it."""
+
+        def follow(terminal: Terminal, new: bool) -> Dispose:
+            if terminal.exit is not None and not new:
+                return lambda: None  # that was before
+            return terminal.on_exit(lambda end: callback(terminal, end))
+
+        return self._followers.add(follow, self._known.values())
 
     def platform(self) -> PlatformInformation:
         """The machine, and the shells that terminals may have here."""
@@ -516,6 +539,7 @@ class Terminals:
             self._starting -= 1
         self._mine.add(terminal.id)
         self._refill(key, launch, provider, (cols, rows), fixed)
+        self._followers.came(terminal)
         self.on_change("created", terminal)
         return terminal
 
