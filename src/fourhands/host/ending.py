@@ -160,8 +160,13 @@ class Endings:
         if waited >= ending.again:
             # A bash that is hung up on between its prompt and its next read notes the signal and then waits for a
             # key all the same: one in a hundred, until something wakes it.
+            if ending.grace == START_UP_S and not self._starts(terminal):
+                # A sandbox that is being set up lets no signal through: its shell has heard of nothing, and is ready.
+                ending.grace = waited + GRACE_S
+                self._signal(terminal, found, POLITE)
+            else:
+                self._signal(terminal, [p for p in found if p.pid == terminal.pid], [signal.SIGHUP])
             ending.again = waited + 1.0 if waited + 1.0 < ending.grace else math.inf
-            self._signal(terminal, [p for p in found if p.pid == terminal.pid], [signal.SIGHUP])
         group = _leaderless(terminal)
         give_up = ending.grace + GIVE_UP_S - GRACE_S
         if waited < give_up and (found or terminal.running or group):
