@@ -3,11 +3,11 @@
 from typing import cast
 
 import pytest
+from scripts.contract import documents, sources_page
 from tests.sources.contract import Document, Play, State, play
 from tests.sources.doors import Doors, Refused, like, settings_of
 
 from fourhands import FourhandsError
-from scripts.contract import documents, sources_page
 
 NO_DOORS = cast(Doors, None)
 
@@ -62,7 +62,7 @@ async def test_an_item_is_as_its_state_says() -> None:
 @pytest.mark.asyncio
 async def test_what_is_to_come_and_works_is_to_be_said() -> None:
     [item] = tiny("to come", passes).items
-    with pytest.raises(pytest.fail.Exception, match="T1 'call {}' works now: say so in its state"):
+    with pytest.raises(pytest.fail.Exception, match=r"T1 'call {}' works now: say so in its state"):
         await play(item, NO_DOORS)
 
 
@@ -81,7 +81,7 @@ def test_an_id_without_an_item_is_missing() -> None:
 
 def test_one_thing_is_said_once() -> None:
     document = tiny("works", passes)
-    with pytest.raises(ValueError, match="999: T1 'call {}' is there twice"):
+    with pytest.raises(ValueError, match=r"999: T1 'call {}' is there twice"):
         document.works("T1", "call {}", "HTTP again.")(passes)
 
 
@@ -129,5 +129,5 @@ def test_alike_is_what_has_everything_wanted(found: object, wanted: object, same
 
 def test_a_settings_file_of_an_item_is_read_as_a_persons_is() -> None:
     assert settings_of("[terminal]\ncols = 99\n").terminal.cols == 99
-    with pytest.raises(FourhandsError, match="settings.toml"):
+    with pytest.raises(FourhandsError, match=r"settings\.toml"):
         settings_of("[terminal]\ncols = 'wide'\n")

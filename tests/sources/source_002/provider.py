@@ -203,9 +203,9 @@ async def register(doors: Doors) -> None:
 class Literal:
     """A provider with the document's methods and none of ours."""
 
-    async def executeCommand(self, command: str, args: list[str], options: object) -> None: ...  # noqa: N802
+    async def executeCommand(self, command: str, args: list[str], options: object) -> None: ...
 
-    async def runScript(self, script: str, options: object) -> None: ...  # noqa: N802
+    async def runScript(self, script: str, options: object) -> None: ...
 
 
 @DOCUMENT.differs(

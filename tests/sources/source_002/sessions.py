@@ -82,9 +82,7 @@ async def start(doors: Doors) -> None:
     await quit_all(doors)
 
 
-@DOCUMENT.works(
-    "lifecycle continue", "terminal_continue: complete", "HTTP: `complete`, and its exit code."
-)
+@DOCUMENT.works("lifecycle continue", "terminal_continue: complete", "HTTP: `complete`, and its exit code.")
 async def go_on(doors: Doors) -> None:
     answer = await doors.agent("openspace.tool.terminal_start", {"command": "read x; exit 4"})
     assert answer["complete"] is False
@@ -102,9 +100,7 @@ async def stop(doors: Doors) -> None:
     assert not alive(child)
 
 
-@DOCUMENT.works(
-    "lifecycle list", "terminal_list: command, position, uptime", "HTTP: as data, and as a table."
-)
+@DOCUMENT.works("lifecycle list", "terminal_list: command, position, uptime", "HTTP: as data, and as a table.")
 async def listing(doors: Doors) -> None:
     answer = await doors.agent("openspace.tool.terminal_start", {"command": "cat"})
     listed = await doors.agent("openspace.tool.terminal_list", {})
@@ -113,9 +109,7 @@ async def listing(doors: Doors) -> None:
     await quit_all(doors)
 
 
-@DOCUMENT.works(
-    "cleanup 1", "agent reset: chat", "HTTP: openspace.agent.reset ends them; pinned ones stay."
-)
+@DOCUMENT.works("cleanup 1", "agent reset: chat", "HTTP: openspace.agent.reset ends them; pinned ones stay.")
 async def reset(doors: Doors) -> None:
     newcomer = doors.another("restarted")
     answer = await newcomer.agent("openspace.tool.terminal_start", {"command": "cat"})
@@ -149,9 +143,7 @@ async def completed(doors: Doors) -> None:
     await quit_all(newcomer)
 
 
-@DOCUMENT.works(
-    "cleanup 3", "orphaned processes at shutdown", "Python: leaving the block leaves nothing."
-)
+@DOCUMENT.works("cleanup 3", "orphaned processes at shutdown", "Python: leaving the block leaves nothing.")
 async def shutdown(doors: Doors) -> None:
     with temporary_places() as places:
         async with Terminals(places.workspace, quick(), places=places, env=environment(places)) as terminals:

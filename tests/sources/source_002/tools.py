@@ -169,7 +169,9 @@ async def start_judged(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "terminal_start 3", "terminal_start { command: 'sleep 0.2; echo late; read x' }", "HTTP: answers when input is wanted, at the latest when it settles."
+    "terminal_start 3",
+    "terminal_start { command: 'sleep 0.2; echo late; read x' }",
+    "HTTP: answers when input is wanted, at the latest when it settles.",
 )
 async def start_waits(doors: Doors) -> None:
     started = await doors.agent("openspace.tool.terminal_start", {"command": "sleep 0.2; echo late; read x"})

@@ -190,7 +190,9 @@ async def dangerous_variables(doors: Doors) -> None:
 )
 async def limit(doors: Doors) -> None:
     there = doors.app.terminals
-    like(await doors.person("openspace.terminal.limit", {}), {"maxTerminals": there.max_terminals, "count": there.count})
+    like(
+        await doors.person("openspace.terminal.limit", {}), {"maxTerminals": there.max_terminals, "count": there.count}
+    )
 
 
 @DOCUMENT.works(
@@ -207,7 +209,9 @@ async def set_limit(doors: Doors) -> None:
 
 
 @DOCUMENT.works(
-    "session limits", "createSession() beyond getMaxSessions()", "HTTP: refused with the code limit and what to do about it."
+    "session limits",
+    "createSession() beyond getMaxSessions()",
+    "HTTP: refused with the code limit and what to do about it.",
 )
 async def too_many(doors: Doors) -> None:
     terminals = doors.app.terminals

@@ -13,7 +13,7 @@ from fourhands.workbench.platform import detect_shell, named_shell
 @DOCUMENT.works(
     "class detectShell, shell preferred",
     "detectShell() with SHELL='/bin/bash'",
-    "Python: the user's shell, if it is allowed and there; `terminals.platform()` says which it is, with what arguments.",
+    "Python: the user's shell, if allowed and there; `terminals.platform()` has it with its arguments.",
 )
 async def preferred(doors: Doors) -> None:
     machine = doors.app.terminals.platform()
