@@ -3,11 +3,12 @@
 import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
 from tests.support.agree import agreeable_person
 from tests.support.model import Model
 from tests.support.served import Served, serve_app, until
@@ -36,6 +37,14 @@ class Said:
     visible: str
     results: list[CommandResult]
     session: str
+    told: str
+    """What the model was sent after its answer: the results, as it read them."""
+
+    def data(self, place: int = 0) -> Result:
+        """What the block at this place answered."""
+        data = self.results[place].data
+        assert data is not None, self.results[place]
+        return data
 
 
 class Doors:
@@ -47,6 +56,19 @@ class Doors:
         self.root = Path(served.app.bench.root)
         self._connections = connections
         self._token = ""
+        self._clients: dict[str, httpx.AsyncClient] = {}
+
+    async def close(self) -> None:
+        """Hang up."""
+        for client in self._clients.values():
+            await client.aclose()
+
+    def client(self, token: str | None = None) -> httpx.AsyncClient:
+        """An HTTP client, as the person unless another token is given."""
+        token = token or self.served.token
+        if token not in self._clients:
+            self._clients[token] = self.served.client(token)
+        return self._clients[token]
 
     async def person(self, command: str, args: Mapping[str, object] | None = None) -> Result:
         """Call a command by HTTP as the person; raises `Refused` where it did not succeed."""
@@ -60,8 +82,7 @@ class Doors:
             return await self._post(self._token, command, args)
 
     async def _post(self, token: str, command: str, args: Mapping[str, object] | None) -> Result:
-        async with self.served.client(token) as client:
-            answer = await client.post(f"/api/commands/{command}", json=args or {})
+        answer = await self.client(token).post(f"/api/commands/{command}", json=args or {})
         result: Result = answer.json()
         if not result["success"]:
             raise Refused(result)
@@ -93,7 +114,32 @@ class Doors:
                     await until(lambda: session.status == "idle" and model.requests)
             finally:
                 stop()
-            return Said("".join(said), list(session.results), session.id)
+            told = "\n".join(str(request.body["messages"][-1]["content"]) for request in model.requests[1:])
+            return Said("".join(said), list(session.results), session.id, told)
+
+    async def get(self, path: str) -> str:
+        """Read something of the hub, as the person."""
+        answer = await self.client().get(path)
+        if not answer.is_success:
+            raise Refused(answer.json())
+        return answer.text
+
+    async def post(self, path: str, body: object) -> Result:
+        """Tell the hub something, as a part outside the server does."""
+        result: Result = (await self.client().post(path, json=body)).json()
+        if not result["success"]:
+            raise Refused(result)
+        return result
+
+    @contextlib.contextmanager
+    def hearing(self, *kinds: str) -> Iterator[list[Event]]:
+        """Collect the events of these kinds while something happens."""
+        heard: list[Event] = []
+        stop = self.app.events.published.subscribe(lambda event: heard.append(event) if event.kind in kinds else None)
+        try:
+            yield heard
+        finally:
+            stop()
 
     def write(self, path: str, text: str) -> None:
         """Put a file into the workspace."""
@@ -113,7 +159,11 @@ async def open_doors(settings: Settings | None = None) -> AsyncIterator[Doors]:
             env=os.environ,
         )
         with contextlib.closing(Connections(served.app.bench, served.app.tasks, wiring)) as connections:
-            yield Doors(served, connections)
+            doors = Doors(served, connections)
+            try:
+                yield doors
+            finally:
+                await doors.close()
 
 
 def like(found: object, wanted: object) -> None:
