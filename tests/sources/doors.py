@@ -1,22 +1,29 @@
 """A server that runs, and the doors at which a client that was written to a source document knocks."""
 
+import asyncio
 import contextlib
 import json
 import os
+import tempfile
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
-import httpx
+from tests.support import bench
 from tests.support.agree import agreeable_person
+from tests.support.mcp_client import over_http, text
 from tests.support.model import Model
 from tests.support.served import Served, serve_app, until
 from tests.support.wire import Answer
 
 from fourhands.agents.connect import Connections, Wiring
+from fourhands.core.call import Actor
 from fourhands.core.event import Event
-from fourhands.settings import Settings
+from fourhands.core.question import Answer as Word
+from fourhands.core.question import Choice
+from fourhands.settings import Settings, load
 from fourhands.workbench.session import CommandResult
 
 Result = dict[str, Any]
@@ -55,20 +62,7 @@ class Doors:
         self.app = served.app
         self.root = Path(served.app.bench.root)
         self._connections = connections
-        self._token = ""
-        self._clients: dict[str, httpx.AsyncClient] = {}
-
-    async def close(self) -> None:
-        """Hang up."""
-        for client in self._clients.values():
-            await client.aclose()
-
-    def client(self, token: str | None = None) -> httpx.AsyncClient:
-        """An HTTP client, as the person unless another token is given."""
-        token = token or self.served.token
-        if token not in self._clients:
-            self._clients[token] = self.served.client(token)
-        return self._clients[token]
+        self._session = self._token = ""
 
     async def person(self, command: str, args: Mapping[str, object] | None = None) -> Result:
         """Call a command by HTTP as the person; raises `Refused` where it did not succeed."""
@@ -76,17 +70,62 @@ class Doors:
 
     async def agent(self, command: str, args: Mapping[str, object] | None = None) -> Result:
         """The same with the token of an agent that the person has let in; questions are answered with yes."""
-        if not self._token:
-            _, self._token = self.served.agent("source")
+        token = self._agents_token()
         with agreeable_person(self.app):
-            return await self._post(self._token, command, args)
+            return await self._post(token, command, args)
 
     async def _post(self, token: str, command: str, args: Mapping[str, object] | None) -> Result:
-        answer = await self.client(token).post(f"/api/commands/{command}", json=args or {})
+        async with self.served.client(token, verify=False) as client:  # to read certificates would take longest
+            answer = await client.post(f"/api/commands/{command}", json=args or {})
         result: Result = answer.json()
         if not result["success"]:
             raise Refused(result)
         return result
+
+    async def tool(self, name: str, args: Mapping[str, object] | None = None) -> tuple[str, Result]:
+        """Call a tool by MCP as that agent: the text that its model reads, and the result as data."""
+        token = self._agents_token()
+        with agreeable_person(self.app):
+            async with over_http(self.served.running, token, "legacy") as client:
+                done = await client.call_tool(name, dict(args or {}))
+        assert done.structured_content is not None
+        if done.is_error:
+            raise Refused(dict(done.structured_content))
+        return text(done), dict(done.structured_content)
+
+    async def asked(
+        self, command: str, args: Mapping[str, object], choice: Choice = "once"
+    ) -> tuple[list[Result], Result]:
+        """Call as that agent while a person is there who answers so: what they were asked, and the whole answer."""
+        questions: list[Result] = []
+        loop = asyncio.get_running_loop()
+
+        def hear(event: Event) -> None:
+            if event.kind == "question.asked":
+                questions.append(dict(event.data))
+                word = Word(choice=choice)
+                loop.call_soon(self.app.questions.answer, str(event.data["id"]), word, Actor.person())
+
+        token = self._agents_token()
+        leave, stop = self.app.questions.attend(), self.app.events.published.subscribe(hear)
+        try:
+            return questions, await self._post(token, command, args)
+        except Refused as refused:
+            return questions, refused.result
+        finally:
+            stop()
+            leave()
+
+    @property
+    def session(self) -> str:
+        """The id of that agent's session."""
+        self._agents_token()
+        return self._session
+
+    def _agents_token(self) -> str:
+        if not self._token:
+            self._session, self._token = self.served.agent("source")
+        return self._token
 
     async def refusal(self, command: str, args: Mapping[str, object], *, agent: bool = False) -> Result:
         """The answer to a call that must fail."""
@@ -119,14 +158,16 @@ class Doors:
 
     async def get(self, path: str) -> str:
         """Read something of the hub, as the person."""
-        answer = await self.client().get(path)
+        async with self.served.client(verify=False) as client:
+            answer = await client.get(path)
         if not answer.is_success:
             raise Refused(answer.json())
         return answer.text
 
     async def post(self, path: str, body: object) -> Result:
         """Tell the hub something, as a part outside the server does."""
-        result: Result = (await self.client().post(path, json=body)).json()
+        async with self.served.client(verify=False) as client:
+            result: Result = (await client.post(path, json=body)).json()
         if not result["success"]:
             raise Refused(result)
         return result
@@ -148,6 +189,27 @@ class Doors:
         file.write_text(text)
 
 
+@contextlib.contextmanager
+def stand_ins(programs: Mapping[str, str]) -> Iterator[None]:
+    """Scripts that the server finds by these names before all others: what the documents run and no machine has."""
+    with tempfile.TemporaryDirectory(prefix="fh-") as folder:
+        for name, script in programs.items():
+            path = Path(folder, name)
+            path.write_text(script)
+            path.chmod(0o755)
+        with mock.patch.dict(bench.MINIMAL, PATH=f"{folder}:{bench.MINIMAL['PATH']}"):
+            yield
+
+
+def settings_of(toml: str) -> Settings:
+    """What a person's settings file with this text comes to."""
+    with tempfile.TemporaryDirectory(prefix="fh-") as home:
+        file = Path(home, "fourhands", "settings.toml")
+        file.parent.mkdir()
+        file.write_text(toml)
+        return load(env={"XDG_CONFIG_HOME": home})
+
+
 @contextlib.asynccontextmanager
 async def open_doors(settings: Settings | None = None) -> AsyncIterator[Doors]:
     """A server with agents, for the length of a file."""
@@ -159,11 +221,7 @@ async def open_doors(settings: Settings | None = None) -> AsyncIterator[Doors]:
             env=os.environ,
         )
         with contextlib.closing(Connections(served.app.bench, served.app.tasks, wiring)) as connections:
-            doors = Doors(served, connections)
-            try:
-                yield doors
-            finally:
-                await doors.close()
+            yield Doors(served, connections)
 
 
 def like(found: object, wanted: object) -> None:

@@ -16,6 +16,7 @@ from fourhands.workbench.check import words
 from fourhands.workbench.ink import Ink
 from fourhands.workbench.pane import find_content
 from fourhands.workbench.replay import Piece, past
+from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import LONGEST_TITLE
 from fourhands.workbench.view import MOST_LINES
 from fourhands.workbench.workbench import TerminalInfo, Workbench
@@ -82,9 +83,10 @@ class Send(Args, frozen=True, kw_only=True):
 
 
 class Sent(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Read from this position to see only what the text caused."""
+    """Read from this position to see only what the text caused; `note` says that a line waits for its Enter."""
 
     position: int
+    note: str = ""
 
 
 @commands.add(
@@ -112,7 +114,14 @@ async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Se
     else:
         lease.person_typed(call.actor.id, data)
         position = await terminal.type(data)
-    return Sent(position=position)
+    return Sent(position=position, note=_unentered(terminal, args.text))
+
+
+def _unentered(terminal: Terminal, text: str) -> str:
+    """What to say of a text that may have been meant to run, and only stands at the prompt."""
+    if not text.strip() or not text.isprintable() or terminal.catch_up().state != "prompt":
+        return ""
+    return "it was typed and not run: only a newline at the end of the text presses Enter"
 
 
 class ReadOutput(Args, frozen=True, kw_only=True):

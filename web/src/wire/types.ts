@@ -784,9 +784,10 @@ export interface TerminalSend {
   text: string;
 }
 
-/** Read from this position to see only what the text caused. */
+/** Read from this position to see only what the text caused; `note` says that a line waits for its Enter. */
 export interface TerminalSent {
   position: number;
+  note: string;
 }
 
 /** Arguments of `openspace.terminal.wait`. */
