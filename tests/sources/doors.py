@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -135,9 +135,12 @@ class Doors:
             return refused.result
         raise AssertionError(f"it worked: {result}")
 
-    async def says(self, *pieces: str, prompt: str = "go on") -> Said:
-        """A scripted model gives one answer in these pieces, as an agent of its own, with a person who agrees."""
-        async with Model([Answer(list(pieces))], default=Answer("")) as model:
+    async def says(self, *pieces: str, then: Iterable[str] = (), prompt: str = "go on") -> Said:
+        """A scripted model gives one answer in these pieces, as an agent of its own, with a person who agrees.
+
+        When it is told what came of its blocks, it goes on with the answers of `then`.
+        """
+        async with Model([Answer(list(pieces)), *map(Answer, then)], default=Answer("")) as model:
             said: list[str] = []
             session = await self._connections.start(f"{model.url}/v1#source")
             self.app.gate.consent.grant(session.id)

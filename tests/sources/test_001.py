@@ -1,11 +1,11 @@
 """Source 001: an agent that controls the workbench as the person does: blocks, commands, manifest, instructions."""
 
 import pytest
-from tests.sources import commands_001, stories_001, stream_001
 from tests.sources.contract import Document, Item, play
 from tests.sources.doors import Doors
+from tests.sources.source_001 import commands, hub, rules, stories, stream
 
-PARTS = (stories_001.PART, commands_001.PART, stream_001.PART)
+PARTS = (stories.PART, commands.PART, stream.PART, hub.PART, rules.PART)
 
 DOCUMENT = Document("001", "Agent IDE control", ids=[id for part in PARTS for id in part.ids])
 DOCUMENT.items = [item for part in PARTS for item in part.items]

@@ -291,6 +291,9 @@ class Gate:
                 self._results(call, result)
         except Exception:
             log.exception("call %s %s: its result could not be passed on", call.id, call.command)
+        # Not what it was called with: that may be a secret.
+        outcome = "done" if result.success else f"{result.code}: {result.error}"
+        log.debug("%s of %s (%s): %s, %.1f ms", call.command, call.actor.id, call.origin, outcome, result.duration_ms)
         data = _summary(passage)
         data |= {"ok": result.success, "code": result.code, "error": result.error, "severity": result.severity}
         data |= {"durationMs": result.duration_ms, "recorded": result.recorded}

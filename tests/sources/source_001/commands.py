@@ -5,7 +5,17 @@ import os
 from msgspec import Struct
 from tests.sources.contract import Document
 from tests.sources.doors import Doors, like
-from tests.sources.looks import SOURCE, editor, geometry, highlights, manifest, panes, terminal, tidy, two_panes
+from tests.sources.source_001.looks import (
+    SOURCE,
+    editor,
+    geometry,
+    highlights,
+    manifest,
+    panes,
+    terminal,
+    tidy,
+    two_panes,
+)
 from tests.support.served import until
 
 from fourhands.core.registry import Contribution
@@ -207,7 +217,7 @@ async def contribution(doors: Doors) -> None:
 
 
 @PART.works(
-    "FR AC-3.2.1",
+    "FR AC-3.2.1, Success 1, Exit 1",
     "command palette",
     "The page's palette lists what GET /openspace/manifest has for the person: all twenty are there, with a label, and "
     "the same HTTP call that the palette makes runs them.",
@@ -221,7 +231,7 @@ async def palette(doors: Doors) -> None:
 
 
 @PART.works(
-    "FR AC-3.2.3",
+    "FR AC-3.2.3, NFR-3.4.3",
     "argument schemas",
     "Manifest: every command has `arguments_schema`, JSON Schema with the names, types and required arguments of its "
     "row.",
@@ -377,7 +387,7 @@ async def send_and_read(doors: Doors) -> None:
 
 
 @PART.works(
-    "FR-3.4 ring, FR AC-3.4.3",
+    "FR-3.4 ring, FR AC-3.4.3, R-3.4",
     "10,000 lines per terminal, default 100",
     "HTTP: of 12,000 lines read_output gives the last 100, with `lines: 10000` or more the last 10,000. What a "
     "terminal keeps is bounded in bytes too.",
@@ -469,7 +479,7 @@ async def search_files(doors: Doors) -> None:
 
 
 @PART.differs(
-    "SC-3.5.1, FR AC-3.5.2",
+    "SC-3.5.1, FR AC-3.5.2, NFR-3.1.2, R-3.3",
     "reject paths containing `..` or absolute paths outside workspace",
     because="What counts is where a path leads, step by step: `src/../a.txt` stays inside and is fine, `../a.txt` is "
     "not, nor one that leaves on its way and comes back.",
@@ -488,7 +498,7 @@ async def confinement(doors: Doors) -> None:
 
 
 @PART.works(
-    "SC-3.5.2",
+    "SC-3.5.2, NFR-3.1.2",
     "openspace.file.write into .git/, node_modules/",
     "HTTP: `denied-path` for an agent, at any depth and in any spelling; the hint says what to do instead. A person "
     "may.",

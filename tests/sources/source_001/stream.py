@@ -5,7 +5,7 @@ import time
 
 from tests.sources.contract import Document
 from tests.sources.doors import Doors
-from tests.sources.looks import logged
+from tests.sources.source_001.looks import logged
 
 from fourhands.agents.stream import PAUSE_S, Interceptor
 
@@ -68,7 +68,7 @@ row("Block split at delimiter", "text %", '%OS{"cmd":"x","args":{}}%% more', vis
 
 
 @PART.works(
-    "FR-3.6 Malformed JSON, FR-3.6.3",
+    "FR-3.6 Malformed JSON, FR-3.6.3, NFR-3.3.4, R-3.5",
     "%%OS{not json}%%",
     "Model's stream: not shown, a warning in the log, the text goes on, and the agent is told that a block was "
     "dropped.",
@@ -147,7 +147,7 @@ async def states(doors: Doors) -> None:
 
 
 @PART.works(
-    "FR-3.6.2",
+    "FR-3.6.2, NFR-3.3.1, R-3.1, Exit 3",
     "a block split across multiple SSE chunks",
     "Model's stream: one character at a time gives the same text and the same command.",
 )
@@ -169,7 +169,7 @@ async def recovery(doors: Doors) -> None:
 
 
 @PART.works(
-    "FR-3.6.7, FR AC-3.6.3, FR AC-3.6.4",
+    "FR-3.6.7, FR AC-3.6.3, FR AC-3.6.4, NFR-3.2.1",
     "<5ms overhead per message",
     "Text without a block is passed on as it is, piece by piece; a message of 4,000 characters costs far below 5 ms.",
 )

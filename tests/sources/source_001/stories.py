@@ -2,7 +2,7 @@
 
 from tests.sources.contract import Document
 from tests.sources.doors import Doors, like
-from tests.sources.looks import SOURCE, editor, highlights, panes
+from tests.sources.source_001.looks import SOURCE, editor, highlights, panes
 
 PART = Document(
     "001",
@@ -43,7 +43,7 @@ async def open_at_a_line(doors: Doors) -> None:
     like(await editor(doors, "src/index.ts"), {"path": "src/index.ts", "line": 42})
 
 
-@PART.works("US AC-3.1.2", f"It is here: {OPEN} You see?", "Chat: the person reads `It is here:  You see?`.")
+@PART.works("US AC-3.1.2, NFR-3.5.1", f"It is here: {OPEN} You see?", "Chat: the person reads `It is here:  You see?`.")
 async def clean_text(doors: Doors) -> None:
     doors.write("src/index.ts", SOURCE)
     assert (await doors.says(f"It is here: {OPEN} You see?")).visible == "It is here:  You see?"
