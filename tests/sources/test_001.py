@@ -3,9 +3,9 @@
 import pytest
 from tests.sources.contract import Document, Item, play
 from tests.sources.doors import Doors
-from tests.sources.source_001 import commands, hub, rules, stories, stream
+from tests.sources.source_001 import commands, gaps, hub, rules, stories, stream
 
-PARTS = (stories.PART, commands.PART, stream.PART, hub.PART, rules.PART)
+PARTS = (stories.PART, commands.PART, stream.PART, hub.PART, rules.PART, gaps.PART)
 
 DOCUMENT = Document("001", "Agent IDE control", ids=[id for part in PARTS for id in part.ids])
 DOCUMENT.items = [item for part in PARTS for item in part.items]
