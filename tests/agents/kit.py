@@ -128,7 +128,7 @@ class FakeTerminals:
     def list(self) -> "list[FakeTerminal]":
         return list(self.all)
 
-    def get(self, name: str) -> FakeTerminal:
+    def get(self, name: str, owner: str = "") -> FakeTerminal:
         for terminal in self.all:
             if name in (terminal.id, terminal.title):
                 return terminal

@@ -46,7 +46,8 @@ Rules for blocks:
 - At most {Limits().per_answer} blocks per answer; more are ignored. They run one after the other, in your order.
 - You get the results in the next message, numbered. Never guess or invent them: if you need a result to go on, end
   your answer after the block.
-- The title of a terminal or the path of a file can be used wherever an id is asked for, also in the same answer.
+- The title of a terminal or the path of a file can be used wherever an id is asked for, also in the same answer. Of
+  several terminals with one title yours is meant. A title that one of yours has already gets a number: see the result.
 - terminal.send types text as it is. Only \\n presses Enter: without it nothing runs.
 - Do not look again and again whether something has finished: use terminal.wait.
 - Paths are relative to the workspace. Nothing outside it can be reached.
@@ -188,7 +189,7 @@ class Instructions:
         position, name = result.data.get("position"), result.args.get("terminalId")
         if isinstance(position, int) and isinstance(name, str):
             try:
-                terminal = self._bench.terminal(name).id
+                terminal = self._bench.terminal(name, session.actor).id
             except FourhandsError:  # closed meanwhile
                 return
             session.positions[terminal] = max(position, session.positions.get(terminal, 0))

@@ -139,7 +139,7 @@ class LineJudge:
         return self._keys(call, args.session_id, args.stdin, "stdin") if args.stdin else None
 
     def _keys(self, call: Call, name: str, text: str, argument: str) -> Judgement | None:
-        terminal = self._bench.terminal(name)
+        terminal = self._bench.judged_terminal(name, call)
         standing = self._bench.lease(terminal).note(call.id)
         if not text or only_takes_away(text):
             return None

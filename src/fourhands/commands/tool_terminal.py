@@ -40,7 +40,9 @@ COMPLETED_KEPT = 10
 
 _SECRET = "it asks for a secret: the person must type it, you cannot see or type it"
 
-SessionId = Annotated[str, Meta(description="Id or unique title of a terminal.")]
+SessionId = Annotated[
+    str, Meta(description="Id or title of a terminal; of several with one title your own, the newest.")
+]
 Reason = Literal["exited", "finished", "input", "settled", "maxInterval"]
 
 
@@ -141,7 +143,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     Answers as soon as the program finished, asks for input or settled, and says which. A secret is for the person to
     type: you are told so.
     """
-    terminal, mine = bench.terminal(args.session_id), settings_of(bench, call)
+    terminal, mine = bench.terminal(args.session_id, call), settings_of(bench, call)
     effects.isolation = terminal.isolation
     log, session = terminal.log, bench.session(call)
     default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
@@ -176,7 +178,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"})
 async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Stopped:
     """End everything that runs in a terminal and close it. An agent may stop its own only."""
-    terminal = bench.terminal(args.session_id)
+    terminal = bench.terminal(args.session_id, call)
     if is_agent(call) and not is_mine(terminal, call):
         raise Denied(
             f"terminal {terminal.title!r} is not yours to stop",

@@ -49,7 +49,7 @@ class NotFound(FourhandsError, LookupError):
 
 
 class Ambiguous(FourhandsError, LookupError):
-    """A title or content names several things; an id is needed."""
+    """A file's name without its path is that of several open editors; the path is needed."""
 
     code = "ambiguous"
 

@@ -34,7 +34,7 @@ from fourhands.workbench.file import FileSettings, Workspace
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
 from fourhands.workbench.outputs import Outputs
-from fourhands.workbench.pane import tabs
+from fourhands.workbench.pane import Tab, tabs
 from fourhands.workbench.pulse import Pulse
 from fourhands.workbench.saved import Saved
 from fourhands.workbench.screen import Screen, rows_without
@@ -51,6 +51,9 @@ log = logging.getLogger(__name__)
 
 KEY_LINES = LONGEST_KEY // 64
 """Lines of the longest private key."""
+
+_JUDGED = 1000
+"""Of how many calls it is kept which terminal was judged; far more than can wait for an answer at once."""
 
 SAVE_S = 0.5
 """How long after a change the layout is saved, with what else has changed by then."""
@@ -154,6 +157,7 @@ class Workbench:
         )
         self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
         self._leases: dict[str, Lease] = {}
+        self._judged: dict[tuple[str, str], str] = {}  # what a name meant when a call was judged
         self._saved = Saved(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
@@ -183,9 +187,39 @@ class Workbench:
 
     # -- terminals -------------------------------------------------------------------------------------------------
 
-    def terminal(self, name: str) -> Terminal:
-        """A terminal by id or title."""
-        return self.terminals.get(name)
+    def terminal(self, name: str, asker: Actor | Call | None = None) -> Terminal:
+        """A terminal by its id or, as this asker most likely means it (see `Terminals.get`), its title."""
+        if isinstance(asker, Call):
+            name = self._judged.get((asker.id, name), name)
+            asker = asker.actor
+        return self.terminals.get(name, asker.id if asker is not None and asker.kind == "agent" else "")
+
+    def judged_terminal(self, name: str, call: Call) -> Terminal:
+        """The terminal that a call means, from now on: what is judged of one must never be typed into another.
+
+        Whoever is asked about it may take a while, and meanwhile a title may come to mean another terminal.
+        """
+        terminal = self.terminal(name, call)
+        self._judged[call.id, name] = terminal.id
+        while len(self._judged) > _JUDGED:
+            self._judged.pop(next(iter(self._judged)))
+        return terminal
+
+    def locate(self, name: str, asker: Call) -> str:
+        """The id of the pane or tab that a name means: an id, a path, or a title as this asker most likely means it.
+
+        Of several tabs with one title the asker's own come first, then those in which something runs, as for terminals;
+        of these the one that can be seen, then the newest.
+        """
+        owner = asker.session or ""
+        known = {terminal.id: terminal for terminal in self.terminals.list()}
+
+        def rank(tab: Tab) -> tuple[bool, bool]:
+            if (terminal := known.get(tab.content)) is not None:
+                return terminal.owner == owner, not terminal.exited
+            return (tab.owner == owner if owner else not tab.owner.startswith(f"{PREFIX}_")), True
+
+        return self.state.locate(name, rank)
 
     def lease(self, terminal: Terminal) -> Lease:
         """The keyboard of a terminal."""

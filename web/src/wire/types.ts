@@ -520,9 +520,11 @@ export interface PaneOpen {
   splitDirection?: "horizontal" | "vertical" | null;
 }
 
-/** Which pane shows it. */
+/** Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be. */
 export interface PaneOpened {
   paneId: string;
+  moved: boolean;
+  note: string;
 }
 
 /** Arguments of `openspace.pane.pin`. */
@@ -667,6 +669,7 @@ export interface TerminalCreated {
   terminalId: string;
   title: string;
   paneId: string;
+  note: string;
 }
 
 /** A line and where it begins. */
@@ -742,6 +745,12 @@ export interface TerminalReadScreen {
 export interface TerminalRename {
   terminalId: string;
   title: string;
+}
+
+/** The title that it has now. */
+export interface TerminalRenamed {
+  title: string;
+  note: string;
 }
 
 /** What a fresh screen of this size prints: the past, then the present; output goes on at the position. */
@@ -1048,7 +1057,7 @@ export interface Commands {
   "openspace.terminal.kill": { args: ExecKill; result: BaseNothing };
   "openspace.terminal.list": { args: Record<string, never>; result: TerminalListed };
   "openspace.terminal.read_output": { args: TerminalReadOutput; result: TerminalOutput };
-  "openspace.terminal.rename": { args: TerminalRename; result: BaseNothing };
+  "openspace.terminal.rename": { args: TerminalRename; result: TerminalRenamed };
   "openspace.terminal.replay": { args: TerminalOne; result: TerminalReplayed };
   "openspace.terminal.resize": { args: TerminalResize; result: BaseNothing };
   "openspace.terminal.screen": { args: TerminalReadScreen; result: TerminalScreenful };
