@@ -130,8 +130,8 @@ class AcpSession:
             if self._auth not in known:
                 raise Unavailable(
                     f"{self._name} wants you to sign in first",
-                    hint=f"start {self._program} once in a terminal and sign in there, or use openspace.agent.sign_in; "
-                    f"it offers: {_listed(known)}",
+                    hint=f"a person starts {self._program} once in a terminal and signs in there, or uses "
+                    f"openspace.agent.sign_in; it offers: {_listed(known)}",
                 ) from None
             await self.authenticate(peer, self._auth)
             answer = await peer.request(method, params)

@@ -183,7 +183,7 @@ class Sessions:
             idle = [f"{one.name} ({one.id})" for one in self._sessions.values() if one.status == "idle"]
             raise LimitReached(
                 f"there are {len(self._sessions)} agents' sessions, the limit is {self.most}",
-                hint="end one with openspace.agent.end, or raise server.maxSessions"
+                hint="the person ends one with openspace.agent.end, or raises server.maxSessions"
                 + (f"; idle for longest: {', '.join(idle[:3])}" if idle else ""),
             )
         before = self._absent.pop(id, None)

@@ -243,7 +243,7 @@ class Workbench:
             title=terminal.title,
             status="lost" if end and end.lost else "exited" if end else "running",
             shell_state=state if terminal.marked or state == "input" else "unmarked",
-            command=" ".join(terminal.argv),
+            command=terminal.command,
             cwd=self.relative(commands.cwd or terminal.started_in),
             cols=cols,
             rows=rows,
