@@ -374,6 +374,9 @@ async def agent_(door: Door) -> None:
         changed: Result = {"provider": "local", "cropOutput": 777, "timeoutSeconds": 33.0}
         changed |= {"minInterval": 0.1, "settleInterval": 0.2, "maxInterval": 3.0}
         assert (await of("agent.configure", **changed))["state"] == changed
+        empty = dict.fromkeys(changed)
+        assert (await of("agent.configure", reset=True, cropOutput=5))["state"] == {**empty, "cropOutput": 5}
+        assert (await of("agent.configure", reset=True, **changed))["state"] == changed  # a kept state, given back
         await of("agent.consent", allow=True, scopes=["see"])
         assert ((await here(id))["consent"], (await here(id))["scopes"]) == ("granted", ["see"])
         await of("agent.consent", allow=False)

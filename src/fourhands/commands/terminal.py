@@ -60,7 +60,7 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
     A title that a running terminal of yours has already gets a number behind it; the result says so.
     """
     session = bench.session(call)
-    provider = session.state.over(bench.settings.agent_defaults).provider if session else "local"
+    provider = bench.agent_settings(session).provider if session else "local"
     title = args.title or _free_title(bench)
     wanted = {
         "cwd": args.cwd,

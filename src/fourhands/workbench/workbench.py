@@ -27,7 +27,7 @@ from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
 from fourhands.safety.text import sanitize
-from fourhands.settings import Settings
+from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench import ink, view
 from fourhands.workbench.controls import Controls
 from fourhands.workbench.file import FileSettings, Workspace
@@ -184,6 +184,10 @@ class Workbench:
     def session(self, call: Call) -> Session | None:
         """The agent session a call belongs to."""
         return self.sessions.find(call.session)
+
+    def agent_settings(self, session: Session) -> AgentDefaults:
+        """What holds for an agent now: its own state, over what the settings say of it, over the defaults."""
+        return session.state.over(self.settings.for_agent(session.name, session.connector))
 
     # -- terminals -------------------------------------------------------------------------------------------------
 

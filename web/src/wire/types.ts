@@ -31,6 +31,7 @@ export interface AgentConfigure {
   minInterval?: number | null;
   settleInterval?: number | null;
   maxInterval?: number | null;
+  reset?: boolean;
 }
 
 /** The settings now, and what they come to over the defaults. */
@@ -973,6 +974,7 @@ export interface ToolTerminalActiveList {
 
 /** What a terminal printed since the last look. */
 export interface ToolTerminalCollected {
+  id: string;
   sessionId: string;
   title: string;
   command: string;
@@ -990,6 +992,7 @@ export interface ToolTerminalCollected {
   screen: string[] | null;
   paneId: string | null;
   note: string;
+  text: string;
 }
 
 /** The terminal that is gone. */
