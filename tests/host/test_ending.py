@@ -97,6 +97,17 @@ async def test_an_idle_program_ends_without_being_killed(house: House, shell: li
     assert [e["event"] for e in house.events.all] == ["exited"]
 
 
+@pytest.mark.parametrize("inside", ["{}", "bash --norc -ic '{}; true'", "sh -c '{}; true'"])
+async def test_a_server_that_shuts_down_on_sigterm_may_do_so(house: House, inside: str) -> None:
+    leave = "lambda *_: (time.sleep(0.1), os.write(1, bytes([52, 50])), exit(3))"
+    code = f"import os, signal, time; signal.signal(15, {leave}); os.write(1, bytes([117, 112])); time.sleep(1000)"
+    server = f'python3 -c "{code}"'
+    term = await house.sh(inside.format(server) if inside != "{}" else f"exec {server}")
+    await term.until(rb"up")
+    assert (await term.end())["left"] == []
+    assert b"42" in term.output()
+
+
 async def test_a_shell_that_notes_a_hang_up_and_sleeps_on_is_woken_by_the_next(house: House) -> None:
     term = await house.python(
         PRELUDE

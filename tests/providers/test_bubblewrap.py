@@ -192,6 +192,18 @@ async def test_a_hostile_program_finds_no_way_out(yard: Yard) -> None:
     await provider.clean_up()
 
 
+async def test_a_shell_that_is_closed_while_its_wall_is_built_is_not_waited_for(yard: Yard) -> None:
+    async with yard.terminals({"wall": BubblewrapSettings(require_limits=False)}) as terminals:
+        probe = await terminals.providers["wall"].probe()
+        if not probe.works:
+            refuse(probe.detail)
+        for _ in range(4):
+            terminal = await terminals.create(provider="wall")
+            await terminal.close()
+            assert terminal.exit is not None
+            assert terminal.exit.signal != "SIGKILL"
+
+
 async def test_the_network_can_be_allowed(yard: Yard) -> None:
     provider = await ready(yard, network=True)
     _, out, _ = await run(provider, "readlink /proc/self/ns/net", yard.workspace, yard.env)

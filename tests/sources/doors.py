@@ -57,8 +57,9 @@ class Said:
 class Doors:
     """The doors of one server; `person` and `agent` are HTTP, where most documents have a call and its result."""
 
-    def __init__(self, served: Served, connections: Connections) -> None:
+    def __init__(self, served: Served, connections: Connections, name: str = "source") -> None:
         self.served = served
+        self.name = name
         self.app = served.app
         self.root = Path(served.app.bench.root)
         self._connections = connections
@@ -75,7 +76,7 @@ class Doors:
             return await self._post(token, command, args)
 
     async def _post(self, token: str, command: str, args: Mapping[str, object] | None) -> Result:
-        async with self.served.client(token, verify=False) as client:  # to read certificates would take longest
+        async with self.served.client(token, verify=False) as client:  # certificates take longer than the call
             answer = await client.post(f"/api/commands/{command}", json=args or {})
         result: Result = answer.json()
         if not result["success"]:
@@ -122,9 +123,13 @@ class Doors:
         self._agents_token()
         return self._session
 
+    def another(self, name: str) -> "Doors":
+        """The same doors for an agent of this name, with a session of its own."""
+        return Doors(self.served, self._connections, name)
+
     def _agents_token(self) -> str:
         if not self._token:
-            self._session, self._token = self.served.agent("source")
+            self._session, self._token = self.served.agent(self.name)
         return self._token
 
     async def refusal(self, command: str, args: Mapping[str, object], *, agent: bool = False) -> Result:

@@ -37,6 +37,7 @@ from fourhands.core.question import Questions
 from fourhands.core.registry import Contribution, Registry
 from fourhands.core.tasks import Tasks
 from fourhands.host.places import Places
+from fourhands.providers.registry import Providers
 from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import redact
@@ -153,6 +154,11 @@ class App:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def providers(self) -> Providers:
+        """Where programs can be run, by name; `register` adds one that can be used at once."""
+        return self.terminals.providers
 
     async def call(self, command: str, args: dict[str, object] | None = None, *, actor: Actor | None = None) -> Result:
         """Make a call from Python; as the person unless somebody else is named."""

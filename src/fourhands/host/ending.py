@@ -25,6 +25,9 @@ GRACE_S = 1.0
 START_UP_S = 12.0
 """The same for a shell in its start-up files: whatever is killed there leaves locks and halves of files behind."""
 
+LEAVE_S = 0.5
+"""How long those who take leave in their own way are alone with SIGTERM, of the time that all have."""
+
 _MARKS_WITHIN = 4 * 1024 * 1024
 """How far into its output a shell is looked at for its first prompt."""
 
@@ -140,14 +143,30 @@ class Endings:
             ending.asked, ending.seen = True, now  # the grace counts from here
             starting = self._starts(terminal)
             ending.grace = START_UP_S if starting else GRACE_S
-            self._signal(terminal, found, POLITE[:-1] if starting else POLITE)
+            # A server that shuts down on TERM would die of the HUP beside it, or of that of its shell.
+            leaving = [] if starting else [p for p in found if tree.takes_leave(p)]
+            ending.leaving = frozenset((p.pid, p.started) for p in leaving)
+            if leaving:
+                self._signal(terminal, leaving, POLITE[1:])
+            else:
+                self._signal(terminal, found, POLITE[:-1] if starting else POLITE)
         ending.waited += min(now - ending.seen, _STEP_S)
         ending.seen, waited = now, ending.waited
+        if ending.leaving:
+            if waited < LEAVE_S and any((p.pid, p.started) in ending.leaving for p in found):
+                return
+            ending.leaving, ending.again = frozenset(), waited + ending.again
+            self._signal(terminal, found, POLITE)
         if waited >= ending.again:
             # A bash that is hung up on between its prompt and its next read notes the signal and then waits for a
             # key all the same: one in a hundred, until something wakes it.
+            if ending.grace == START_UP_S and not self._starts(terminal):
+                # A sandbox that is being set up lets no signal through: its shell has heard of nothing, and is ready.
+                ending.grace = waited + GRACE_S
+                self._signal(terminal, found, POLITE)
+            else:
+                self._signal(terminal, [p for p in found if p.pid == terminal.pid], [signal.SIGHUP])
             ending.again = waited + 1.0 if waited + 1.0 < ending.grace else math.inf
-            self._signal(terminal, [p for p in found if p.pid == terminal.pid], [signal.SIGHUP])
         group = _leaderless(terminal)
         give_up = ending.grace + GIVE_UP_S - GRACE_S
         if waited < give_up and (found or terminal.running or group):

@@ -66,13 +66,14 @@ class Terminal:
 class Ending:
     """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
 
-    __slots__ = ("again", "asked", "crowd", "grace", "quiet", "seen", "waited", "waiters")
+    __slots__ = ("again", "asked", "crowd", "grace", "leaving", "quiet", "seen", "waited", "waiters")
 
     def __init__(self) -> None:
         self.seen = 0.0  # when it was looked at last
         self.waited = 0.0  # seconds that those had who were asked
         self.asked = False  # the polite signals were sent
         self.grace = 0.0  # seconds that they have
+        self.leaving: frozenset[tuple[int, int]] = frozenset()  # who takes leave in its own way before others are asked
         self.again = 0.2  # when the main process is hung up on once more
         self.crowd = False  # there was more than the main process
         self.quiet = 0  # looks in a row that found nobody

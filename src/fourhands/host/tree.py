@@ -164,6 +164,19 @@ def _mark(pid: int) -> str:
     return text.partition(f"\0{MARK}=".encode())[2].partition(b"\0")[0].decode("utf-8", "replace")
 
 
+def takes_leave(process: Process) -> bool:
+    """Whether a process does something of its own when it is told to end, and would simply die when hung up on."""
+    caught = ignored = 0
+    for line in _read(f"/proc/{process.pid}/status").splitlines():
+        name, _, value = line.partition(b":")
+        if name == b"SigCgt":
+            caught = int(value, 16)
+        elif name == b"SigIgn":
+            ignored = int(value, 16)
+    term, hup = 1 << (signal.SIGTERM - 1), 1 << (signal.SIGHUP - 1)
+    return bool(caught & term) and not (caught | ignored) & hup
+
+
 def send_signals(process: Process, numbers: Iterable[int]) -> None:
     """Signal exactly this process: one that took over its number in the meantime is spared."""
     with contextlib.suppress(ProcessLookupError, PermissionError):

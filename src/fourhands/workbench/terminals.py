@@ -33,10 +33,12 @@ from fourhands.core.errors import (
     NotFound,
     Unavailable,
 )
+from fourhands.core.event import Dispose
 from fourhands.core.ids import is_id, new_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, HostSilent, Link
+from fourhands.host.log import Chunk
 from fourhands.host.places import Places
 from fourhands.host.shelf import Keep
 from fourhands.host.wire import Message
@@ -45,6 +47,7 @@ from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
 from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench import oneshot
+from fourhands.workbench.followers import Followers
 from fourhands.workbench.marks import SCRIPTS, integrate
 from fourhands.workbench.platform import (
     PlatformInformation,
@@ -106,11 +109,12 @@ class Terminals:
         self.settings = settings or Settings()
         self.places = places or Places.of(workspace)
         self.env: Mapping[str, str] = dict(os.environ if env is None else env)
-        self.providers: dict[str, Provider] = dict(
+        self.providers = registry.Providers(
             registry.build(self.settings, env=self.env) if providers is None else providers
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
         self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
+        self._followers = Followers()
         self._keep = keep
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
@@ -329,6 +333,7 @@ class Terminals:
                 if self._known.pop(terminal.id, None) is not None:
                     self.on_change("closed", terminal)
                 self._fewer.set()
+                self._followers.went(terminal)
                 terminal.dispose()
             case "changed":
                 terminal.meta.update(message["meta"])
@@ -400,6 +405,24 @@ class Terminals:
         if type(limit) is not int or not 1 <= limit <= MOST_TERMINALS:
             raise BadArgument(f"the limit must be a whole number from 1 to {MOST_TERMINALS}, not {limit!r}")
         self._max = limit
+
+    def on_data(self, callback: Callable[[Terminal, Chunk], None]) -> Dispose:
+        """Hand over all output of all terminals from now on, of new ones from their beginning; returns what ends it."""
+
+        def follow(terminal: Terminal, new: bool) -> Dispose:
+            return terminal.on_data(lambda chunk: callback(terminal, chunk), 0 if new else None)
+
+        return self._followers.add(follow, self._known.values())
+
+    def on_exit(self, callback: Callable[[Terminal, Exit], None]) -> Dispose:
+        """Call back when a program has ended, in whichever terminal; returns what ends it."""
+
+        def follow(terminal: Terminal, new: bool) -> Dispose:
+            if terminal.exit is not None and not new:
+                return lambda: None  # that was before
+            return terminal.on_exit(lambda end: callback(terminal, end))
+
+        return self._followers.add(follow, self._known.values())
 
     def platform(self) -> PlatformInformation:
         """The machine, and the shells that terminals may have here."""
@@ -538,6 +561,7 @@ class Terminals:
             self._promised.remove(promised)
         self._mine.add(terminal.id)
         self._refill(key, launch, provider, (cols, rows), fixed)
+        self._followers.came(terminal)
         self.on_change("created", terminal)
         return terminal
 
@@ -614,7 +638,8 @@ class Terminals:
         self, name: str, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]
     ) -> Terminal:
         variables = {**launch.env, tree.MARK: name, "PWD": launch.cwd}
-        if "shell" in facts:
+        provider = await self.provider(provider_name)
+        if "shell" in facts and getattr(provider, "shares_files", True):
             nonce = secrets.token_urlsafe(18)
             integration = integrate(launch.program, nonce, directory=Path(SCRIPTS), env=variables)
             if integration is not None:
@@ -623,7 +648,6 @@ class Terminals:
                 if not facts["interactive"]:
                     variables["FOURHANDS_BANG"] = "off"  # no history expansion: a line means what it says
                 launch = launch.replace(argv=integration.argv)
-        provider = await self.provider(provider_name)
         facts = {
             **facts,
             "argv": list(launch.argv),
@@ -671,9 +695,7 @@ class Terminals:
 
     async def provider(self, name: str) -> Provider:
         """A provider that is ready to run programs."""
-        provider = self.providers.get(name)
-        if provider is None:
-            raise NotFound.of("provider", name, self.providers)
+        provider = self.providers.require(name)
         if name not in self._prepared:
             async with self._preparing:
                 if name not in self._prepared:
