@@ -202,6 +202,7 @@ STORY = [
     Case("workbench.snapshot", {}),
     Case("workbench.questions", {}),
     Case("workbench.answer", {"questionId": "q", "choice": "once"}, "not-found"),
+    Case("safety.judge", {"command": "ls && rm -rf x"}),
     Case("workbench.review", {"questionId": "q", "text": "ls"}, "not-found"),
     Case("file.remove", {"path": "new.txt"}),
     Case("file.remove", {"path": "new.txt"}, "not-found"),

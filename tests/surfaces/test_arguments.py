@@ -11,6 +11,7 @@ import base64
 import contextlib
 import functools
 import json
+import os
 import platform
 import shlex
 import sys
@@ -330,6 +331,18 @@ async def tool(door: Door) -> None:
     assert [one["title"] for one in listed if one["running"]] == ["cat"]
     await door("tool.terminal_stop", sessionId="cat")
     assert (await door("tool.terminal_list"))["sessions"] == []
+
+
+@part
+async def safety(door: Door) -> None:
+    judged = await door("safety.judge", command='git add . && git commit -m "test" || echo "failed"')
+    words = [["git", "add", "."], ["git", "commit", "-m", "test"], ["echo", "failed"]]
+    assert (judged["level"], [one["words"] for one in judged["commands"]]) == ("unknown", words)
+    levels = {"rm -rf /": "dangerous", "my_custom_script.sh": "unknown", "ls -la": "safe", "": "safe"}
+    assert {line: (await door("safety.judge", command=line))["level"] for line in levels} == levels
+    assert not os.path.exists(door.root / "made-by-judging")
+    assert (await door("safety.judge", command="touch made-by-judging"))["commands"][0]["words"][0] == "touch"
+    assert not os.path.exists(door.root / "made-by-judging")
 
 
 @part

@@ -39,21 +39,26 @@ _RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
 _OPERATORS = frozenset("();<>|&")
 
 
+def rules_of(bench: Workbench) -> Rules:
+    """What the person's settings add to the judgement."""
+    safety = bench.settings.safety
+    names = None
+    if safety.secret_names or safety.not_secret_names:
+        names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
+    return Rules(
+        safe_commands=safety.safe_commands,
+        dangerous_commands=safety.dangerous_commands,
+        secret_names=names,
+        workspace=bench.root,
+    )
+
+
 class LineJudge:
     """Judges calls that run something."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
-        safety = bench.settings.safety
-        names = None
-        if safety.secret_names or safety.not_secret_names:
-            names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
-        self._rules = Rules(
-            safe_commands=safety.safe_commands,
-            dangerous_commands=safety.dangerous_commands,
-            secret_names=names,
-            workspace=bench.root,
-        )
+        self._rules = rules_of(bench)
         self._readings: dict[str, Callable[[Call, Any], Judgement | None]] = {
             "line": self._line,
             "launch": self._launch,

@@ -665,6 +665,26 @@ export interface Review {
   detail: Record<string, unknown>;
 }
 
+/** Arguments of `openspace.safety.judge`. */
+export interface SafetyJudge {
+  command: string;
+}
+
+/** How a line is judged, why, and the commands that it consists of. */
+export interface SafetyJudgedLine {
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  commands: SafetyJudgedPart[];
+}
+
+/** One simple command of a line; `words` are what the shell would make of it, as far as that can be said. */
+export interface SafetyJudgedPart {
+  text: string;
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  words: string[];
+}
+
 /** A session as others see it. */
 export interface SessionInfo {
   id: string;
@@ -1117,6 +1137,7 @@ export interface Commands {
   "openspace.pane.pin": { args: PanePin; result: BaseNothing };
   "openspace.pane.resize": { args: PaneResize; result: BaseNothing };
   "openspace.pane.set_sizes": { args: PaneSetSizes; result: BaseNothing };
+  "openspace.safety.judge": { args: SafetyJudge; result: SafetyJudgedLine };
   "openspace.terminal.authors": { args: TerminalWhoTyped; result: TerminalAuthors };
   "openspace.terminal.close": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.create": { args: TerminalCreate; result: TerminalCreated };
