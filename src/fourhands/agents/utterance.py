@@ -1,7 +1,8 @@
-"""What a chat model's endpoint answers, read as pieces of text and thought and why it stopped, however well it keeps to its interface.
+"""What a chat model's endpoint answers, read as pieces: text, thoughts, and why it stopped.
 
-Streamed or in one piece, of OpenAI's form or Anthropic's. What is not understood is passed over; an answer of which
-nothing is understood is an error that shows its beginning, since then the address is wrong more often than the model.
+Streamed or in one piece, of OpenAI's form or Anthropic's, however well it keeps to it. What is not understood is passed
+over; an answer of which nothing is understood is an error that shows its beginning, since then the address is wrong
+more often than the model.
 """
 
 import logging
