@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from fourhands.core.call import Actor, Call
-from fourhands.core.errors import LimitReached, Conflict
+from fourhands.core.errors import Conflict, LimitReached
 from fourhands.core.lane import Lane, Limits, Stopped
 
 LIMITS = Limits(per_answer=2, depth=3)
