@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager
 from msgspec import Struct, field
 
 from fourhands.core.call import Call
-from fourhands.core.errors import FourhandsError, LimitReached, Unavailable
+from fourhands.core.errors import Conflict, FourhandsError, LimitReached
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Lane:
     def enter(self, call: Call, limits: Limits) -> Ticket:
         """Take the next place, or raise `LimitReached`."""
         if self.closed:
-            raise Unavailable(f"session {self.session} has ended", hint="start a new one")
+            raise Conflict(f"session {self.session} has ended", hint="start a new one")
         if call.answer_id is not None:
             count = self._answers.get(call.answer_id, 0)
             if count >= limits.per_answer:
