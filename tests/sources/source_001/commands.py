@@ -89,7 +89,7 @@ async def open_a_pane(doors: Doors) -> None:
 @PART.to_come(
     "FR-3.1.1, FR-3.2 open",
     'openspace.pane.open { type: "presentation" }',
-    until_then="Refused with `unavailable`: types that open now are editor and terminal.",
+    until_then="Refused with `unsupported`: types that open now are editor and terminal.",
 )
 async def open_a_presentation(doors: Doors) -> None:
     doors.write("arch.deck.md", "# Architecture\n")
@@ -99,7 +99,7 @@ async def open_a_presentation(doors: Doors) -> None:
 @PART.to_come(
     "FR-3.1.1, FR-3.2 open",
     'openspace.pane.open { type: "whiteboard" }',
-    until_then="Refused with `unavailable`: types that open now are editor and terminal.",
+    until_then="Refused with `unsupported`: types that open now are editor and terminal.",
 )
 async def open_a_whiteboard(doors: Doors) -> None:
     doors.write("board.whiteboard.json", "{}")

@@ -1,6 +1,8 @@
 """Source 001, FR-3.7 to FR-3.11: manifest, instructions, the whole way of a block, state, results."""
 
 import asyncio
+import json
+import os
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,6 +13,8 @@ from tests.sources.doors import Doors, Result, like
 from tests.sources.source_001.commands import TWENTY, counting_panes
 from tests.sources.source_001.looks import editor, highlights, manifest, tidy
 from tests.sources.source_001.stories import HIGHLIGHT, OPEN, OPEN_MISSING
+from tests.support.model import Answer, Model
+from tests.support.program import MAIN
 from tests.support.served import until
 
 PART = Document(
@@ -253,6 +257,29 @@ async def examples(doors: Doors) -> None:
 )
 async def deck_example(doors: Doors) -> None:
     assert '"cmd":"openspace.presentation.' in section(await instructions(doors), "Examples")
+
+
+@PART.works(
+    "AC-3.8.5, NFR-3.5.3",
+    "tested with an LLM",
+    "`fourhands instructions --try ENDPOINT#MODEL`, with a model and a key of your own: twenty small tasks with these "
+    "instructions before them, how many of its answers had the right blocks, and a report in a file. Here a scripted "
+    "model that knows one block gets the task right that wants this one.",
+)
+async def tried_with_a_model(doors: Doors) -> None:
+    report = doors.root / "try.json"
+    async with Model(default=Answer('%%OS{"cmd":"openspace.pane.list","args":{}}%%')) as model:
+        program = await asyncio.create_subprocess_exec(
+            *(*MAIN, "instructions", "--try", f"{model.url}/v1#fake", "--output", str(report), "--json"),
+            env={**os.environ, **doors.served.env, "FOURHANDS_MODEL_KEY": "none"},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        await program.communicate()
+    assert len(model.requests) >= 20
+    assert all(request.says("## Available Commands") for request in model.requests)
+    told = json.loads(report.read_text())
+    like(told, {"model": "fake", "total": 20, "right": int, "tasks": list})
+    assert 1 <= told["right"] < 20
 
 
 # -- the whole way -----------------------------------------------------------------------------------------------------
