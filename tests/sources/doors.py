@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,14 @@ class Said:
     visible: str
     results: list[CommandResult]
     session: str
+    told: str
+    """What the model was sent after its answer: the results, as it read them."""
+
+    def data(self, place: int = 0) -> Result:
+        """What the block at this place answered."""
+        data = self.results[place].data
+        assert data is not None, self.results[place]
+        return data
 
 
 class Doors:
@@ -132,9 +140,12 @@ class Doors:
             return refused.result
         raise AssertionError(f"it worked: {result}")
 
-    async def says(self, *pieces: str, prompt: str = "go on") -> Said:
-        """A scripted model gives one answer in these pieces, as an agent of its own, with a person who agrees."""
-        async with Model([Answer(list(pieces))], default=Answer("")) as model:
+    async def says(self, *pieces: str, then: Iterable[str] = (), prompt: str = "go on") -> Said:
+        """A scripted model gives one answer in these pieces, as an agent of its own, with a person who agrees.
+
+        When it is told what came of its blocks, it goes on with the answers of `then`.
+        """
+        async with Model([Answer(list(pieces)), *map(Answer, then)], default=Answer("")) as model:
             said: list[str] = []
             session = await self._connections.start(f"{model.url}/v1#source")
             self.app.gate.consent.grant(session.id)
@@ -150,7 +161,34 @@ class Doors:
                     await until(lambda: session.status == "idle" and model.requests)
             finally:
                 stop()
-            return Said("".join(said), list(session.results), session.id)
+            told = "\n".join(str(request.body["messages"][-1]["content"]) for request in model.requests[1:])
+            return Said("".join(said), list(session.results), session.id, told)
+
+    async def get(self, path: str) -> str:
+        """Read something of the hub, as the person."""
+        async with self.served.client(verify=False) as client:
+            answer = await client.get(path)
+        if not answer.is_success:
+            raise Refused(answer.json())
+        return answer.text
+
+    async def post(self, path: str, body: object) -> Result:
+        """Tell the hub something, as a part outside the server does."""
+        async with self.served.client(verify=False) as client:
+            result: Result = (await client.post(path, json=body)).json()
+        if not result["success"]:
+            raise Refused(result)
+        return result
+
+    @contextlib.contextmanager
+    def hearing(self, *kinds: str) -> Iterator[list[Event]]:
+        """Collect the events of these kinds while something happens."""
+        heard: list[Event] = []
+        stop = self.app.events.published.subscribe(lambda event: heard.append(event) if event.kind in kinds else None)
+        try:
+            yield heard
+        finally:
+            stop()
 
     def write(self, path: str, text: str) -> None:
         """Put a file into the workspace."""

@@ -101,6 +101,8 @@ async def test_parts_outside_post_manifest_state_and_results(served: Served) -> 
     async with served.client() as client:
         assert (await client.post("/openspace/manifest", json=manifest)).json() == {"success": True}
         assert "openspace.outside.do" in (await client.get("/openspace/manifest")).text
+        gone = {"success": True, "commands": ["openspace.outside.do"]}
+        assert (await client.delete("/openspace/manifest")).json() == gone
         assert (await client.post("/openspace/state", json={"panes": "none"})).status_code == 400
         assert (await client.post("/openspace/command-results", json={"sessionId": 5})).status_code == 400
 
@@ -132,6 +134,24 @@ async def test_every_error_has_a_status_that_fits_its_kind() -> None:
     assert status_of("permission-denied") == 403
     assert status_of("never-heard-of") == 400
     assert status_of(errors.NoAnswer.code) == 503
+    assert status_of(errors.Unavailable.code) == 503
+
+
+async def test_what_trying_again_cannot_mend_does_not_say_that_it_is_for_now(served: Served) -> None:
+    session, _ = served.agent("Outside")
+    cases = [
+        ("pane.open", {"type": "presentation", "contentId": "deck"}, 501, "unsupported"),
+        ("agent.prompt", {"sessionId": session, "text": "hello"}, 501, "unsupported"),
+        ("agent.set_mode", {"sessionId": session, "mode": "plan"}, 501, "unsupported"),
+        ("agent.list_chats", {"sessionId": session}, 501, "unsupported"),
+    ]
+    async with served.client() as client:
+        for command, args, status, code in cases:
+            answer = await client.post(f"/api/commands/openspace.{command}", json=args)
+            assert (answer.status_code, answer.json()["code"]) == (status, code), command
+        document = (await client.get("/api/openapi.json")).json()
+    told = document["paths"]["/api/commands/openspace.pane.open"]["post"]["responses"]
+    assert {"409", "501", "503"} <= told.keys()
 
 
 async def test_a_wait_ends_when_its_client_goes(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +207,10 @@ async def test_a_client_that_goes_in_mid_answer_is_no_accident(
 # -- the document ----------------------------------------------------------------------------------------------------
 
 # What runs generated text as a program, waits for minutes or starts agents is tried elsewhere, with chosen arguments.
-UNTRIED = ("openspace.tool.", "openspace.agent.start", "openspace.terminal.wait", "openspace.terminal.create")
+UNTRIED = (
+    *("openspace.tool.", "openspace.agent.start", "openspace.terminal.wait", "openspace.terminal.create"),
+    "command-requests",  # it waits
+)
 
 
 async def test_the_document_names_every_command(served: Served) -> None:
@@ -239,6 +262,7 @@ async def test_generated_requests_find_no_crash_and_nothing_undocumented(served:
     headers = {"Authorization": f"Bearer {served.token}"}
     tried = await asyncio.to_thread(_try_everything, served.url, headers)
     assert tried > 100
+    served.running.hub.take_back()
     for terminal in served.app.terminals.list():
         await terminal.close()
 

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from fourhands.core.errors import BadArgument, LimitReached
 from fourhands.workbench.pane import Layout, Pane, Split
+from fourhands.workbench.snapshot import Limits
 from fourhands.workbench.state import State
 
 
@@ -290,3 +291,48 @@ def test_another_pane_than_the_one_in_use_can_be_named():
     state = made(("a", None), ("b", "vertical"))
     state.open("terminal", "term_1", owner="agent", beside="a", split_direction="horizontal")
     assert drawn(state) == ("v", [50, 50], [("h", [50, 50], ["a", "term_1"]), "b"])
+
+
+@pytest.mark.parametrize(
+    ("steps", "used", "what", "tree"),
+    [
+        # Among other tabs: beside the pane in use, which may be its own.
+        ((("a", None), ("b", None)), "b", ("b", "vertical"), ("v", [50, 50], ["a", "b"])),
+        (
+            (("a", None), ("b", None), ("c", "vertical")),
+            "c",
+            ("a", "horizontal"),
+            ("v", [50, 50], ["b", ("h", [50, 50], ["c", "a"])]),
+        ),
+        # Alone in its pane: beside the one in use, else beside its neighbour; or it stays, if it is there already.
+        ((("a", None), ("b", "horizontal")), "b", ("b", "vertical"), ("v", [50, 50], ["a", "b"])),
+        ((("a", None), ("b", "horizontal")), "a", ("b", "vertical"), ("v", [50, 50], ["a", "b"])),
+        ((("a", None), ("b", "vertical")), "b", ("a", "vertical"), ("v", [50, 50], ["b", "a"])),
+        ((("a", None), ("b", "vertical")), "a", ("b", "vertical"), ("v", [50, 50], ["a", "b"])),
+        ((("a", None),), "a", ("a", "vertical"), "a"),
+    ],
+)
+def test_what_is_open_is_moved_to_where_a_new_pane_would_be(steps, used, what, tree):
+    state = made(*steps)
+    state.focus(used)
+    before = state.layout
+    step = state.open("editor", what[0], owner="person", split_direction=what[1])
+    assert drawn(state) == tree
+    assert state.pane(what[0]).active
+    assert step.pane_id == state.pane(what[0]).id
+    state.undo(step)
+    assert state.layout == before
+
+
+def test_a_terminal_that_is_open_is_split_off_too():
+    state = made(("a", None))
+    state.open("terminal", "term_1", owner="agent", title="build")
+    step = state.open("terminal", "term_1", owner="agent", split_direction="vertical")
+    assert step.change is not None
+    assert step.change.kind == "pane.moved"
+    assert drawn(state) == ("v", [50, 50], ["a", "term_1"])
+    assert state.open("terminal", "term_1", owner="agent", split_direction="vertical").change is None
+    state.limits = Limits(panes=2)
+    state.open("editor", "b", owner="person")
+    with pytest.raises(LimitReached, match="at most 2 panes"):
+        state.open("terminal", "term_1", owner="agent", split_direction="horizontal")

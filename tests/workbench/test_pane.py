@@ -1,7 +1,8 @@
 import pytest
 
-from fourhands.core.errors import Ambiguous, BadArgument, NotFound, Unavailable
-from fourhands.workbench.pane import find, find_pane, find_split, openable
+from fourhands.core.errors import BadArgument, NotFound, Unavailable
+from fourhands.core.ids import new_id
+from fourhands.workbench.pane import Rank, find, find_pane, find_split, openable
 from fourhands.workbench.state import State
 
 
@@ -30,21 +31,42 @@ def test_a_path_counts_before_the_titles_of_other_files(state):
     assert tab.content == "app.py"
 
 
-def test_a_title_of_several_is_ambiguous_and_the_ids_are_named(state):
+def content(state: State, name: str, rank: Rank = lambda tab: ()) -> str:
+    """What the tab shows that a name means."""
+    tab = find(state.layout, name, rank).tab
+    assert tab is not None
+    return tab.content
+
+
+def test_of_several_with_one_title_the_likeliest_is_meant(state):
     state.close("app.py")
-    with pytest.raises(Ambiguous, match=r"'app.py' names 2 things") as caught:
-        find(state.layout, "app.py")
-    ids = [tab.id for info in state.panes() for tab in info.tabs if tab.title == "app.py"]
-    assert len(ids) == 2
-    assert all(tab_id in caught.value.hint for tab_id in ids)
-    with pytest.raises(Ambiguous, match="pane_"):
-        find_pane(state.layout, "app.py")
+    assert content(state, "app.py") == "src/app.py"  # lib/app.py is behind another tab
+    state.focus("lib/app.py")
+    assert content(state, "app.py") == "lib/app.py"  # both can be seen: this one is in the pane in use
+    state.open("editor", "src/app.py", owner="person")
+    state.open("terminal", "term_2", owner="agent", title="other")
+    assert content(state, "app.py") == "lib/app.py"  # neither is in the pane in use: the newer
+    assert (
+        content(state, "app.py", lambda tab: (tab.content == "src/app.py",)) == "src/app.py"
+    )  # what the asker has made is meant before what can be seen
+    assert find_pane(state.layout, "app.py") == find(state.layout, "app.py").pane
 
 
-def test_a_terminals_title_that_is_also_a_path_is_ambiguous(state):
+def test_a_path_counts_before_a_terminals_title_and_that_before_a_files(state):
     state.open("editor", "build", owner="person")
-    with pytest.raises(Ambiguous, match=r"terminal term_1.*editor build"):
-        state.close("build")
+    assert content(state, "build") == "build"
+    state.open("editor", "src/term", owner="person")
+    state.open("terminal", "term_2", owner="agent", title="term")
+    assert content(state, "term") == "term_2"
+
+
+def test_an_id_counts_before_titles_and_what_looks_like_one_is_no_title(state):
+    pane = find(state.layout, "term_1").pane.id
+    state.open("editor", f"src/{pane}", owner="person")
+    assert find(state.layout, pane).pane.id == pane
+    state.open("editor", f"src/{new_id('term')}", owner="person")
+    with pytest.raises(NotFound):
+        find(state.layout, state.editors()[-1].path.removeprefix("src/"))
 
 
 def test_several_names_in_one_pane_still_name_the_pane(state):

@@ -11,11 +11,12 @@ import pytest
 from tests.support.bench import environment, open_terminals, quick, temporary_places
 from tests.support.clock import let_pass
 
-from fourhands.core.errors import Ambiguous, BadArgument, BadCwd, BadEnv, Denied, LimitReached, NotFound
+from fourhands.core.errors import BadArgument, BadCwd, BadEnv, Denied, LimitReached, NotFound
 from fourhands.core.ids import new_id
 from fourhands.host import tree
 from fourhands.providers.base import Launch
 from fourhands.workbench import oneshot
+from fourhands.workbench.terminal import Terminal
 from fourhands.workbench.terminals import Terminals, resolve_cwd
 
 
@@ -25,14 +26,46 @@ def gone(pid: int) -> bool:
     return process is None or process.state in "ZX"
 
 
-async def test_a_title_is_as_good_as_the_id_while_it_is_unambiguous(terminals: Terminals) -> None:
-    one = await terminals.create(argv=["cat"], title="build")
-    assert terminals.get("build") is terminals.get(one.id) is one
-    two = await terminals.create(argv=["cat"], title="build")
-    with pytest.raises(Ambiguous, match="2 terminals") as caught:
-        terminals.get("build")
-    assert one.id in caught.value.hint
-    assert two.id in caught.value.hint
+async def test_a_title_means_ones_own_then_what_runs_then_the_newest(terminals: Terminals) -> None:
+    async def make(owner: str, *, ended: bool = False) -> Terminal:
+        one = await terminals.create(argv=["true" if ended else "cat"], title="build", owner=owner)
+        if ended:
+            await one.wait(exit=True)
+        return one
+
+    first = await make("a", ended=True)
+    assert terminals.get("build") is terminals.get("build", "b") is terminals.get(first.id) is first
+    newer = await make("a", ended=True)
+    assert terminals.get("build") is newer  # nobody's runs: the newest
+    other = await make("b")
+    assert terminals.get("build") is other  # a stranger's: one that runs before one that has ended
+    assert terminals.get("build", "a") is newer  # one's own, although it has ended
+    mine = await make("a")
+    assert terminals.get("build", "a") is mine
+    assert terminals.get("build", "b") is other
+    assert terminals.get("build") is mine  # of two strangers' the newer
+    assert [one.title for one in terminals.list()] == ["build"] * 4
+
+
+async def test_a_title_of_ones_own_running_terminal_is_made_unique_also_for_two_at_once(terminals: Terminals) -> None:
+    made = await asyncio.gather(*(terminals.create(argv=["cat"], title="build", owner="a") for _ in range(3)))
+    assert sorted(one.title for one in made) == ["build", "build 2", "build 3"]
+    assert (await terminals.create(argv=["cat"], title="build", owner="b")).title == "build"
+    long = "x" * 200
+    pair = [await terminals.create(argv=["cat"], title=long, owner="a") for _ in range(2)]
+    assert [one.title for one in pair] == [long, long[:198] + " 2"]
+
+
+async def test_an_id_is_never_a_title(terminals: Terminals) -> None:
+    one = await terminals.create(argv=["cat"])
+    with pytest.raises(BadArgument, match="form of an id"):
+        await terminals.create(argv=["cat"], title=one.id)
+    two = await terminals.create(argv=["cat"])
+    await two.describe(title=one.id)  # by another program
+    assert terminals.get(one.id) is one
+    await one.close()
+    with pytest.raises(NotFound):
+        terminals.get(one.id)
 
 
 async def test_an_unknown_terminal_is_answered_with_the_known_ones(terminals: Terminals) -> None:

@@ -22,12 +22,12 @@ from fourhands.agents.acp_terminal import AcpTerminals, Place
 from fourhands.agents.acp_updates import Updates
 from fourhands.agents.catalogue import Recipe, parse, recipes
 from fourhands.agents.connect import Connections
-from fourhands.agents.conversation import Conversation, Recollection
+from fourhands.agents.conversation import END_TURN, Conversation, Recollection
 from fourhands.agents.jsonrpc import Peer, PeerFailed, PeerGone
 from fourhands.agents.memory import Memory
 from fourhands.agents.process import AgentProcess, launch
 from fourhands.agents.results import turn_message
-from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable
+from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable, Unsupported
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.controls import Chat, Described
@@ -257,7 +257,7 @@ class AcpAgent(Conversation):
             raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
         peer = await self._settled()
         if not self.acp.can_reopen:
-            raise Unavailable(f"{self.session.name} cannot go on with older chats")
+            raise Unsupported(f"{self.session.name} cannot go on with older chats")
         before, self.acp.id = self.acp.id, chat_id
         try:
             await self._in_time(self._reopen(peer))
@@ -300,7 +300,7 @@ class AcpAgent(Conversation):
             if not self.updates.commands or not self.session.untold:
                 return
             said = ""
-        self._emit("agent.noted", text=f"stopped after {ROUNDS} rounds; say 'go on' to continue")
+        self.stopped_going_on(ROUNDS)
 
     async def _round(self, text: str) -> None:
         peer = await self._settled()
@@ -323,7 +323,7 @@ class AcpAgent(Conversation):
             raise answer
         self._instructed = True
         self.keep()
-        self._emit("agent.finished", stopReason=answer.get("stopReason"), usage=shortened(answer.get("usage")))
+        self.stop_reason, self.usage = str(answer.get("stopReason") or END_TURN)[:100], shortened(answer.get("usage"))
 
     async def _ask(self, peer: Peer, blocks: list[dict[str, str]]) -> dict[str, Any] | FourhandsError:
         try:

@@ -15,6 +15,7 @@ from fourhands.agents.acp_terminal import Place
 from fourhands.agents.jsonrpc import Handler
 from fourhands.core.call import Call
 from fourhands.core.errors import FourhandsError
+from fourhands.core.quote import mended
 from fourhands.safety.patherrors import BadPath
 from fourhands.workbench.workbench import Workbench
 
@@ -56,7 +57,9 @@ class AcpFiles:
         path = self._inside(wanted.path)
         call = Call(command="openspace.file.read", args={"path": path}, actor=place.session.actor, origin="acp")
         result = await self._bench.gate.run(call)
-        draft = self._draft(path, place)
+        draft = self._draft(mended(path), place)
+        if draft is not None:  # the gate has not seen it: what it holds of blocks is quoted here
+            draft = self._bench.gate.given.quote(place.session.id, draft, f"file {self._bench.relative(path)}")
         if result.success:
             text = str(result.data["content"]) if draft is None else draft
         elif result.code != "not-found":

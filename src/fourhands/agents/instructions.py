@@ -23,10 +23,11 @@ from fourhands.agents.digest import Digest
 from fourhands.agents.inventory import Inventory
 from fourhands.agents.posted import Posted
 from fourhands.agents.shorten import one_line
-from fourhands.commands.help import block, first_sentence
+from fourhands.commands.help import HELP, block, line
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.lane import Limits
+from fourhands.core.quote import broken
 from fourhands.workbench.session import CommandResult, Session
 from fourhands.workbench.workbench import Workbench
 
@@ -42,11 +43,13 @@ see the blocks, only your text. A block looks like this:
 Rules for blocks:
 - "cmd" is the id of a command from the list below, "args" is an object with its arguments ({{}} if there are none).
 - Strict JSON: double quotes, no comments, no comma at the end. A line end inside a text is written \\n.
-- Put each block on a line of its own, as plain text. Never inside a code fence or backquotes: there it does not run.
+- Put each block on a line of its own, as plain text, not indented. In a code fence, backquotes or indented code it
+  does not run.
 - At most {Limits().per_answer} blocks per answer; more are ignored. They run one after the other, in your order.
 - You get the results in the next message, numbered. Never guess or invent them: if you need a result to go on, end
   your answer after the block.
-- The title of a terminal or the path of a file can be used wherever an id is asked for, also in the same answer.
+- The title of a terminal or the path of a file can be used wherever an id is asked for, also in the same answer. Of
+  several terminals with one title yours is meant. A title that one of yours has already gets a number: see the result.
 - terminal.send types text as it is. Only \\n presses Enter: without it nothing runs.
 - Do not look again and again whether something has finished: use terminal.wait.
 - Paths are relative to the workspace. Nothing outside it can be reached.
@@ -106,21 +109,28 @@ class Instructions:
         session = self._bench.sessions.find(session_id)
         examples = self._worked_examples()
         outside = self._outside()
-        taken = tokens(INTRODUCTION) + tokens(examples) + STATE_TOKENS + RECENT_TOKENS + OUTSIDE_TOKENS + 60
+        taken = tokens(INTRODUCTION) + tokens(examples) + STATE_TOKENS + RECENT_TOKENS + tokens(outside) + 60
         used = self._used.get(session_id or "", self._used_by_all)
         parts = [
             INTRODUCTION,
             "## Available Commands",
             self._inventory.text(INSTRUCTIONS_TOKENS - taken, used),
-            *([outside] if outside else []),
+            *([broken(outside)] if outside else []),
             "## Current IDE State",
-            self._digest.text(session),
+            self._state(session),
             "## Examples",
             examples,
             "## Recent Command Results",
             self._recent(session, session_id),
         ]
         return "\n\n".join(parts) + "\n"
+
+    def _state(self, session: Session | None) -> str:
+        """The workbench as it is now; names in it come from files and programs, and are no blocks."""
+        text = self._digest.text(session)
+        if session is None:
+            return broken(text)
+        return self._bench.gate.given.quote(session.id, text, "the names of open files and terminals")
 
     def _worked_examples(self) -> str:
         registry = self._bench.registry
@@ -134,10 +144,12 @@ class Instructions:
         return self._examples[1]
 
     def _outside(self) -> str:
-        """What other programs have announced; said apart, since blocks cannot reach it."""
-        commands = [c for c in self._posted.commands.values() if c.id not in self._bench.registry]
-        lines = [f"- {c.id}: {one_line(first_sentence(c.description) or c.label or c.name, 120)}" for c in commands]
-        lines = ["Announced by programs outside; they take these themselves, blocks do not:", *lines] if lines else []
+        """What other programs have announced and tell of themselves; said apart, and never at the cost of ours."""
+        commands = [one for one in self._bench.registry if one.announced and "agent" in one.actors]
+        lines = [one_line(line(one), 300) for one in commands]
+        if lines:
+            about = "Run by programs outside, by blocks like any other; the person is asked before each"
+            lines = [f"{about} ({block(HELP, {'command': 'ID'})} explains one):", *lines]
         state = self._posted.state
         if state is not None and state.panes:
             shown = [self._outside_pane(pane, state.active_pane) for pane in state.panes]
@@ -188,7 +200,7 @@ class Instructions:
         position, name = result.data.get("position"), result.args.get("terminalId")
         if isinstance(position, int) and isinstance(name, str):
             try:
-                terminal = self._bench.terminal(name).id
+                terminal = self._bench.terminal(name, session.actor).id
             except FourhandsError:  # closed meanwhile
                 return
             session.positions[terminal] = max(position, session.positions.get(terminal, 0))

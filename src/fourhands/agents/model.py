@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import httpx
 
-from fourhands.agents.conversation import ROUNDS, Conversation, Recollection, Speech
+from fourhands.agents.conversation import END_TURN, ROUNDS, Conversation, Recollection, Speech
 from fourhands.agents.memory import Memory, Turn
 from fourhands.agents.results import turn_message
 from fourhands.agents.utterance import pieces, refusal
@@ -143,7 +143,7 @@ class ChatModel(Conversation):
             said = message.text
             if number + 2 == self.endpoint.rounds:
                 said += "\n\nThis is your last round for this message: tell the person what you found."
-        self._emit("agent.noted", text=f"stopped after {self.endpoint.rounds} rounds; say 'go on' to continue")
+        self.stopped_going_on(self.endpoint.rounds)
 
     async def _round(self, history: list[Turn]) -> Speech:
         """One answer of the model; tried again while nothing of it has arrived."""
@@ -183,14 +183,17 @@ class ChatModel(Conversation):
     async def _stream(self, speech: Speech, history: list[Turn]) -> None:
         path, headers, body = self._request(history)
         url = self.endpoint.url.rstrip("/") + path
+        self.stop_reason = END_TURN  # what an earlier round ended with is of no interest any more
         async with self._client.stream("POST", url, headers=headers, json=body) as response:
             if response.status_code >= 400:
                 await self._refused(response)
             async for kind, text in pieces(response, self.endpoint.kind):
                 if kind == "text":
                     speech.hear(text)  # looks at the clock too: an open block is given up with the next text
-                else:
+                elif kind == "thought":
                     self.think(text, speech.id)
+                else:
+                    self.stop_reason = text
         speech.end()
 
     async def _refused(self, response: httpx.Response) -> None:

@@ -3,6 +3,7 @@
 `turn_message` takes the results out of the session; if the message could not be sent, `restore` puts them back, and the
 next message has them again. Rules of shortening: `budget.py` has the numbers. A command that only reads returns its
 data, one that acts a short line. Text keeps its beginning and its end; the gap says what is missing and how to read it.
+Markers of blocks in them are broken already: the gate hands results on in no other way (`core/quote.py`).
 """
 
 import re
@@ -14,6 +15,7 @@ import msgspec
 from fourhands.agents.budget import ARGS_CHARS, HEAD_CHARS, RESULT_CHARS, TURN_CHARS, share
 from fourhands.agents.shorten import clean, one_line, shorten
 from fourhands.core.errors import NotFound
+from fourhands.core.quote import JOINER
 from fourhands.core.registry import Registry
 from fourhands.core.schema import describe
 from fourhands.workbench.session import KEPT_RESULTS, CommandResult, Session
@@ -128,7 +130,9 @@ def _declaration(id: str, registry: Registry) -> tuple[set[str], bool]:
         command = registry.get(id)
     except NotFound:
         return set(), True
-    return {argument.name for argument in describe(command.args_type)}, command.read_only
+    # What a program outside gives back is all that is known of what it did.
+    told = command.read_only or command.announced is not None
+    return {argument.name for argument in describe(command.args_type)}, told
 
 
 def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tuple[list[str], list[_Piece]]:
@@ -154,7 +158,7 @@ def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tup
 def _is_plain(value: object) -> bool:
     """Whether a value survives on a line of its own: no line ends, no code marks, not a list of things."""
     if isinstance(value, str):
-        return value.isprintable() and "`" not in value
+        return value.replace(JOINER, "").isprintable() and "`" not in value
     return not isinstance(value, list | tuple | dict) or not value
 
 

@@ -28,9 +28,19 @@ from fourhands.surfaces.tokens import check_secret
 from fourhands.workbench import screen
 
 
+def begin_log(verbose: int) -> None:
+    """Log to stderr: warnings, with 1 what happens, with 2 each call and each block.
+
+    The last is for our own code only: libraries would write down headers, and tokens with them.
+    """
+    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
+    if verbose > 1:
+        logging.getLogger("fourhands").setLevel(logging.DEBUG)
+
+
 async def serve(options: Options) -> None:
     """Serve a directory; the command line's main business."""
-    logging.basicConfig(level=logging.INFO if options.verbose else logging.WARNING, format="%(levelname)s %(message)s")
+    begin_log(options.verbose)
     # Out of the environment, or every program in every terminal would have it.
     secret = os.environ.pop("FOURHANDS_SECRET", None) or None
     if secret is not None:

@@ -15,7 +15,7 @@ from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.agent", scope="see")
 
-SessionId = Annotated[str, Meta(description="Id or name of an agent's session.")]
+SessionId = Annotated[str, Meta(description="Id or name of an agent's session; of several with one name the newest.")]
 
 
 class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -203,9 +203,9 @@ async def configure(bench: Workbench, args: Configure, call: Call) -> Configured
     name = args.session_id or call.session
     if name is None:
         raise BadArgument("no session is named", hint="give sessionId")
-    if call.actor.kind == "agent" and bench.sessions.get(name).id != call.session:
+    if call.actor.kind == "agent" and bench.sessions.get(name, call.session).id != call.session:
         raise BadArgument("an agent can only change its own settings", hint="leave sessionId out")
-    session = bench.sessions.get(name)
+    session = bench.sessions.get(name, call.session)
     if args.provider is not None:
         if call.actor.kind == "agent" and args.provider != bench.agent_settings(session).provider:
             raise BadArgument("the provider decides about isolation: only the person may change it")

@@ -101,7 +101,7 @@ class Kill(Args, frozen=True, kw_only=True):
 @commands.add("kill", label="End a terminal's programs", example={"terminalId": "test-runner"})
 async def kill(bench: Workbench, args: Kill, call: Call) -> Nothing:
     """End everything that runs in a terminal and keep its output. An agent may do so in its own terminals only."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:
         raise Denied(
             f"terminal {terminal.title!r} is not yours to end",

@@ -36,7 +36,12 @@ class Help(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add(
-    "help", label="Explain a command", read_only=True, category="agent", example={"command": "openspace.terminal.wait"}
+    "help",
+    label="Explain a command",
+    read_only=True,
+    instructs=True,
+    category="agent",
+    example={"command": "openspace.terminal.wait"},
 )
 async def help_command(bench: Workbench, args: Explain, call: Call) -> Help:
     """Explain a command in full, or list all commands that you may use."""
@@ -44,7 +49,7 @@ async def help_command(bench: Workbench, args: Explain, call: Call) -> Help:
     if args.command is None:
         mine = [command for command in bench.registry if kind in command.actors or kind == "system"]
         return Help(text="\n".join(line(command) for command in mine))
-    command = bench.registry.get(args.command)
+    command = bench.registry.get(args.command, kind)
     text = explain(command)
     if kind not in command.actors and kind != "system":
         text += f"\nNot for you: only a {' or '.join(command.actors)} may use it."

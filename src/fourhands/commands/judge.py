@@ -7,6 +7,7 @@ will get, with what already stands on it. Variables and input that come with a c
 it and a here-document behind it.
 """
 
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,21 +40,26 @@ _RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
 _OPERATORS = frozenset("();<>|&")
 
 
+def rules_of(bench: Workbench) -> Rules:
+    """What the person's settings add to the judgement."""
+    safety = bench.settings.safety
+    names = None
+    if safety.secret_names or safety.not_secret_names:
+        names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
+    return Rules(
+        safe_commands=safety.safe_commands,
+        dangerous_commands=safety.dangerous_commands,
+        secret_names=names,
+        workspace=bench.root,
+    )
+
+
 class LineJudge:
     """Judges calls that run something."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
-        safety = bench.settings.safety
-        names = None
-        if safety.secret_names or safety.not_secret_names:
-            names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
-        self._rules = Rules(
-            safe_commands=safety.safe_commands,
-            dangerous_commands=safety.dangerous_commands,
-            secret_names=names,
-            workspace=bench.root,
-        )
+        self._rules = rules_of(bench)
         self._readings: dict[str, Callable[[Call, Any], Judgement | None]] = {
             "line": self._line,
             "launch": self._launch,
@@ -66,6 +72,8 @@ class LineJudge:
 
     def __call__(self, call: Call, command: Command, args: Struct | None) -> Judgement | None:
         """The judgement of a call, or None where nothing is run."""
+        if command.announced is not None:
+            return _outside(call, command)
         reading = self._readings.get(command.safety or "")
         return reading(call, args) if reading is not None and args is not None else None
 
@@ -177,7 +185,7 @@ class LineJudge:
         return self._keys(call, args.session_id, args.stdin, "stdin") if args.stdin else None
 
     def _keys(self, call: Call, name: str, text: str, argument: str) -> Judgement | None:
-        terminal = self._bench.terminal(name)
+        terminal = self._bench.judged_terminal(name, call)
         standing = self._bench.lease(terminal).note(call.id)
         if not text or only_takes_away(text):
             return None
@@ -295,6 +303,18 @@ class LineJudge:
     def _unasked(self, isolation: str) -> str:
         free = self._bench.settings.safety.unasked_in_sandbox and isolation in ("sandbox", "container")
         return f"runs in a {isolation}" if free else ""
+
+
+def _outside(call: Call, command: Command) -> Judgement:
+    """A command that a program outside runs: what it does is not known here, whatever is said of it."""
+    args = json.dumps(call.args, ensure_ascii=False, default=repr)
+    return Judgement(
+        level="dangerous" if command.destructive else "unknown",
+        shown=visible(f"{command.id} {args}"),
+        reason="a program outside runs it" + (", and says that it is dangerous" if command.destructive else ""),
+        rule_key=f"outside:{command.id}",
+        rule_text=f"call {command.id}, whatever its arguments",
+    )
 
 
 def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:

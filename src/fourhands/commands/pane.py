@@ -9,12 +9,15 @@ from fourhands.commands.base import Args, Nothing, owner_of, record_step
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.registry import Contribution
-from fourhands.workbench.pane import PaneInfo, openable
+from fourhands.workbench.pane import Pane, PaneInfo, arrangement, find_content, openable
+from fourhands.workbench.snapshot import Step
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.pane", scope="arrange")
 
-PaneId = Annotated[str, Meta(description="Id of a pane, or what it shows: a path, a terminal's id or title.")]
+PaneId = Annotated[
+    str, Meta(description="Id of a pane, or what it shows: a path, a terminal's id or title (yours first).")
+]
 BaseRev = Annotated[int | None, Meta(description="The revision you saw; refused if panes changed since.")]
 
 
@@ -32,9 +35,11 @@ class Open(Args, frozen=True, kw_only=True):
 
 
 class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which pane shows it."""
+    """Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be."""
 
     pane_id: str
+    moved: bool = False
+    note: str = ""
 
 
 @commands.add(
@@ -46,13 +51,13 @@ class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
 async def open_pane(bench: Workbench, args: Open, call: Call, effects: Effects) -> Opened:
     """Show a file or a terminal in a pane, as a tab beside the active one or in a new pane.
 
-    What is already open is only brought forward.
+    What is already open is brought forward; with splitDirection it is moved into a new pane (moved: true).
     """
     openable(args.type)
     version = title = None
     content = args.content_id
     if args.type == "terminal":
-        terminal = bench.terminal(content)
+        terminal = bench.terminal(content, call)
         content, title = terminal.id, terminal.title
     else:
         files = bench.files(call.actor)
@@ -66,7 +71,19 @@ async def open_pane(bench: Workbench, args: Open, call: Call, effects: Effects) 
         )
     )
     record_step(bench, call, effects, f"opened {args.content_id}", step)
-    return Opened(pane_id=step.pane_id or "")
+    before, after = step.before.layout, step.after.layout
+    moved = find_content(before, args.type, content) is not None and arrangement(before.root) != arrangement(after.root)
+    return Opened(pane_id=step.pane_id or "", moved=moved, note=_unsplit(step) if args.split_direction else "")
+
+
+def _unsplit(step: Step) -> str:
+    """Why nothing was split, if so."""
+    before, after = step.before.layout.root, step.after.layout.root
+    if arrangement(before) != arrangement(after):
+        return ""
+    if isinstance(after, Pane):
+        return "it is all that is open: there is nothing to split it from"
+    return "it has a pane of its own on that side already"
 
 
 class One(Args, frozen=True, kw_only=True):
@@ -81,14 +98,14 @@ async def close_pane(bench: Workbench, args: One, call: Call, effects: Effects) 
 
     Terminals go on running; close them with openspace.terminal.close.
     """
-    record_step(bench, call, effects, f"closed {args.pane_id}", bench.state.close(args.pane_id))
+    record_step(bench, call, effects, f"closed {args.pane_id}", bench.state.close(bench.locate(args.pane_id, call)))
     return Nothing()
 
 
 @commands.add("focus", label="Focus a pane", undoable=True, example={"paneId": "src/auth.ts"})
 async def focus_pane(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
     """Make a pane the active one. The keyboard follows only if the person has not typed for 5 seconds."""
-    record_step(bench, call, effects, f"focused {args.pane_id}", bench.state.focus(args.pane_id))
+    record_step(bench, call, effects, f"focused {args.pane_id}", bench.state.focus(bench.locate(args.pane_id, call)))
     return Nothing()
 
 
@@ -117,9 +134,8 @@ class Resize(Args, frozen=True, kw_only=True):
 @commands.add("resize", label="Resize a pane", undoable=True, example={"paneId": "src/auth.ts", "width": 60})
 async def resize_pane(bench: Workbench, args: Resize, call: Call, effects: Effects) -> Nothing:
     """Give a pane this part of the workbench, in percent; its neighbours give way."""
-    record_step(
-        bench, call, effects, f"resized {args.pane_id}", bench.state.resize(args.pane_id, args.width, args.height)
-    )
+    step = bench.state.resize(bench.locate(args.pane_id, call), args.width, args.height)
+    record_step(bench, call, effects, f"resized {args.pane_id}", step)
     return Nothing()
 
 
@@ -139,7 +155,8 @@ class Move(Args, frozen=True, kw_only=True):
 @commands.add("move", label="Move a pane", undoable=True, example={"paneId": "README.md", "target": "src/auth.ts"})
 async def move_pane(bench: Workbench, args: Move, call: Call, effects: Effects) -> Nothing:
     """Move a pane or a tab to a side of another pane, or among its tabs."""
-    step = bench.state.move(args.pane_id, args.target, args.side, args.base_rev, index=args.index)
+    what, target = bench.locate(args.pane_id, call), bench.locate(args.target, call)
+    step = bench.state.move(what, target, args.side, args.base_rev, index=args.index)
     record_step(bench, call, effects, f"moved {args.pane_id}", step)
     return Nothing()
 
@@ -167,7 +184,7 @@ class Pin(Args, frozen=True, kw_only=True):
 
 
 @commands.add("pin", label="Pin a pane", actors=("person",))
-async def pin_pane(bench: Workbench, args: Pin) -> Nothing:
+async def pin_pane(bench: Workbench, args: Pin, call: Call) -> Nothing:
     """Keep a pane, and a terminal in it, when the agent session that opened it ends."""
-    bench.state.pin(args.pane_id, args.pinned)
+    bench.state.pin(bench.locate(args.pane_id, call), args.pinned)
     return Nothing()

@@ -11,6 +11,7 @@ import msgspec
 from fourhands.commands.base import owner_of
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.core.ids import is_id
 from fourhands.settings import AgentDefaults
 from fourhands.workbench.pane import panes, tabs
 from fourhands.workbench.snapshot import Step
@@ -108,9 +109,21 @@ def cropped(text: str, limit: int, total: str, rest: str) -> str:
 
 def free_title(bench: Workbench, command: str) -> str:
     """A title for a command's terminal that no other has."""
-    taken = {terminal.title for terminal in bench.terminals.list()}
+    taken = bench.terminals.titles()
     name = short(command, 40)
-    return next(t for n in range(1, len(taken) + 2) if (t := name if n == 1 else f"{name} {n}") not in taken)
+    titles = (name if number == 1 else f"{name} {number}" for number in range(1, len(taken) + 3))
+    return next(title for title in titles if title not in taken and not is_id(title))
+
+
+def title_note(bench: Workbench, call: Call, terminal: Terminal, wanted: str | None) -> str:
+    """Why a terminal has another title than was asked for, if so."""
+    if wanted in (None, terminal.title):
+        return ""
+    holders = (t for t in bench.terminals.list() if t.title == wanted and t.owner == terminal.owner and not t.exited)
+    holder = next(holders, None)
+    whose = "another terminal" if holder is None else f"terminal {holder.id}"
+    whose = whose if holder is None or not is_mine(holder, call) else f"your {whose}"
+    return f"the title {wanted!r} is taken by {whose}; this one is {terminal.title!r}"
 
 
 async def tidy(bench: Workbench, call: Call, kept: int) -> None:

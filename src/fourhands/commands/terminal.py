@@ -7,7 +7,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, From1, Nothing, Seconds, owner_of, record_step
-from fourhands.commands.program import is_agent, show, starting
+from fourhands.commands.program import is_agent, show, starting, title_note
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
@@ -17,13 +17,15 @@ from fourhands.workbench.ink import Ink
 from fourhands.workbench.pane import find_content
 from fourhands.workbench.replay import Piece, past
 from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.terminals import LONGEST_TITLE
+from fourhands.workbench.terminals import LONGEST_TITLE, check_title
 from fourhands.workbench.view import MOST_LINES, has_more_lines
 from fourhands.workbench.workbench import TerminalInfo, Workbench
 
 commands = Contribution("openspace.terminal")
 
-TerminalId = Annotated[str, Meta(description="Id or unique title of an open terminal.")]
+TerminalId = Annotated[
+    str, Meta(description="Id or title of an open terminal; of several with one title your own, the newest.")
+]
 
 
 class Create(Args, frozen=True, kw_only=True):
@@ -48,11 +50,15 @@ class Created(Struct, frozen=True, kw_only=True, rename="camel"):
     terminal_id: str
     title: str
     pane_id: str
+    note: str = ""  # why the title is another one than was asked for
 
 
 @commands.add("create", label="New terminal", key="Ctrl Shift `", safety="create", example={"title": "test-runner"})
 async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -> Created:
-    """Start a shell in a new terminal that both of you see. Titles are unique names for later commands."""
+    """Start a shell in a new terminal that both of you see. Its title names it in later commands.
+
+    A title that a running terminal of yours has already gets a number behind it; the result says so.
+    """
     session = bench.session(call)
     provider = bench.agent_settings(session).provider if session else "local"
     title = args.title or _free_title(bench)
@@ -71,11 +77,16 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
         bench.undo.push(
             call.id, f"started terminal {terminal.title}", actor=call.actor.id, reason="close the terminal instead"
         )
-    return Created(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
+    return Created(
+        terminal_id=terminal.id,
+        title=terminal.title,
+        pane_id=started.pane_id,
+        note=title_note(bench, call, terminal, args.title),
+    )
 
 
 def _free_title(bench: Workbench) -> str:
-    taken = {terminal.title for terminal in bench.terminals.list()}
+    taken = bench.terminals.titles()
     return next(title for number in range(1, len(taken) + 2) if (title := f"shell {number}") not in taken)
 
 
@@ -102,7 +113,7 @@ class Sent(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Sent:
     """Type text into a terminal that both of you see. End it with a newline to press Enter."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     effects.isolation = terminal.isolation
     lease = bench.lease(terminal)
     data = args.text.encode()
@@ -159,7 +170,7 @@ class Output(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
     """Return the last lines of a terminal as a person would see them, or everything since a position."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     bench.lease(terminal).look()
     agent = call.actor.kind == "agent"
     if args.since is not None:
@@ -194,7 +205,7 @@ class One(Args, frozen=True, kw_only=True):
 @commands.add("close", label="Close a terminal", safety="close", example={"terminalId": "test-runner"})
 async def close(bench: Workbench, args: One, call: Call) -> Nothing:
     """End everything that runs in a terminal and close it. An agent may close its own terminals only."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:
         raise Denied(
             f"terminal {terminal.title!r} is not yours to close",
@@ -214,9 +225,9 @@ class Resize(Args, frozen=True, kw_only=True):
 
 
 @commands.add("resize", label="Resize a terminal", actors=("person",))
-async def resize(bench: Workbench, args: Resize) -> Nothing:
+async def resize(bench: Workbench, args: Resize, call: Call) -> Nothing:
     """Give a terminal another size."""
-    bench.terminal(args.terminal_id).resize(args.cols, args.rows, hide_redraw=args.hide_redraw)
+    bench.terminal(args.terminal_id, call).resize(args.cols, args.rows, hide_redraw=args.hide_redraw)
     return Nothing()
 
 
@@ -227,37 +238,46 @@ class Rename(Args, frozen=True, kw_only=True):
     title: Annotated[str, Meta(min_length=1, max_length=200, description="The new name.")]
 
 
+class Renamed(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The title that it has now."""
+
+    title: str
+    note: str = ""  # why it is another one than was asked for
+
+
 @commands.add("rename", label="Rename a terminal", example={"terminalId": "shell 1", "title": "build"})
-async def rename(bench: Workbench, args: Rename, call: Call) -> Nothing:
-    """Give a terminal another title."""
-    terminal = bench.terminal(args.terminal_id)
+async def rename(bench: Workbench, args: Rename, call: Call) -> Renamed:
+    """Give a terminal another title; one that its owner's other running terminals have gets a number behind it."""
+    terminal = bench.terminal(args.terminal_id, call)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:
         raise Denied(f"terminal {terminal.title!r} is not yours to rename", hint="rename terminals that you created")
-    title = words("title", args.title, LONGEST_TITLE)  # what a tab would not take must not be half done
+    wanted = words("title", args.title, LONGEST_TITLE)  # what a tab would not take must not be half done
+    check_title(wanted)
+    title = bench.terminals.free_title(wanted, terminal.owner, terminal)
     await terminal.describe(title=title)
     if find_content(bench.state.layout, "terminal", terminal.id) is not None:
         bench.state.retitle(terminal.id, title)
-    return Nothing()
+    return Renamed(title=title, note=title_note(bench, call, terminal, wanted))
 
 
 @commands.add("interrupt", label="Interrupt (Ctrl-C)", example={"terminalId": "test-runner"})
-async def interrupt(bench: Workbench, args: One) -> Nothing:
+async def interrupt(bench: Workbench, args: One, call: Call) -> Nothing:
     """Interrupt the foreground program of a terminal, as Ctrl-C does, also when it does not read its input."""
-    await bench.terminal(args.terminal_id).interrupt()
+    await bench.terminal(args.terminal_id, call).interrupt()
     return Nothing()
 
 
 @commands.add("take_over", label="Take the keyboard", actors=("person",), key="Ctrl .")
 async def take_over(bench: Workbench, args: One, call: Call) -> Nothing:
     """Take a terminal's keyboard and keep it until you hand it back."""
-    bench.lease(bench.terminal(args.terminal_id)).take_over(call.actor.id)
+    bench.lease(bench.terminal(args.terminal_id, call)).take_over(call.actor.id)
     return Nothing()
 
 
 @commands.add("hand_back", label="Hand the keyboard back", actors=("person",))
-async def hand_back(bench: Workbench, args: One) -> Nothing:
+async def hand_back(bench: Workbench, args: One, call: Call) -> Nothing:
     """Let agents type in a terminal again."""
-    bench.lease(bench.terminal(args.terminal_id)).hand_back()
+    bench.lease(bench.terminal(args.terminal_id, call)).hand_back()
     return Nothing()
 
 
@@ -282,7 +302,7 @@ class ReadScreen(Args, frozen=True, kw_only=True):
 @commands.add("screen", label="Read the screen", read_only=True, example={"terminalId": "editor"})
 async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
     """Return what a full-screen program (an editor, a pager, top) shows now: rows, cursor, size."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     agent, lease = call.actor.kind == "agent", bench.lease(terminal)
     lease.look()
     if agent and lease.asks_secret():
@@ -323,7 +343,7 @@ class FoundLines(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("search", label="Search a terminal", read_only=True, example={"terminalId": "build", "pattern": "error"})
 async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
     """Find lines in everything that is kept of a terminal's output."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     agent = call.actor.kind == "agent"
     found = await asyncio.to_thread(bench.search, terminal, args.pattern, args.limit, agent=agent)
     if agent:
@@ -382,7 +402,7 @@ class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
     """Wait until a terminal has finished a command, printed something, gone quiet, asks for input or opened a port."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     nothing_else = not (args.pattern or args.finished or args.input_wanted or args.port or args.quiet_s is not None)
     seen = await terminal.wait(
         finished=args.finished or nothing_else,
@@ -423,9 +443,9 @@ class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("authors", label="Who typed where", read_only=True, example={"terminalId": "shell 1"})
-async def authors(bench: Workbench, args: WhoTyped) -> Authors:
+async def authors(bench: Workbench, args: WhoTyped, call: Call) -> Authors:
     """List from which position on whose typing a terminal's output follows; never what a person typed."""
-    ink = bench.lease(bench.terminal(args.terminal_id)).ink
+    ink = bench.lease(bench.terminal(args.terminal_id, call)).ink
     return Authors(ink=[mark for mark in ink if mark.position >= args.since])
 
 
@@ -457,7 +477,7 @@ async def replay(bench: Workbench, args: One) -> Replayed:
 @commands.add("show", label="Show a terminal", scope="arrange", undoable=True, example={"terminalId": "test-runner"})
 async def show_terminal(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
     """Bring a terminal's pane forward, or open one for it."""
-    terminal = bench.terminal(args.terminal_id)
+    terminal = bench.terminal(args.terminal_id, call)
     step = show(bench, terminal, owner_of(call))
     record_step(bench, call, effects, f"showed {terminal.title}", step)
     return Nothing()

@@ -42,7 +42,9 @@ STARTED = "Terminal Session Started"
 _COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
 _SECRET = "it asks for a secret: the person must type it, you cannot see or type it"
 
-SessionId = Annotated[str, Meta(description="Id or unique title of a terminal.")]
+SessionId = Annotated[
+    str, Meta(description="Id or title of a terminal; of several with one title your own, the newest.")
+]
 Reason = Literal["exited", "finished", "input", "settled", "maxInterval"]
 
 
@@ -146,7 +148,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     Answers as soon as the program finished, asks for input or settled, and says which. A secret is for the person to
     type: you are told so.
     """
-    terminal, mine = bench.terminal(args.session_id), settings_of(bench, call)
+    terminal, mine = bench.terminal(args.session_id, call), settings_of(bench, call)
     effects.isolation = terminal.isolation
     log, session = terminal.log, bench.session(call)
     default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
@@ -182,7 +184,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"})
 async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Stopped:
     """End everything that runs in a terminal and close it. An agent may stop its own only."""
-    terminal = bench.terminal(args.session_id)
+    terminal = bench.terminal(args.session_id, call)
     if is_agent(call) and not is_mine(terminal, call):
         raise Denied(
             f"terminal {terminal.title!r} is not yours to stop",
@@ -224,7 +226,7 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
         Active(
             session_id=terminal.id,
             title=terminal.title,
-            command=bench.shown(_command(terminal), agent=is_agent(call)),
+            command=bench.shown(terminal.command, agent=is_agent(call)),
             position=positions.get(terminal.id, 0),
             running=not terminal.exited,
             uptime_s=round(terminal.uptime_s, 1),
@@ -234,10 +236,6 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
         for terminal in bench.terminals.list()
     ]
     return ActiveList(sessions=listed, text=_table(listed))
-
-
-def _command(terminal: Terminal) -> str:
-    return str(terminal.meta.get("command") or " ".join(terminal.argv))
 
 
 async def _type(bench: Workbench, terminal: Terminal, text: str, call: Call, judged: str) -> None:
@@ -297,7 +295,7 @@ def _collect(
         id=terminal.id,
         session_id=terminal.id,
         title=terminal.title,
-        command=bench.shown(_command(terminal), agent=agent),
+        command=bench.shown(terminal.command, agent=agent),
         position=piece.end,
         complete=terminal.exited,
         reason="input" if secret else reason,

@@ -5,6 +5,7 @@ differ by one in the random part, and a clock that is set back never makes an id
 """
 
 import os
+import re
 import threading
 import time
 
@@ -12,6 +13,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 _SHIFTS = range(120, -1, -10)
 _RANDOM_BITS = 80
+_FORM = re.compile(f"[a-z]+_[{_ALPHABET}]{{26}}")
 
 _lock = threading.Lock()
 _last = 0
@@ -31,3 +33,8 @@ def ulid() -> str:
 def new_id(prefix: str) -> str:
     """Return an id like `term_01J…`."""
     return f"{prefix}_{ulid()}"
+
+
+def is_id(text: str) -> bool:
+    """Whether a text has the form of an id, of anything; a name of this form would be taken for one."""
+    return _FORM.fullmatch(text) is not None

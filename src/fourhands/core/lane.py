@@ -6,6 +6,7 @@ All of it belongs to the event loop; `enter` does not await, so the order of cal
 """
 
 import asyncio
+import logging
 from collections import OrderedDict, deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -13,7 +14,9 @@ from contextlib import asynccontextmanager
 from msgspec import Struct, field
 
 from fourhands.core.call import Call
-from fourhands.core.errors import FourhandsError, LimitReached, Unavailable
+from fourhands.core.errors import Conflict, FourhandsError, LimitReached
+
+log = logging.getLogger(__name__)
 
 Sleep = Callable[[float], Awaitable[None]]
 _ANSWERS = 64  # model responses whose commands are counted at the same time
@@ -89,14 +92,16 @@ class Lane:
     def enter(self, call: Call, limits: Limits) -> Ticket:
         """Take the next place, or raise `LimitReached`."""
         if self.closed:
-            raise Unavailable(f"session {self.session} has ended", hint="start a new one")
+            raise Conflict(f"session {self.session} has ended", hint="start a new one")
         if call.answer_id is not None:
             count = self._answers.get(call.answer_id, 0)
             if count >= limits.per_answer:
                 hint = "see the results first, then go on in the next answer"
+                log.warning("session %s: %s is ignored, its answer has too many", self.session, call.command)
                 raise LimitReached(f"more than {limits.per_answer} commands in one answer", hint=hint)
         if len(self._tickets) >= limits.depth:
             hint = "wait for results before you send more"
+            log.warning("session %s: %s is refused, %d commands wait", self.session, call.command, limits.depth)
             raise LimitReached(f"{limits.depth} commands are waiting already", hint=hint)
         if call.answer_id is not None:
             self._answers[call.answer_id] = count + 1

@@ -31,6 +31,14 @@ _ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
 
 
 @dataclass(frozen=True, slots=True)
+class Announcement:
+    """What a program outside has said of a command that it runs itself, in its own words."""
+
+    arguments_schema: schema.JsonSchema
+    handler: str
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """One ability: who may use it, what it takes, what it does."""
 
@@ -49,9 +57,11 @@ class Command:
     scope: Scope = "run"  # what a person must have allowed an agent
     conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
+    instructs: bool = False  # what it returns is ours, for a model to use as it stands: blocks in it are no data
     uri: str | None = None  # the resource that it reads, as a URI template over its arguments
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
+    announced: Announcement | None = None  # it runs outside: one of ours takes its place, and nobody knows its effect
 
     async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:
         """Run the handler with exactly the parameters that it declares."""
@@ -67,8 +77,8 @@ class Command:
             "label": self.label,
             "description": self.description,
             "category": self.category,
-            "arguments_schema": schema.schema(self.args_type),
-            "handler": f"{self.handler.__module__}.{self.handler.__qualname__}",
+            "arguments_schema": self.announced.arguments_schema if self.announced else schema.schema(self.args_type),
+            "handler": self.announced.handler if self.announced else _name(self.handler),
             "key": self.key,
             "danger": self.destructive,
             "scope": self.scope,
@@ -76,6 +86,7 @@ class Command:
             "readOnly": self.read_only,
             "undoable": self.undoable,
             "example": None if self.example is None else dict(self.example),
+            "announced": self.announced is not None,
         }
 
 
@@ -105,6 +116,7 @@ class Contribution:
         scope: Scope | None = None,
         conceals: Sequence[str] = (),
         key: str | None = None,
+        instructs: bool = False,
         uri: str | None = None,
         example: Mapping[str, object] | None = None,
     ) -> Callable[[_H], _H]:
@@ -142,6 +154,7 @@ class Contribution:
                 scope=scope or ("see" if read_only else self.scope),
                 conceals=tuple(conceals),
                 key=key,
+                instructs=instructs,
                 uri=uri,
                 example=example,
                 extras=extras,
@@ -167,15 +180,16 @@ class Registry:
         return self._include([command])
 
     def include(self, contribution: Contribution) -> Dispose:
-        """Add all commands of a contribution or, if one of their ids is taken, none."""
+        """Add all commands of a contribution or, if one of their ids is taken, none; what was announced yields."""
         return self._include(contribution.commands)
 
-    def get(self, id: str) -> Command:
-        """Return the command of that id; `NotFound` names the nearest."""
+    def get(self, id: str, reader: str = "system") -> Command:
+        """Return the command of that id; `NotFound` names the nearest of those that its reader may use."""
         try:
             return self._commands[id]
         except KeyError:
-            raise NotFound.of("command", id[:200], self._commands) from None
+            usable = (one.id for one in self if reader == "system" or reader in one.actors)
+            raise NotFound.of("command", id[:200], usable) from None
 
     def manifest(self) -> Manifest:
         """Return `{version, commands, lastUpdated}`; the version is a digest, so equal sets have equal versions."""
@@ -192,7 +206,7 @@ class Registry:
 
     def _include(self, commands: Sequence[Command]) -> Dispose:
         added = {command.id: command for command in commands}
-        taken = sorted(id for id in added if id in self._commands)
+        taken = sorted(id for id in added if id in self._commands and not self._commands[id].announced)
         if taken or len(added) < len(commands):
             twice = taken or sorted({c.id for c in commands if sum(c.id == other.id for other in commands) > 1})
             raise Conflict(f"command {', '.join(twice)} exists already", hint="choose another name or load one of them")
@@ -220,6 +234,10 @@ class Registry:
 
     def __contains__(self, id: object) -> bool:
         return id in self._commands
+
+
+def _name(handler: Handler) -> str:
+    return f"{handler.__module__}.{handler.__qualname__}"
 
 
 def _no_arguments(id: str, example: Mapping[str, object]) -> None:

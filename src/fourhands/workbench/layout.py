@@ -113,6 +113,20 @@ def move(layout: Layout, place: Place, target: Pane, side: Side, index: int | No
     return Layout(root=root, active_pane=moved.id)
 
 
+def split_off(layout: Layout, place: Place, side: Side, new_id: NewId) -> Layout:
+    """Move an open tab to where a new pane on that side of the pane in use would have it.
+
+    What has a pane of its own there already, or is all that is open, is only used.
+    """
+    pane, root = place.pane, layout.root
+    alone, target = len(pane.tabs) == 1, layout.active_pane
+    if alone and (not isinstance(root, Split) or _lies(root, pane.id, side)):
+        return focus(layout, place)
+    if alone and target == pane.id and root is not None:
+        target = _neighbour(root, pane.id)
+    return move(layout, place, next(p for p in panes(root) if p.id == target), side, None, new_id)
+
+
 def set_sizes(layout: Layout, split_id: str, sizes: Sequence[float]) -> Layout:
     """Give a split new sizes: brought to a sum of 100, none below what its panes need."""
     split, box = find_split(layout, split_id)
@@ -187,6 +201,16 @@ def _least(node: Node, direction: Direction) -> int:
 
 def _index(split: Split, node_id: str) -> int:
     return next(i for i, child in enumerate(split.children) if _has(child, node_id))
+
+
+def _lies(split: Split, pane_id: str, side: Side) -> bool:
+    """Whether a pane lies on this side of a neighbour in the split that holds it."""
+    at = _index(split, pane_id)
+    child = split.children[at]
+    if isinstance(child, Split):
+        return _lies(child, pane_id, side)
+    direction, behind = TOWARDS[side]
+    return split.direction == direction and (at > 0 if behind else at < len(split.children) - 1)
 
 
 def _has(node: Node, node_id: str) -> bool:

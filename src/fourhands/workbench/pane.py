@@ -4,12 +4,13 @@ All are frozen values; `layout` makes new trees out of old ones. A valid tree ha
 fewer than two children, no split directly inside one of the same direction, and sizes that sum to exactly 100.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from msgspec import Struct
 
-from fourhands.core.errors import Ambiguous, BadArgument, NotFound, Unavailable
+from fourhands.core.errors import BadArgument, NotFound, Unsupported
+from fourhands.core.ids import is_id
 from fourhands.workbench.check import choice, shown
 from fourhands.workbench.sizes import AREA, WHOLE, cut, tenths
 
@@ -94,6 +95,10 @@ class Box(NamedTuple):
         return self.right - self.left if direction == "vertical" else self.bottom - self.top
 
 
+Rank: TypeAlias = Callable[[Tab], tuple[bool, ...]]
+"""How likely somebody means a tab, of several that answer to a name; the greatest is meant."""
+
+
 class Place(NamedTuple):
     """What a name led to: a tab and its pane, or a pane as a whole."""
 
@@ -163,28 +168,28 @@ def listing(layout: Layout) -> tuple[PaneInfo, ...]:
     return tuple(found)
 
 
-def find(layout: Layout, name: str) -> Place:
-    """Find a pane or tab by id, or a tab by its content or title if only one answers to it.
+def find(layout: Layout, name: str, rank: Rank = lambda tab: ()) -> Place:
+    """Find a pane or tab by its id, else a tab by what it shows, else by its title.
 
-    A file's title is its last path part, so a path counts before titles of files: `app.py` is the one at the top,
-    although `src/app.py` shows the same title. A terminal's title is its own name and counts like an id.
+    What it shows is as good as an id: `build` is the file of that path, although a terminal has that title, and
+    `app.py` the one at the top, although `src/app.py` has that title too. A terminal's title is a name that somebody
+    gave it and counts before a file's, which is its last path part. Of several with one title the one of the highest
+    `rank` is meant; of these one that can be seen, first of all in the pane in use, then the newest.
     """
-    strong, weak = _named(layout, name)
-    found = strong or weak
-    if len(found) > 1:
-        raise _ambiguous(name, [f"{tab.id} ({tab.type} {tab.content})" for _, tab in found if tab])
-    if not found:
-        raise NotFound.of("pane", name if len(name) <= 200 else shown(name), _names(layout))
-    return found[0]
+
+    def likely(place: Place) -> tuple[object, ...]:
+        pane, tab = place
+        return () if tab is None else (rank(tab), pane.active_tab == tab.id, pane.id == layout.active_pane, tab.id)
+
+    for found in _named(layout, name):
+        if found:
+            return max(found, key=likely)
+    raise NotFound.of("pane", name if len(name) <= 200 else shown(name), _names(layout))
 
 
 def find_pane(layout: Layout, name: str) -> Pane:
     """Find a pane by its id, or by the id, content or title of any of its tabs."""
-    strong, weak = _named(layout, name)
-    found = {place.pane.id: place for place in strong or weak}
-    if len(found) > 1:
-        raise _ambiguous(name, [f"{pane} ({place.tab.content})" for pane, place in found.items() if place.tab])
-    return (next(iter(found.values())) if found else find(layout, name)).pane
+    return find(layout, name).pane
 
 
 def find_content(layout: Layout, kind: str, content: str) -> Place | None:
@@ -204,7 +209,7 @@ def openable(kind: object) -> PaneType:
     """Check a pane type: known, and already there."""
     known = choice("type", kind, get_args(PaneType))
     if known in LATER:
-        raise Unavailable(f"{known} panes come later", hint="types that open now: editor, terminal")
+        raise Unsupported(f"{known} panes come later", hint="types that open now: editor, terminal")
     return cast(PaneType, known)
 
 
@@ -265,25 +270,23 @@ def _once(seen: set[str], name: str) -> None:
     seen.add(name)
 
 
-def _named(layout: Layout, name: str) -> tuple[list[Place], list[Place]]:
-    """Give the places that certainly answer to a name, and those that only have a file's title like it."""
-    strong: list[Place] = []
-    weak: list[Place] = []
+def _named(layout: Layout, name: str) -> tuple[list[Place], ...]:
+    """Give the places that answer to a name, the surest first: by id, by content, by a given title, by a file's."""
+    ids: list[Place] = []
+    contents: list[Place] = []
+    titles: list[Place] = []
+    files: list[Place] = []
     for pane, tab in tabs(layout.root):
         if pane.id == name:
-            return [Place(pane, None)], []
+            return ([Place(pane, None)],)
         if tab.id == name:
-            return [Place(pane, tab)], []
-        if tab.content == name or (tab.title == name and tab.type != "editor"):
-            strong.append(Place(pane, tab))
-        elif tab.title == name:
-            weak.append(Place(pane, tab))
-    return strong, weak
+            ids.append(Place(pane, tab))
+        elif tab.content == name:
+            contents.append(Place(pane, tab))
+        elif tab.title == name and not is_id(name):
+            (files if tab.type == "editor" else titles).append(Place(pane, tab))
+    return ids, contents, titles, files
 
 
 def _names(layout: Layout) -> list[str]:
     return [pane.id for pane in panes(layout.root)] + [tab.content for _, tab in tabs(layout.root)]
-
-
-def _ambiguous(name: str, ids: list[str]) -> Ambiguous:
-    return Ambiguous(f"{shown(name)} names {len(ids)} things", hint=f"use one of: {', '.join(ids[:20])}", ids=ids)

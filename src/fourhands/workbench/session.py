@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from fourhands.core.call import Actor, Call, Result, Scope
 from fourhands.core.errors import BadArgument, LimitReached, NotFound
-from fourhands.core.ids import new_id
+from fourhands.core.ids import is_id, new_id
 from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
 from fourhands.workbench.saved import Saved
 
@@ -183,7 +183,7 @@ class Sessions:
             idle = [f"{one.name} ({one.id})" for one in self._sessions.values() if one.status == "idle"]
             raise LimitReached(
                 f"there are {len(self._sessions)} agents' sessions, the limit is {self.most}",
-                hint="end one with openspace.agent.end, or raise server.maxSessions"
+                hint="the person ends one with openspace.agent.end, or raises server.maxSessions"
                 + (f"; idle for longest: {', '.join(idle[:3])}" if idle else ""),
             )
         before = self._absent.pop(id, None)
@@ -211,14 +211,17 @@ class Sessions:
             store = self._saved.now if now else self._saved.soon
             store(msgspec.json.encode([*here, *self._absent.values()]))
 
-    def get(self, name: str) -> Session:
-        """A session by its id or, as long as only one has it, its name."""
+    def get(self, name: str, asker: str | None = None) -> Session:
+        """A session by its id or its name; of several with that name the asker's own, else one that could begin.
+
+        Of these the newest: whoever has just started an agent means that one.
+        """
         if name in self._sessions:
             return self._sessions[name]
-        named = [session for session in self._sessions.values() if session.name == name]
-        if len(named) == 1:
-            return named[0]
-        raise NotFound.of("session", name, self._sessions)
+        named = [] if is_id(name) else [session for session in self._sessions.values() if session.name == name]
+        if not named:
+            raise NotFound.of("session", name, [f"{session.name} ({session.id})" for session in self])
+        return max(named, key=lambda one: (one.id == asker, one.status != "failed", one.created, one.id))
 
     def find(self, id: str | None) -> Session | None:
         """The session of that id, if there is one."""

@@ -65,15 +65,18 @@ class State(Store):
     ) -> Step:
         """Show a file or terminal: as a tab beside the front one, or in a new pane to the right (vertical) or below.
 
-        What is already open is only brought forward. `beside` names another pane than the one in use. Without `focus`
-        it opens in the background and nothing moves that a person may be looking at.
+        What is already open is only brought forward or, if it is to be split, moved to where a new one would be; if it
+        is there already, or all that is open, nothing moves. `beside` names another pane than the one in use. Without
+        `focus` it opens in the background and nothing moves that a person may be looking at.
         """
         if openable(type) == "editor":
             return self.open_editor(
                 content, owner=owner, split_direction=split_direction, beside=beside, title=title, focus=focus
             )
         layout, pane = self._shown("terminal", content, owner, split_direction, title, beside, focus)
-        return self._commit("pane.opened", pane, pane_id=pane, layout=layout)
+        moved = split_direction is not None and find_content(self.layout, type, content) is not None
+        kind = "pane.moved" if moved else "pane.opened"
+        return self._commit(kind, pane, pane_id=pane, layout=layout)
 
     def close(self, name: str, *, discard: bool = False) -> Step:
         """Close a pane with all its tabs, or one tab if that is what the name means.
@@ -299,6 +302,10 @@ class State(Store):
             choice("splitDirection", direction, SPLITS)
         name = words("title", title, 200) if title is not None else None
         place = find_content(self.layout, kind, content)
+        if place is not None and place.tab is not None and direction is not None:
+            self._room(more_panes=int(len(place.pane.tabs) > 1))
+            layout = tree.split_off(self.layout, place, SPLITS[direction], self._new_id)
+            return layout, find(layout, place.tab.id).pane.id
         if place is not None:
             return (tree.focus(self.layout, place) if focus else self.layout), place.pane.id
         self._room(more_panes=int(above or direction is not None or self.layout.root is None), more_tabs=1)
@@ -326,7 +333,7 @@ class State(Store):
         if unsaved and not discard:
             raise Conflict(
                 f"{', '.join(unsaved[:5])} {'has' if len(unsaved) == 1 else 'have'} unsaved text",
-                hint="save it first, or discard it on purpose",
+                hint="it is saved or discarded first, which is for the person to do",
                 paths=unsaved,
             )
         return self._commit(

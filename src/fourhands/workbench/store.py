@@ -12,7 +12,7 @@ from fourhands.core.errors import Ambiguous, Conflict, LimitReached, NotFound
 from fourhands.core.ids import new_id as fresh_id
 from fourhands.workbench.check import encodable, shown, whole
 from fourhands.workbench.editor import Draft, Editor, Highlight
-from fourhands.workbench.pane import Layout, PaneInfo, arrangement, find_pane, listing, panes, tabs
+from fourhands.workbench.pane import Layout, PaneInfo, Rank, arrangement, find, find_pane, listing, panes, tabs
 from fourhands.workbench.revert import revert
 from fourhands.workbench.snapshot import Change, Limits, Model, Snapshot, Step, difference, pack, unpack
 
@@ -58,6 +58,11 @@ class Store:
         """Describe one pane."""
         wanted = find_pane(self.layout, encodable("paneId", name)).id
         return next(info for info in self.panes() if info.id == wanted)
+
+    def locate(self, name: str, rank: Rank) -> str:
+        """Give the id of the pane or tab that a name means, where several answer to it by this rank."""
+        pane, tab = find(self.layout, encodable("paneId", name), rank)
+        return pane.id if tab is None else tab.id
 
     def editors(self) -> tuple[Editor, ...]:
         """List the open editors."""

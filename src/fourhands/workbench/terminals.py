@@ -24,7 +24,6 @@ from msgspec import Struct
 
 from fourhands import __version__
 from fourhands.core.errors import (
-    Ambiguous,
     BadArgument,
     BadCwd,
     CommandNotFound,
@@ -35,7 +34,7 @@ from fourhands.core.errors import (
     Unavailable,
 )
 from fourhands.core.event import Dispose
-from fourhands.core.ids import new_id
+from fourhands.core.ids import is_id, new_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, HostSilent, Link
@@ -123,6 +122,7 @@ class Terminals:
         self._orphans: list[Message] = []
         self._max = self.settings.terminal.max_terminals
         self._starting = 0
+        self._promised: list[tuple[str, str]] = []  # owners and titles of those that are on their way
         self._link: Link | None = None
         self._mending = asyncio.Lock()
         self._mender: asyncio.Task[Any] | None = None
@@ -361,17 +361,34 @@ class Terminals:
         """All terminals, oldest first; exited ones stay until they are closed."""
         return sorted(self._known.values(), key=lambda terminal: terminal.created)
 
-    def get(self, name: str) -> Terminal:
-        """A terminal by its id or, as long as it is unambiguous, its title."""
+    def get(self, name: str, owner: str = "") -> Terminal:
+        """A terminal by its id or its title; of several with that title the one that `owner` most likely means.
+
+        That is their own that runs, else their own that has ended, else somebody else's that runs, else one that has
+        ended; the newest of each. One's own comes first even when it has ended: whoever made `test-runner` wants to
+        read how it ended, or to hear that it has, and never to type into a stranger's terminal of the same title.
+        """
+        return max(self.named(name), key=lambda one: (one.owner == owner, not one.exited, one.created, one.id))
+
+    def named(self, name: str) -> Sequence[Terminal]:
+        """The terminal of that id, else all of that title, at least one; what has an id's form is never a title."""
         if name in self._known:
-            return self._known[name]
-        titled = [terminal for terminal in self._known.values() if terminal.title == name]
-        if len(titled) == 1:
-            return titled[0]
-        if titled:
-            ids = ", ".join(terminal.id for terminal in titled)
-            raise Ambiguous(f"{len(titled)} terminals are called {name!r}", hint=f"use an id: {ids}")
-        raise NotFound.of("terminal", name, [f"{t.title} ({t.id})" for t in self._known.values()])
+            return [self._known[name]]
+        titled = [] if is_id(name) else [terminal for terminal in self._known.values() if terminal.title == name]
+        if not titled:
+            raise NotFound.of("terminal", name, [f"{t.title} ({t.id})" for t in self._known.values()])
+        return titled
+
+    def titles(self) -> set[str]:
+        """All titles, also of terminals that are on their way."""
+        return {terminal.title for terminal in self._known.values()} | {title for _, title in self._promised}
+
+    def free_title(self, title: str, owner: str, besides: Terminal | None = None) -> str:
+        """This title, or one made of it that no other running terminal of this owner has: `build 2`."""
+        taken = {t.title for t in self._known.values() if t.owner == owner and not t.exited and t is not besides}
+        taken |= {promised for whose, promised in self._promised if whose == owner}
+        ends = ("", *(f" {number}" for number in range(2, len(taken) + 2)))
+        return next(free for end in ends if (free := title[: LONGEST_TITLE - len(end)] + end) not in taken)
 
     @property
     def count(self) -> int:
@@ -511,13 +528,15 @@ class Terminals:
     ) -> Terminal:
         """Start a shell, or the program given by `argv`, in a new terminal.
 
+        A title that another running terminal of this owner has gets a number behind it: see the terminal's `title`.
         `interactive` is for one in which a person types: pagers wait for keys there, and `!` recalls earlier commands.
         """
         interactive = interactive and not agent
         cols, rows = self._size(cols, rows, agent=agent)
         check_size(cols, rows)
-        if title is not None and not _is_title(title):
-            raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
+        if title is not None:
+            check_title(title)
+            title = self.free_title(title, owner)
         if self.count >= self._max:
             raise LimitReached(
                 f"there are {self.count} terminals, the limit is {self._max}",
@@ -526,6 +545,8 @@ class Terminals:
         place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
         facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
         self._starting += 1
+        promised = (owner, title or "")
+        self._promised.append(promised)
         try:
             launch, key, fixed = await self._launch(argv, shell, place, env, provider, agent, interactive)
             terminal = self._spare.take(key)
@@ -537,6 +558,7 @@ class Terminals:
                 terminal.describe_soon(spare=False, **facts)
         finally:
             self._starting -= 1
+            self._promised.remove(promised)
         self._mine.add(terminal.id)
         self._refill(key, launch, provider, (cols, rows), fixed)
         self._followers.came(terminal)
@@ -771,8 +793,13 @@ def check_words(kind: str, words: object, least: int = 1) -> None:
         raise BadArgument(f"{kind} must be words, at least {least}, each a text without NUL bytes")
 
 
-def _is_title(title: object) -> bool:
-    return isinstance(title, str) and 0 < len(title.strip()) <= len(title) <= LONGEST_TITLE and title.isprintable()
+def check_title(title: object) -> None:
+    """Refuse what cannot be a title: not one line, or so like an id that it would never be found."""
+    form = isinstance(title, str) and 0 < len(title.strip()) <= len(title) <= LONGEST_TITLE and title.isprintable()
+    if not form:
+        raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
+    if is_id(str(title)):
+        raise BadArgument(f"a title must not have the form of an id, as {title!r} has", hint='such as "test-runner"')
 
 
 def spelled_cwd(cwd: str, workspace: str) -> str:

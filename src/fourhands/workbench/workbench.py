@@ -20,9 +20,10 @@ from msgspec import Struct
 
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.consent import Consent, Rules
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.errors import FourhandsError, Unsupported
 from fourhands.core.event import Events
 from fourhands.core.question import Questions
+from fourhands.core.quote import Given
 from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
@@ -34,7 +35,7 @@ from fourhands.workbench.file import FileSettings, Workspace
 from fourhands.workbench.journal import Journal
 from fourhands.workbench.lease import Lease, LeaseInfo
 from fourhands.workbench.outputs import Outputs
-from fourhands.workbench.pane import tabs
+from fourhands.workbench.pane import Tab, tabs
 from fourhands.workbench.pulse import Pulse
 from fourhands.workbench.saved import Saved
 from fourhands.workbench.screen import Screen, rows_without
@@ -52,6 +53,9 @@ log = logging.getLogger(__name__)
 KEY_LINES = LONGEST_KEY // 64
 """Lines of the longest private key."""
 
+_JUDGED = 1000
+"""Of how many calls it is kept which terminal was judged; far more than can wait for an answer at once."""
+
 SAVE_S = 0.5
 """How long after a change the layout is saved, with what else has changed by then."""
 
@@ -61,9 +65,10 @@ class Gate(Protocol):
 
     consent: Consent
     rules: Rules
+    given: Given
 
-    async def run(self, call: Call) -> Result:
-        """Pass a call."""
+    async def run(self, call: Call, *, block: str = "") -> Result:
+        """Pass a call, and say of which block."""
         ...
 
     def pause(self, session: str) -> None:
@@ -92,7 +97,7 @@ class Gate(Protocol):
 
 
 async def _nobody(spec: str) -> Session:
-    raise Unavailable(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
+    raise Unsupported(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
 
 
 class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -154,6 +159,7 @@ class Workbench:
         )
         self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
         self._leases: dict[str, Lease] = {}
+        self._judged: dict[tuple[str, str], str] = {}  # what a name meant when a call was judged
         self._saved = Saved(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
@@ -187,9 +193,39 @@ class Workbench:
 
     # -- terminals -------------------------------------------------------------------------------------------------
 
-    def terminal(self, name: str) -> Terminal:
-        """A terminal by id or title."""
-        return self.terminals.get(name)
+    def terminal(self, name: str, asker: Actor | Call | None = None) -> Terminal:
+        """A terminal by its id or, as this asker most likely means it (see `Terminals.get`), its title."""
+        if isinstance(asker, Call):
+            name = self._judged.get((asker.id, name), name)
+            asker = asker.actor
+        return self.terminals.get(name, asker.id if asker is not None and asker.kind == "agent" else "")
+
+    def judged_terminal(self, name: str, call: Call) -> Terminal:
+        """The terminal that a call means, from now on: what is judged of one must never be typed into another.
+
+        Whoever is asked about it may take a while, and meanwhile a title may come to mean another terminal.
+        """
+        terminal = self.terminal(name, call)
+        self._judged[call.id, name] = terminal.id
+        while len(self._judged) > _JUDGED:
+            self._judged.pop(next(iter(self._judged)))
+        return terminal
+
+    def locate(self, name: str, asker: Call) -> str:
+        """The id of the pane or tab that a name means: an id, a path, or a title as this asker most likely means it.
+
+        Of several tabs with one title the asker's own come first, then those in which something runs, as for terminals;
+        of these the one that can be seen, then the newest.
+        """
+        owner = asker.session or ""
+        known = {terminal.id: terminal for terminal in self.terminals.list()}
+
+        def rank(tab: Tab) -> tuple[bool, bool]:
+            if (terminal := known.get(tab.content)) is not None:
+                return terminal.owner == owner, not terminal.exited
+            return (tab.owner == owner if owner else not tab.owner.startswith(f"{PREFIX}_")), True
+
+        return self.state.locate(name, rank)
 
     def lease(self, terminal: Terminal) -> Lease:
         """The keyboard of a terminal."""
@@ -213,7 +249,7 @@ class Workbench:
             title=terminal.title,
             status="lost" if end and end.lost else "exited" if end else "running",
             shell_state=state if terminal.marked or state == "input" else "unmarked",
-            command=" ".join(terminal.argv),
+            command=terminal.command,
             cwd=self.relative(commands.cwd or terminal.started_in),
             cols=cols,
             rows=rows,
@@ -412,7 +448,7 @@ class Workbench:
         """Hand a person's message to the agent's connector."""
         prompter = self.prompters.get(session.id)
         if prompter is None:
-            raise Unavailable(
+            raise Unsupported(
                 f"agent {session.name!r} takes no messages here: it is driven from outside",
                 hint=f"talk to it where it runs ({session.connector})",
             )

@@ -203,6 +203,20 @@ export interface Draft {
   baseVersion: string | null;
 }
 
+/** One piece of text and what takes its place. */
+export interface Edit {
+  old: string;
+  new: string;
+  all?: boolean;
+}
+
+/** Arguments of `openspace.file.edit`. */
+export interface EditFile {
+  path: string;
+  edits: Edit[];
+  expectedVersion?: string | null;
+}
+
 /** One open file. When `reveal` differs from what the page saw last, it scrolls to line and column again. */
 export interface Editor {
   id: string;
@@ -341,6 +355,17 @@ export interface FileContent {
   version: string;
   lines: number;
   encoding: string;
+  offset: number | null;
+  next: number | null;
+  size: number | null;
+}
+
+/** The file's new version, how many places were changed, and what each edit did. */
+export interface FileEdited {
+  version: string;
+  created: boolean;
+  replaced: number;
+  edits: Replaced[];
 }
 
 /** One name in a directory. A link is shown as a link, never followed; `modified` is in seconds since 1970. */
@@ -368,6 +393,8 @@ export interface FileReadAny {
   startLine?: number | null;
   endLine?: number | null;
   binary?: boolean;
+  offset?: number | null;
+  limit?: number | null;
 }
 
 /** Arguments of `openspace.file.remove`. */
@@ -388,6 +415,7 @@ export interface FileWrite {
   path: string;
   content: string;
   expectedVersion?: string | null;
+  append?: boolean;
 }
 
 /** The file's new version. */
@@ -462,6 +490,12 @@ export interface Limit {
   setting: number;
 }
 
+/** Lines from 1, both ends included. */
+export interface Lines {
+  startLine: number;
+  endLine: number;
+}
+
 /** One line that has the query. `line` and `column` count from 1, the column in characters. */
 export interface Match {
   path: string;
@@ -528,9 +562,11 @@ export interface PaneOpen {
   splitDirection?: "horizontal" | "vertical" | null;
 }
 
-/** Which pane shows it. */
+/** Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be. */
 export interface PaneOpened {
   paneId: string;
+  moved: boolean;
+  note: string;
 }
 
 /** Arguments of `openspace.pane.pin`. */
@@ -614,6 +650,12 @@ export interface ReadFile {
   endLine?: number | null;
 }
 
+/** What one edit did: how often, and the lines it touched as they are numbered now (the first 20 places). */
+export interface Replaced {
+  count: number;
+  ranges: Lines[];
+}
+
 /** What would be said of another text in place of the one that was asked about. */
 export interface Review {
   level: string;
@@ -621,6 +663,26 @@ export interface Review {
   shown: string;
   parts: Part[];
   detail: Record<string, unknown>;
+}
+
+/** Arguments of `openspace.safety.judge`. */
+export interface SafetyJudge {
+  command: string;
+}
+
+/** How a line is judged, why, and the commands that it consists of. */
+export interface SafetyJudgedLine {
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  commands: SafetyJudgedPart[];
+}
+
+/** One simple command of a line; `words` are what the shell would make of it, as far as that can be said. */
+export interface SafetyJudgedPart {
+  text: string;
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  words: string[];
 }
 
 /** A session as others see it. */
@@ -692,6 +754,7 @@ export interface TerminalCreated {
   terminalId: string;
   title: string;
   paneId: string;
+  note: string;
 }
 
 /** A line and where it begins. */
@@ -768,6 +831,12 @@ export interface TerminalReadScreen {
 export interface TerminalRename {
   terminalId: string;
   title: string;
+}
+
+/** The title that it has now. */
+export interface TerminalRenamed {
+  title: string;
+  note: string;
 }
 
 /** What a fresh screen of this size prints: the past, then the present; output goes on at the position. */
@@ -1054,6 +1123,7 @@ export interface Commands {
   "openspace.editor.save": { args: EditorSave; result: EditorSaved };
   "openspace.editor.scroll_to": { args: EditorScrollTo; result: BaseNothing };
   "openspace.editor.set_draft": { args: EditorSetDraft; result: BaseNothing };
+  "openspace.file.edit": { args: EditFile; result: FileEdited };
   "openspace.file.list": { args: FileList; result: FileListed };
   "openspace.file.read": { args: FileReadAny; result: FileContent };
   "openspace.file.remove": { args: FileRemove; result: BaseNothing };
@@ -1067,6 +1137,7 @@ export interface Commands {
   "openspace.pane.pin": { args: PanePin; result: BaseNothing };
   "openspace.pane.resize": { args: PaneResize; result: BaseNothing };
   "openspace.pane.set_sizes": { args: PaneSetSizes; result: BaseNothing };
+  "openspace.safety.judge": { args: SafetyJudge; result: SafetyJudgedLine };
   "openspace.terminal.authors": { args: TerminalWhoTyped; result: TerminalAuthors };
   "openspace.terminal.close": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.create": { args: TerminalCreate; result: TerminalCreated };
@@ -1077,7 +1148,7 @@ export interface Commands {
   "openspace.terminal.limit": { args: Record<string, never>; result: Limit };
   "openspace.terminal.list": { args: Record<string, never>; result: TerminalListed };
   "openspace.terminal.read_output": { args: TerminalReadOutput; result: TerminalOutput };
-  "openspace.terminal.rename": { args: TerminalRename; result: BaseNothing };
+  "openspace.terminal.rename": { args: TerminalRename; result: TerminalRenamed };
   "openspace.terminal.replay": { args: TerminalOne; result: TerminalReplayed };
   "openspace.terminal.resize": { args: TerminalResize; result: BaseNothing };
   "openspace.terminal.screen": { args: TerminalReadScreen; result: TerminalScreenful };

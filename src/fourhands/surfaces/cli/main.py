@@ -45,7 +45,7 @@ class Options:
     host: str | None
     port: int | None
     open_page: bool = True
-    verbose: bool = False
+    verbose: int = 0
     as_json: bool = False
 
 
@@ -113,7 +113,7 @@ def build(serve: Callable[[Options], Awaitable[None]], providers: "Callable[[str
         help="Port, or the next free one after it; 0 for any.  [default: 4404]",
     )
     @click.option("--open/--no-open", "open_page", default=True, help="Open the page in a browser.")
-    @click.option("--verbose", "-v", is_flag=True, help="Log what happens to stderr.")
+    @click.option("--verbose", "-v", count=True, help="Log what happens to stderr; -vv: each call and each block, too.")
     @click.option("--json", "as_json", is_flag=True, help="Say where it listens as one line of JSON, and nothing else.")
     @told
     def serve_command(
@@ -122,7 +122,7 @@ def build(serve: Callable[[Options], Awaitable[None]], providers: "Callable[[str
         host: str | None,
         port: int | None,
         open_page: bool,
-        verbose: bool,
+        verbose: int,
         as_json: bool,
     ) -> None:
         """Serve the workbench for DIRECTORY (default: this one)."""

@@ -54,7 +54,9 @@ class Watching:
             if uri != INSTRUCTIONS:
                 command, args = reading(self._bench.registry, uri)
                 if command == _TERMINAL:
-                    stack.callback(self._bench.terminal(str(args["terminalId"])).listen(throttle.request))
+                    # A title may mean another terminal to each who watches: each of them is listened to.
+                    for terminal in self._bench.terminals.named(str(args["terminalId"])):
+                        stack.callback(terminal.listen(throttle.request))
             return stack.pop_all().close
 
 
