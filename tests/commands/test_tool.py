@@ -13,7 +13,7 @@ from tests.support.person import Person, let_in
 
 from fourhands.app import App
 from fourhands.commands import tool_terminal
-from fourhands.core.call import Result
+from fourhands.core.call import Actor, Call, Result
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench import oneshot
 from fourhands.workbench.session import Session
@@ -184,6 +184,19 @@ async def test_the_same_for_a_person_and_what_they_hand_over_is_not_kept(app: Ap
     assert result.data["output"] == "my-own-words"
     [entry] = await app.journal.query(command="openspace.tool.execute_command")
     assert entry.call.args == {"command": "cat", "input": "[not kept]"}
+
+
+async def test_a_person_reads_on_where_they_read_last(app: App) -> None:
+    started = (await app.call("openspace.tool.terminal_start", {"command": "cat", "stdin": "one\n"})).data
+    args = {"sessionId": started["id"], "stdin": "two\n"}
+    agent = Agent(app)
+    await agent("terminal_continue", sessionId=started["id"])  # what another has read is another's
+    more = (await app.call("openspace.tool.terminal_continue", args)).data
+    assert (str(started["output"]).split(), str(more["output"]).split()) == (["one", "one"], ["two", "two"])
+    listed = await app.call("openspace.tool.terminal_list")
+    assert [one["position"] for one in listed.data["sessions"]] == [more["position"]]  # type: ignore[attr-defined]
+    await app.call("openspace.tool.terminal_stop", {"sessionId": started["id"]})
+    assert app.bench.positions(Call(command="", actor=Actor.person())) == {}
 
 
 async def test_a_program_is_started_where_both_see_it(app: App) -> None:

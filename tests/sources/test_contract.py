@@ -9,6 +9,8 @@ from tests.sources.doors import Doors, Refused, like, settings_of
 
 from fourhands import FourhandsError
 
+pytestmark = pytest.mark.timeout(60)  # all documents are read, and with them most of the program
+
 NO_DOORS = cast(Doors, None)
 
 

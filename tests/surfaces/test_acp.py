@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from acp import schema
 from click.testing import CliRunner
+from tests.support import bench
 from tests.support.acp_messages import check, same_as_golden
 from tests.support.bench import environment, open_app, temporary_places
 from tests.support.person import Person
@@ -233,24 +234,27 @@ async def test_every_way_in_which_create_fails_says_something_else(editor):
     assert editor.app.bench.terminals.list() == []
 
 
-async def test_the_protocol_s_own_example_runs(editor):
+async def test_the_protocol_s_own_example_runs(monkeypatch, tmp_path):
     """Literally the request of its page on terminals, but for the session and the directory, which are of here."""
-    root = Path(await editor.open() and editor.app.bench.root)
-    Path(root, "package.json").write_text(json.dumps({"scripts": {"test": "echo it is=$NODE_ENV/$DEBUG"}}))
+    (tmp_path / "npm").write_text('#!/bin/sh\necho "$# $1 $2 $NODE_ENV/$DEBUG in $PWD"\n')
+    (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setitem(bench.MINIMAL, "PATH", f"{tmp_path}:{os.environ['PATH']}")
     params = {
         "command": "npm",
         "args": ["test", "--coverage"],
         "env": [{"name": "NODE_ENV", "value": "test"}, {"name": "DEBUG", "value": "true"}],
-        "cwd": f" {root} ",
         "outputByteLimit": 1048576,
     }
-    editor.choose("once")
-    answer = await editor.terminal("create", **params)
-    assert set(answer) == {"terminalId"}
-    assert re.fullmatch(r"term_[0-9A-HJKMNP-TV-Z]{26}", answer["terminalId"])
-    await editor.terminal("wait_for_exit", terminalId=answer["terminalId"])
-    output = await editor.terminal("output", terminalId=answer["terminalId"])
-    assert ("it is=test/true" in output["output"], output["truncated"]) == (True, False)
+    async with open_editor() as editor:
+        await editor.open()
+        root = editor.app.bench.root
+        editor.choose("once")
+        answer = await editor.terminal("create", **params, cwd=f" {root} ")
+        assert set(answer) == {"terminalId"}
+        assert re.fullmatch(r"term_[0-9A-HJKMNP-TV-Z]{26}", answer["terminalId"])
+        await editor.terminal("wait_for_exit", terminalId=answer["terminalId"])
+        output = await editor.terminal("output", terminalId=answer["terminalId"])
+        assert (output["output"], output["truncated"]) == (f"2 test --coverage test/true in {root}\n", False)
 
 
 async def test_closing_a_session_ends_what_runs_in_it_only(editor):

@@ -150,9 +150,9 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     """
     terminal, mine = bench.terminal(args.session_id, call), settings_of(bench, call)
     effects.isolation = terminal.isolation
-    log, session = terminal.log, bench.session(call)
+    log = terminal.log
     default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
-    start = session.positions.get(terminal.id, default) if session else default
+    start = bench.positions(call).get(terminal.id, default)
     terminal.catch_up()
     finished = terminal.finished_commands
     entered = args.stdin is not None and ("\n" in args.stdin or "\r" in args.stdin)
@@ -191,9 +191,7 @@ async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Sto
             hint="you can stop terminals that you started; ask the person about the others",
         )
     await terminal.close()
-    session = bench.session(call)
-    if session is not None:
-        session.positions.pop(terminal.id, None)
+    bench.positions(call).pop(terminal.id, None)
     return Stopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
 
 
@@ -220,8 +218,7 @@ class ActiveList(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("terminal_list", label="List running programs", read_only=True, example={})
 async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
     """List the terminals: id, command, your position, whether they run, and for how long."""
-    session = bench.session(call)
-    positions = session.positions if session is not None else {}
+    positions = bench.positions(call)
     listed = [
         Active(
             session_id=terminal.id,
@@ -277,9 +274,7 @@ def _collect(
     head = terminal.log.head
     piece = bench.read_since(terminal, max(start, head - READ_LIMIT), agent=agent)
     gap = (start, piece.start) if piece.start > start else piece.gap
-    session = bench.session(call)
-    if session is not None:
-        session.positions[terminal.id] = piece.end
+    bench.positions(call)[terminal.id] = piece.end
     limit, text = mine.bash.crop_output, piece.text
     rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
     lines = text.count("\n") + (bool(text) and not text.endswith("\n"))

@@ -6,7 +6,7 @@ from tests.sources.doors import Doors, like
 from tests.sources.source_002 import DOCUMENT
 from tests.sources.source_002.tools import quit_all
 
-from fourhands import classify, parse
+from fourhands import parse
 
 HERE = Path(__file__).parents[3]
 
@@ -26,18 +26,21 @@ SAFETY = {"rm -rf /": "dangerous", "my_custom_script.sh": "unknown", "ls -la": "
 
 for line, level in SAFETY.items():
 
-    @DOCUMENT.works("example safety", f"getCommandSafetyLevel('{line}') → '{level}'", "Python: classify(line).level.")
+    @DOCUMENT.works("example safety", f"getCommandSafetyLevel('{line}') → '{level}'", "HTTP: openspace.safety.judge.")
     async def safety(doors: Doors, line: str = line, level: str = level) -> None:
-        assert classify(line).level == level
+        assert (await doors.person("openspace.safety.judge", {"command": line}))["level"] == level
 
 
 @DOCUMENT.works(
     "example compound",
     """parseCompoundCommand('git add . && git commit -m "test" || echo "failed"')""",
-    "Python: parse(line), one text for each command; their words in a row are the document's list.",
+    "HTTP: commands of openspace.safety.judge; Python: parse(line); the words of all in a row are the document's list.",
 )
 async def compound(doors: Doors) -> None:
-    commands = parse('git add . && git commit -m "test" || echo "failed"')
+    line = 'git add . && git commit -m "test" || echo "failed"'
+    commands = parse(line)
+    judged = await doors.person("openspace.safety.judge", {"command": line})
+    assert [one["text"] for one in judged["commands"]] == commands
     assert commands == ["git add .", 'git commit -m "test"', 'echo "failed"']
     words = [word for command in commands for word in command.split()]
     assert words == ["git", "add", ".", "git", "commit", "-m", '"test"', "echo", '"failed"']

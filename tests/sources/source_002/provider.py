@@ -111,7 +111,7 @@ async def isolation_sandbox(doors: Doors) -> None:
 async def isolation_container(doors: Doors) -> None:
     with pytest.raises(FourhandsError) as refused:
         await doors.app.terminals.run_script("id", provider="container")
-    assert refused.value.code == "unavailable"
+    assert refused.value.code in ("unsupported", "unavailable")  # no image is named; or no engine answers at all
     assert "image" in str(refused.value) + str(refused.value.hint)
 
 

@@ -119,11 +119,13 @@ async def run_script(doors: Doors) -> None:
 @DOCUMENT.works(
     "service getCommandSafetyLevel, features 2, R6",
     "getCommandSafetyLevel(shellString): 'safe' | 'unknown' | 'dangerous'",
-    "Python: classify(line).level; `fourhands classify` says the same.",
+    "HTTP: openspace.safety.judge; Python: classify(line).level; `fourhands classify` says the same.",
 )
 async def safety_level(doors: Doors) -> None:
     lines = {"ls": "safe", "make": "unknown", "dd if=a of=/dev/sda": "dangerous"}
     assert {line: classify(line).level for line in lines} == lines
+    for line, level in lines.items():
+        like(await doors.person("openspace.safety.judge", {"command": line}), {"level": level, "reason": str})
 
 
 @DOCUMENT.works(

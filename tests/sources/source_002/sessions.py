@@ -1,6 +1,5 @@
 """Persistent sessions: how long output is collected, their life, and who cleans up."""
 
-import asyncio
 import os
 import time
 
@@ -161,12 +160,11 @@ async def shutdown(doors: Doors) -> None:
 )
 async def outlived(doors: Doors) -> None:
     with temporary_places() as places:
-        options = {"places": places, "env": environment(places)}
-        async with Terminals(places.workspace, quick(), keep=True, **options) as terminals:
+        env = environment(places)
+        async with Terminals(places.workspace, quick(), places=places, env=env, keep=True) as terminals:
             terminal = await terminals.create(argv=["sleep", "60"])
         assert alive(terminal.pid)
-        async with Terminals(places.workspace, quick(), **options) as terminals:
+        async with Terminals(places.workspace, quick(), places=places, env=env) as terminals:
             assert terminals.get(terminal.id).pid == terminal.pid
             await terminals.stop()
-        await asyncio.sleep(0)
         await until(lambda: not alive(terminal.pid))

@@ -87,12 +87,10 @@ async def hidden_redraw(doors: Doors) -> None:
     assert REDRAW_S == 0.15
     for hide in (True, False):
         terminal = await shell(doors, env={"PS1": "prompt> "})
-        await doors.person(
-            "openspace.terminal.resize", {"terminalId": terminal.id, "cols": 60, "rows": 20, "hideRedraw": hide}
-        )
-        await until(lambda terminal=terminal: terminal.size == (60, 20))
-        await terminal.wait(quiet_s=0.4, deadline_s=5)
-        assert bool(terminal.redraws) is hide
+        args = {"terminalId": terminal.id, "cols": 60, "rows": 20, "hideRedraw": hide}
+        await doors.person("openspace.terminal.resize", args)
+        await terminal.wait(quiet_s=0.5, deadline_s=5)
+        assert (terminal.size, bool(terminal.redraws)) == ((60, 20), hide)
         await terminal.close()
 
 
