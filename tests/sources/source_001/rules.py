@@ -20,6 +20,7 @@ from tests.sources.source_001.looks import logged, manifest, tidy, upstream
 from tests.sources.source_001.stories import LIST, OPEN_MISSING
 from tests.sources.source_001.stream import MATRIX
 from tests.sources.source_001.stream import PART as STREAM
+from tests.support.agree import no_scratch
 from tests.support.model import Answer, Model
 from tests.support.served import until
 from tests.support.wire import messages_of, text_of
@@ -236,7 +237,9 @@ async def debugging(doors: Doors) -> None:
         asked.append(options)
 
     words = ["serve", str(doors.root), "-vv", "--no-open"]
-    assert (await asyncio.to_thread(CliRunner().invoke, build(serve, lambda workspace: []), words)).exit_code == 0
+    assert (
+        await asyncio.to_thread(CliRunner().invoke, build(serve, lambda workspace: [], no_scratch), words)
+    ).exit_code == 0
     logger = logging.getLogger("fourhands")
     before = logger.level
     begin_log(asked[0].verbose)
