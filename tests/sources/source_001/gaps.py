@@ -8,11 +8,10 @@ from tests.sources.contract import Document
 from tests.sources.doors import Doors, Refused, like, open_doors, settings_of
 from tests.sources.source_001.commands import TWENTY
 from tests.sources.source_001.hub import ROOT
-from tests.sources.source_001.looks import highlights, logged, panes, terminal, tidy
+from tests.sources.source_001.looks import highlights, logged, panes, terminal, tidy, upstream
 from tests.sources.source_001.stories import CREATE, HIGHLIGHT, LIST, OPEN
 from tests.support.person import Person
 from tests.support.served import until
-from tests.support.stage import stage
 
 PART = Document(
     "001",
@@ -280,12 +279,14 @@ async def help_pages(doors: Doors) -> None:
     "it is tried again.",
 )
 async def breaker(doors: Doors) -> None:
-    async with stage(upstream="http://127.0.0.1:9") as s, s.raw() as client:
-        for number in range(6):
-            answer = await client.post("/v1/chat/completions", json={"model": "fake", "messages": []})
-            assert answer.status_code >= 500
-            assert ("again and again" in answer.text) is (number == 5)
-        assert "tried again in" in answer.text
+    async with open_doors(upstream("http://127.0.0.1:9")) as others:
+        _, token = others.served.agent("proxied")
+        async with others.served.client(token, verify=False) as client:
+            for number in range(6):
+                answer = await client.post("/v1/chat/completions", json={"model": "fake", "messages": []})
+                assert answer.status_code >= 500
+                assert ("again and again" in answer.text) is (number == 5)
+            assert "tried again in" in answer.text
 
 
 @PART.works(

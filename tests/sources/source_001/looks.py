@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 from tests.sources.doors import Doors, Result
 
+from fourhands.settings import Settings, Upstream
+
 SOURCE = "".join(f"export const line{number} = {number};\n" for number in range(1, 61))
 
 
@@ -87,3 +89,8 @@ def logged(level: int) -> Iterator[list[str]]:
     finally:
         logger.removeHandler(handler)
         logger.setLevel(before)
+
+
+def upstream(url: str) -> Settings:
+    """Settings for a model proxy in front of this server."""
+    return Settings(upstreams={"openai": Upstream(url=url, connect_s=40.0)})

@@ -12,17 +12,18 @@ from itertools import pairwise
 from click.testing import CliRunner
 from msgspec import Struct
 from tests.sources.contract import Document
-from tests.sources.doors import Doors, like
+from tests.sources.doors import Doors, like, open_doors
 from tests.sources.source_001.commands import PART as COMMANDS
 from tests.sources.source_001.commands import TWENTY
 from tests.sources.source_001.hub import ROOT, instructions
-from tests.sources.source_001.looks import logged, manifest, tidy
+from tests.sources.source_001.looks import logged, manifest, tidy, upstream
 from tests.sources.source_001.stories import LIST, OPEN_MISSING
 from tests.sources.source_001.stream import MATRIX
 from tests.sources.source_001.stream import PART as STREAM
-from tests.support.model import Answer
+from tests.support.agree import no_scratch
+from tests.support.model import Answer, Model
 from tests.support.served import until
-from tests.support.stage import stage
+from tests.support.wire import messages_of, text_of
 
 from fourhands.agents.budget import INSTRUCTIONS_TOKENS, tokens
 from fourhands.app.serve import begin_log
@@ -236,7 +237,9 @@ async def debugging(doors: Doors) -> None:
         asked.append(options)
 
     words = ["serve", str(doors.root), "-vv", "--no-open"]
-    assert (await asyncio.to_thread(CliRunner().invoke, build(serve, lambda workspace: []), words)).exit_code == 0
+    assert (
+        await asyncio.to_thread(CliRunner().invoke, build(serve, lambda workspace: [], no_scratch), words)
+    ).exit_code == 0
     logger = logging.getLogger("fourhands")
     before = logger.level
     begin_log(asked[0].verbose)
@@ -279,14 +282,15 @@ async def failures_are_shown(doors: Doors) -> None:
     answer="the same through the proxy: a client of `/v1/chat/completions` gets the text without the block, which ran.",
 )
 async def proxy(doors: Doors) -> None:
-    async with stage([Answer(["text %", '%OS{"cmd":"openspace.pane.list","args":{}}%% more'])]) as s:
-        async with s.openai() as client:
-            stream = await client.chat.completions.create(
-                model="fake", messages=[{"role": "user", "content": "go"}], stream=True
-            )
-            text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
-        assert text == "text  more"
-        assert await s.ran() == ["openspace.pane.list"]
+    pieces = ["text %", '%OS{"cmd":"openspace.pane.list","args":{}}%% more']
+    async with Model([Answer(pieces)]) as model, open_doors(upstream(model.url)) as others:
+        session, token = others.served.agent("proxied")
+        async with others.served.client(token, verify=False) as client:
+            body = {"model": "fake", "messages": [{"role": "user", "content": "go"}], "stream": True}
+            answer = await client.post("/v1/chat/completions", json=body)
+        assert text_of("chat", messages_of(answer.content)) == "text  more"
+        found = others.app.bench.sessions.get(session)
+        await until(lambda: [one.command_id for one in found.results] == ["openspace.pane.list"])
 
 
 @PART.works(

@@ -9,7 +9,7 @@ from tests.sources.contract import Document
 
 DOCUMENT = Document(
     "004",
-    "ACP terminal/create",
+    "ACP terminals",
     ids=(
         *("Signature", "Response"),
         *(f"Handler {number}" for number in range(1, 5)),
