@@ -236,10 +236,9 @@ async def debugging(doors: Doors) -> None:
     async def serve(options: Options) -> None:
         asked.append(options)
 
-    words = ["serve", str(doors.root), "-vv", "--no-open"]
-    assert (
-        await asyncio.to_thread(CliRunner().invoke, build(serve, lambda workspace: [], no_scratch), words)
-    ).exit_code == 0
+    program = build(serve, lambda workspace: [], no_scratch)
+    done = await asyncio.to_thread(CliRunner().invoke, program, ["serve", str(doors.root), "-vv", "--no-open"])
+    assert done.exit_code == 0
     logger = logging.getLogger("fourhands")
     before = logger.level
     begin_log(asked[0].verbose)
