@@ -18,6 +18,7 @@ from fourhands.host.log import CAPACITY, LEAST
 from fourhands.host.process import BUDGET
 from fourhands.host.shelf import KEEP_BYTES, KEEP_DAYS
 
+MOST_TERMINALS = 10_000
 _MOST = 2**53  # what every JSON reader holds exactly
 _YEAR_S = 366 * 86_400
 
@@ -35,11 +36,11 @@ class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class TerminalSettings(Part, frozen=True, kw_only=True):
-    """How terminals are made and kept."""
+    """How terminals are made and kept; without a size of theirs an agent's are larger than others."""
 
-    max_terminals: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    cols: Annotated[int, Meta(ge=2, le=1000)] = 120
-    rows: Annotated[int, Meta(ge=1, le=1000)] = 40
+    max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS)] = 100
+    cols: Annotated[int, Meta(ge=2, le=1000)] | None = None
+    rows: Annotated[int, Meta(ge=1, le=1000)] | None = None
     shells: tuple[Word, ...] = ()
     capacity: Annotated[int, Meta(ge=LEAST, le=_MOST)] = CAPACITY
     log_budget: Annotated[int, Meta(ge=LEAST, le=_MOST)] = BUDGET
@@ -292,6 +293,8 @@ def _allowed(kind: inspect.Type | None) -> str:
     if isinstance(kind, inspect.Metadata):
         words = (kind.extra_json_schema or {}).get("description")
         return f"it must be {words}" if words else _allowed(kind.type)
+    if isinstance(kind, inspect.UnionType):  # of a value that may be left out, and that is all TOML knows of null
+        return next((words for one in kind.types if (words := _allowed(one))), "")
     if isinstance(kind, inspect.IntType | inspect.FloatType):
         what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
         if kind.gt is not None:

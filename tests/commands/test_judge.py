@@ -2,7 +2,7 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -110,6 +110,44 @@ async def test_lines_launches_and_scripts(app: App) -> None:
     assert start is not None
     assert start.level == "dangerous"
     assert "rm -rf x" in start.parts[-1].text  # what was judged is shown
+
+
+async def test_variables_for_a_new_shell_count_like_assignments(app: App) -> None:
+    bar = Bar(app)
+
+    def level(env: Mapping[str, str | None]) -> str:
+        judged = bar("terminal.create", env=env)
+        return judged.level if judged is not None else ""
+
+    assert (level({}), bar("terminal.create", title="x")) == ("", None)
+    safe: list[Mapping[str, str | None]] = [{"CI": "1", "NODE_ENV": "test"}, {"A": "a\nb 'c'"}, {"B": None}]
+    for env in [*safe, {"A": "$(rm -rf x); `id`"}]:
+        assert level(env) == "safe", env
+    dangerous: list[Mapping[str, str | None]] = [
+        *({name: "x"} for name in ("PATH", "LD_PRELOAD", "BASH_ENV", "ENV", "PROMPT_COMMAND", "GIT_SSH_COMMAND")),
+        *({name: "x"} for name in ("EDITOR", "PYTHONPATH", "NODE_OPTIONS", "ZDOTDIR", "INPUTRC", "MY_PAGER")),
+        *({name: "x"} for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_DIRS", "HISTFILE", "FOURHANDS_ZDOTDIR")),
+        *({"CI": "1", name: None} for name in ("PATH", "PAGER", "HOME")),
+        {"PS1": "$(id)"},
+    ]
+    for env in dangerous:
+        assert level(env) == "dangerous", env
+    for wrong, name in (({"1X": "a"}, "1X"), ({"A B": "a"}, "A B"), ({"": "a"}, "''"), ({"A": "x\0y"}, "A has a NUL")):
+        with pytest.raises(BadEnv, match=name):
+            level(wrong)
+
+
+async def test_edited_variables_are_variables_again(app: App) -> None:
+    judged = Bar(app)("terminal.create", title="x", env={"PATH": "/x y", "A": "it's", "B": None})
+    assert judged is not None
+    assert judged.edit is not None
+    assert judged.shown == "PATH='/x y' A='it'\"'\"'s'\nunset B"
+    assert judged.edit(judged.shown) == {"title": "x", "env": {"PATH": "/x y", "A": "it's", "B": None}}
+    assert judged.edit("A=1 unset B C D='a\nb'")["env"] == {"A": "1", "B": None, "C": None, "D": "a\nb"}
+    assert judged.edit("")["env"] == {}
+    for bad in ("A=1 rm -rf x", "PATH=/x; ls", "A='1"):
+        with pytest.raises(BadArgument):
+            judged.edit(bad)
 
 
 async def test_an_edited_launch_is_a_launch_again(app: App) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import socket
 import sys
 from contextlib import asynccontextmanager
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 from acp import schema
 from click.testing import CliRunner
+from tests.support import bench
 from tests.support.acp_messages import check, same_as_golden
 from tests.support.bench import environment, open_app, temporary_places
 from tests.support.person import Person
@@ -110,6 +112,8 @@ async def test_initialize_says_what_is_here(editor):
     answer = await editor.call("initialize", **INITIALIZE)
     schema.InitializeResponse.model_validate(answer)
     assert answer["protocolVersion"] == 1
+    assert answer["clientCapabilities"] == answer["_meta"]["fourhands"]
+    assert schema.ClientCapabilities.model_validate(answer["clientCapabilities"]).terminal is True
     assert (await editor.call("initialize", protocolVersion=7))["protocolVersion"] == 1
     assert await editor.error("initialize", protocolVersion="x") == (-32602, None)
     assert await editor.error("initialize") == (-32602, None)
@@ -200,6 +204,57 @@ async def test_bad_sessions_are_refused(editor):
     assert await editor.error("session/new") == (-32602, "bad-argument")
     assert await editor.error("session/close", sessionId="x") == (-32002, "unknown-session")
     assert await editor.error("terminal/create", sessionId="x", command="ls") == (-32002, "unknown-session")
+
+
+async def test_every_way_in_which_create_fails_says_something_else(editor):
+    """The person says yes to all: what fails does so by itself."""
+    root = await editor.open() and editor.app.bench.root
+    Path(root, "plain.txt").write_text("x")
+    cases: list[tuple[dict[str, Any], int, str, str | None, str]] = [
+        ({"sessionId": "sess_abc123def456"}, -32002, "unknown-session", None, "no session 'sess_abc123def456'"),
+        ({"command": "no-such-program-here"}, -32603, "command-not-found", None, "command not found"),
+        ({"command": "./plain.txt", "args": ["x"]}, -32603, "permission-denied", None, "permission denied"),
+        ({"cwd": "/home/nobody-here/project"}, -32602, "bad-cwd", "missing", "does not exist"),
+        ({"cwd": f" {root}/missing "}, -32602, "bad-cwd", "missing", "does not exist"),
+        ({"cwd": f"{root}/plain.txt"}, -32602, "bad-cwd", "not-a-directory", "is not a directory"),
+        ({"cwd": "/etc"}, -32602, "bad-cwd", "outside", "lies outside"),
+        ({"cwd": "sub"}, -32602, "bad-cwd", "bad", "must be an absolute path"),
+        ({"cwd": ""}, -32602, "bad-cwd", "bad", "must be a path"),
+        ({"env": [{"name": "A B", "value": "x"}]}, -32602, "bad-env", None, "'A B' is not a name"),
+        ({"env": [{"name": "A", "value": "x\0"}]}, -32602, "bad-env", None, "variable A has a NUL"),
+    ]
+    for params, number, code, problem, words in cases:
+        if code in ("command-not-found", "permission-denied"):
+            editor.choose("once")
+        with pytest.raises(PeerFailed, match=words) as caught:
+            await editor.terminal("create", **{"command": "ls", **params})
+        details = caught.value.details
+        assert isinstance(details, dict)
+        assert (caught.value.number, details["code"], details.get("problem")) == (number, code, problem), params
+    assert editor.app.bench.terminals.list() == []
+
+
+async def test_the_protocol_s_own_example_runs(monkeypatch, tmp_path):
+    """Literally the request of its page on terminals, but for the session and the directory, which are of here."""
+    (tmp_path / "npm").write_text('#!/bin/sh\necho "$# $1 $2 $NODE_ENV/$DEBUG in $PWD"\n')
+    (tmp_path / "npm").chmod(0o755)
+    monkeypatch.setitem(bench.MINIMAL, "PATH", f"{tmp_path}:{os.environ['PATH']}")
+    params = {
+        "command": "npm",
+        "args": ["test", "--coverage"],
+        "env": [{"name": "NODE_ENV", "value": "test"}, {"name": "DEBUG", "value": "true"}],
+        "outputByteLimit": 1048576,
+    }
+    async with open_editor() as editor:
+        await editor.open()
+        root = editor.app.bench.root
+        editor.choose("once")
+        answer = await editor.terminal("create", **params, cwd=f" {root} ")
+        assert set(answer) == {"terminalId"}
+        assert re.fullmatch(r"term_[0-9A-HJKMNP-TV-Z]{26}", answer["terminalId"])
+        await editor.terminal("wait_for_exit", terminalId=answer["terminalId"])
+        output = await editor.terminal("output", terminalId=answer["terminalId"])
+        assert (output["output"], output["truncated"]) == (f"2 test --coverage test/true in {root}\n", False)
 
 
 async def test_closing_a_session_ends_what_runs_in_it_only(editor):

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import functools
 import json
+import platform
 import shlex
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -209,10 +210,11 @@ async def pane(door: Door) -> None:
 async def terminal(door: Door) -> None:
     (door.root / "sub").mkdir()
     made = await door("terminal.create", title="work", cwd="sub", shellPath="/bin/bash", cols=77, rows=22)
-    await door("terminal.create", title="driven", shellPath="/bin/bash", interactive=False)
+    given = {"env": {"X": "val", "GIT_PAGER": None}}
+    await door("terminal.create", title="driven", shellPath="/bin/bash", interactive=False, **given)
     await door("terminal.wait", terminalId="driven", inputWanted=True)
-    await door("terminal.send", terminalId="driven", text="echo pages=$PAGER=\n")
-    assert (await door("terminal.wait", terminalId="driven", pattern="^pages=cat=$"))["reason"] == "pattern"
+    await door("terminal.send", terminalId="driven", text="echo pages=$PAGER=${GIT_PAGER-none}=$X=\n")
+    assert (await door("terminal.wait", terminalId="driven", pattern="^pages=cat=none=val=$"))["reason"] == "pattern"
     await door("terminal.close", terminalId="driven")
     work = await door.one("work")
     assert (work["id"], work["cols"], work["rows"]) == (made["terminalId"], 77, 22)
@@ -271,6 +273,14 @@ async def terminal(door: Door) -> None:
     for id in (server, ran["terminalId"], work["id"]):
         await door("terminal.close", terminalId=id)
     assert (await door("terminal.list"))["terminals"] == []
+    await door("terminal.set_limit", maxTerminals=1)
+    small = (await door("terminal.create"))["terminalId"]
+    assert ((await door.one(small))["cols"], (await door.one(small))["rows"]) == (80, 24)
+    assert await door.code("terminal.create") == "limit"
+    limit = await door("terminal.limit")
+    assert (limit["maxTerminals"], limit["count"], limit["setting"]) == (1, 1, 100)
+    await door("terminal.set_limit", maxTerminals=100)
+    await door("terminal.close", terminalId=small)
 
 
 async def hiding(door: Door) -> None:
@@ -413,6 +423,10 @@ async def change(door: Door) -> None:
 
 @part
 async def workbench(door: Door) -> None:
+    machine = await door("workbench.platform")
+    assert (machine["system"], machine["machine"]) == (platform.system(), platform.machine())
+    assert machine["defaultShell"] in machine["shells"]
+    assert isinstance(machine["wsl"], bool)
     async with agent(door, "asker", consent=False) as asker, asyncio.TaskGroup() as group:
         leave = door.served.app.questions.attend()
 

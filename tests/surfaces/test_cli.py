@@ -423,6 +423,11 @@ async def test_terminals_are_run_listed_read_and_killed(home: Home) -> None:
     assert "hello" in out
     _, out, _ = await home.run("terminal", "read", "kept", "--since", str(done["start"]), "--json")
     assert "again" in json.loads(out)["text"]
+    await home.run("terminal", "run", "seq 1 15000", "-t", "kept")
+    _, out, err = await home.run("terminal", "read", "kept", "-n", "20000")
+    assert (out.count("\n"), "the last 10000 lines" in err) == (10_000, True)
+    _, out, err = await home.run("terminal", "read", "kept", "-n", str(2**53), "--json")
+    assert (len(json.loads(out)["lines"]), json.loads(out)["truncated"], err) == (10_000, True, "")
     code, _, err = await home.run("terminal", "run", "true", "-t", "nobody")
     assert code == 1
     assert "kept" in err  # what there is

@@ -20,13 +20,14 @@ async def refused(socket: Any) -> dict[str, Any]:
 
 async def test_a_socket_opened_ahead_creates_a_terminal_and_shows_it_from_its_beginning(served: Served) -> None:
     async with served.dial("/ws/terminals") as socket:
-        await socket.send(json.dumps({"type": "create", "args": {"title": "ahead"}}))
+        await socket.send(json.dumps({"type": "create", "args": {"title": "ahead", "env": {"EYE": "seen"}}}))
         viewer = Viewer(socket)
         created = await viewer.word("created")
         terminal = served.app.terminals.get("ahead")
         assert created["terminalId"] == terminal.id
         assert created["paneId"]
-        await socket.send(b"echo se''en\r")
+        assert terminal.size == (80, 24)
+        await socket.send(b"echo $EYE\r")
         await viewer.until(b"seen")
         assert viewer.start == 0
         await terminal.close()
@@ -58,6 +59,8 @@ async def test_a_socket_opened_ahead_shows_a_terminal_that_is_there(served: Serv
         ('{"type": "create", "args": {"titel": "x"}}', "bad-argument"),
         ('{"type": "create", "args": {"shellPath": "/bin/false"}}', None),
         ('{"type": "create", "more": 1}', "bad-argument"),
+        ('{"type": "create", "args": {"env": {"A B": "x"}}}', "bad-env"),
+        ('{"type": "create", "args": {"cwd": "nowhere"}}', "bad-cwd"),
     ],
 )
 async def test_a_first_message_that_asks_for_nothing_that_can_be_shown_is_refused(

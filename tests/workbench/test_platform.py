@@ -2,6 +2,7 @@
 
 import os
 import platform as machine
+import sys
 from pathlib import Path
 
 import pytest
@@ -47,19 +48,38 @@ def test_a_shell_by_name_must_be_allowed_and_there() -> None:
 def test_the_machine_is_described() -> None:
     info = platform_information({"SHELL": "/bin/zsh"})
     assert info.system == machine.system()
-    assert info.default_shell == "/bin/zsh"
+    assert (info.default_shell, info.shell_arguments) == ("/bin/zsh", ("--login",))
     assert "/bin/bash" in info.shells
     assert all(os.access(path, os.X_OK) for path in info.shells)
 
 
 @pytest.mark.parametrize(
-    ("version", "wsl"),
-    [("Linux version 5.15.90.1-microsoft-standard-WSL2", True), ("Linux version 6.1.0-18-amd64 (debian)", False)],
+    ("version", "env", "wsl"),
+    [
+        ("Linux version 5.15.90.1-microsoft-standard-WSL2", {}, True),
+        ("Linux version 4.4.0-19041-Microsoft (gcc version 5.4.0)", {}, True),
+        ("Linux version 6.6.36.6-WSL2+ (me@here)", {}, True),
+        ("Linux version 6.1.0-18-amd64 (debian)", {}, False),
+        ("Linux version 6.1.0-newslot (dewsl@here) wslx", {}, False),
+        ("Linux version 6.1.0", {"WSL_DISTRO_NAME": "Debian"}, True),
+        ("Linux version 6.1.0", {"WSL_INTEROP": "/run/WSL/8_interop"}, True),
+        ("Linux version 6.1.0", {"WSLENV": ""}, True),
+        ("Linux version 6.1.0", {"WSL_DISTRO_NAME": "", "WSLENVIRONMENT": "x"}, False),
+        (None, {}, False),
+        (None, {"WSLENV": "PATH/l"}, True),
+    ],
 )
-def test_linux_inside_windows_is_recognised(monkeypatch, tmp_path: Path, version: str, wsl: bool) -> None:
-    (tmp_path / "version").write_text(version)
+def test_linux_inside_windows_is_recognised(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, version: str | None, env: dict[str, str], wsl: bool
+) -> None:
+    if version is not None:
+        (tmp_path / "version").write_text(version)
     real = open
     monkeypatch.setattr(
         "builtins.open", lambda name, *a, **k: real(tmp_path / "version" if name == "/proc/version" else name, *a, **k)
     )
-    assert platform.is_wsl() is wsl
+    monkeypatch.setattr(sys, "platform", "linux")
+    assert platform.is_wsl(env) is wsl
+    assert platform_information(env).wsl is wsl
+    monkeypatch.setattr(sys, "platform", "darwin")
+    assert platform.is_wsl(env) is False

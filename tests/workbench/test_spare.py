@@ -74,13 +74,13 @@ async def test_a_spare_shell_that_nobody_wants_is_let_finish(monkeypatch: pytest
     with temporary_places() as places:
         at = home(places, LOCKED)
         async with open_terminals(quick(spare_shell=True), places) as terminals:
-            await terminals.create(shell="bash", env={"X": "1"})
+            await terminals.create(shell="bash")
             await terminals.settled()
             old = terminals.spare
             assert old is not None
             await old.wait(pattern="locked", position=0, deadline_s=40)
             home(places, "PS1='$ '\n")
-            await terminals.create(shell="bash", env={"X": "2"})
+            await terminals.create(shell="bash", interactive=True)
             (at / "go").touch()
             await terminals.settled()
             assert old is not terminals.spare

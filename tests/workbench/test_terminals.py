@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from fourhands.core.ids import new_id
 from fourhands.host import tree
 from fourhands.providers.base import Launch
 from fourhands.workbench import oneshot
-from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.terminals import Terminals, resolve_cwd
 
 
 def gone(pid: int) -> bool:
@@ -61,26 +62,67 @@ async def test_the_limit_can_be_read_and_changed_and_is_refused_clearly(terminal
 
 
 @pytest.mark.parametrize(
-    ("cwd", "message"),
+    ("cwd", "message", "problem"),
     [
-        ("missing", "does not exist"),
-        ("file.txt", "not a directory"),
-        ("..", "outside"),
-        ("/etc", "outside"),
-        ("out", "outside"),
-        ("a\0b", "NUL"),
-        ("", "must be a path"),
+        ("missing", "does not exist", "missing"),
+        ("/no/such/place", "does not exist", "missing"),
+        ("file.txt/below", "does not exist", "missing"),
+        ("gone", "does not exist", "missing"),
+        ("file.txt", "not a directory", "not-a-directory"),
+        (" file.txt ", "not a directory", "not-a-directory"),
+        ("..", "outside", "outside"),
+        ("/etc", "outside", "outside"),
+        (" /etc ", "outside", "outside"),
+        ("/etc/passwd", "outside", "outside"),
+        ("out", "outside", "outside"),
+        ("a\0b", "NUL", "bad"),
+        ("", "must be a path", "bad"),
+        (" \t\n", "must be a path", "bad"),
+        ("x" * 5000, "cannot be used", "bad"),
+        ("loop", "cannot be used", "bad"),
+        ("\ud800", "half a character", "bad"),
     ],
 )
-async def test_a_bad_directory_is_an_error_and_nothing_runs_elsewhere(terminals: Terminals, cwd, message) -> None:
+async def test_a_bad_directory_is_an_error_and_nothing_runs_elsewhere(
+    terminals: Terminals, cwd: str, message: str, problem: str
+) -> None:
     root = Path(terminals.places.workspace)
     (root / "file.txt").write_text("")
     (root / "out").symlink_to("/etc")
-    with pytest.raises(BadCwd, match=message):
+    (root / "gone").symlink_to("/no/such/place")
+    (root / "loop").symlink_to("loop")
+    with pytest.raises(BadCwd, match=message) as caught:
         await terminals.create(argv=["pwd"], cwd=cwd)
+    assert caught.value.data["problem"] == problem
     assert terminals.list() == []
     done = await terminals.execute("pwd", cwd=cwd)
     assert (done.ok, done.code) == (False, "bad-cwd")
+
+
+def test_a_directory_that_may_not_be_entered_says_so() -> None:
+    with tempfile.TemporaryDirectory() as root:
+        os.chmod(root, 0o755)
+        os.mkdir(f"{root}/shut", mode=0o600)
+        root_user = os.geteuid() == 0
+        try:
+            if root_user:  # who may enter everywhere
+                os.seteuid(65534)
+            with pytest.raises(BadCwd, match="permission denied") as caught:
+                resolve_cwd("shut", root)
+        finally:
+            if root_user:
+                os.seteuid(0)
+    assert caught.value.data["problem"] == "no-entry"
+
+
+async def test_blanks_around_a_directory_do_not_count_unless_they_are_its_name(terminals: Terminals) -> None:
+    root = Path(terminals.places.workspace)
+    (root / "sub").mkdir()
+    for cwd in (" sub ", f"\t{root}/sub\n", "sub\u00a0"):
+        assert (await terminals.execute("pwd", cwd=cwd)).output == f"{root}/sub\n"
+    (root / " sub ").mkdir()
+    assert (await terminals.execute("pwd", cwd=" sub ")).output == f"{root}/ sub \n"
+    assert (await terminals.execute("pwd", cwd=" sub")).output == f"{root}/sub\n"
 
 
 async def test_directories_may_be_relative_or_absolute_inside(terminals: Terminals) -> None:
@@ -230,8 +272,12 @@ async def test_a_spare_shell_is_used_once_and_is_nobodys_until_then() -> None:
         assert (
             await second.run("stty size; echo $FOURHANDS_TERMINAL", timeout_s=40)
         ).output == f"20 100\n{second.id}\n"
+        await terminals.settled()
+        spare = terminals.spare
         other = await terminals.create(shell="bash", env={"X": "1"})
         assert (await other.run("echo $X", timeout_s=40)).output == "1\n"
+        await terminals.settled()
+        assert terminals.spare is spare  # whoever brings variables has a shell of their own
 
 
 async def test_who_looks_in_leaves_the_spare_shell_alone_and_an_orphan_is_ended() -> None:
@@ -320,7 +366,7 @@ async def test_values_of_a_wrong_type_are_named(terminals: Terminals) -> None:
         await terminals.execute(wrong)
     terminal = await terminals.create(argv=["true"])
     text: Any = "x"
-    with pytest.raises(BadArgument, match="lines must be between 1 and 10000, not 'x'"):
+    with pytest.raises(BadArgument, match="lines must be a whole number from 1, not 'x'"):
         terminal.lines(text)
     with pytest.raises(BadArgument, match="position 'x' does not exist"):
         terminal.since(text)

@@ -1,5 +1,6 @@
 """Our errors as ACP's: a JSON-RPC number for programs that look no further, and `data.code` that tells them apart."""
 
+from collections.abc import Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -35,17 +36,19 @@ class UnknownSession(NotFound):
 
 def rpc_error(error: FourhandsError) -> RpcError:
     """An error of ours on the wire."""
-    return _error(error.code, str(error), error.hint)
+    return _error(error.code, str(error), error.hint, error.data)
 
 
 def rpc_failure(result: Result) -> RpcError:
     """A failed call on the wire."""
     text = f"{result.error} ({result.hint})" if result.hint else result.error
-    return _error(result.code, text, result.hint)
+    return _error(result.code, text, result.hint, result.data)
 
 
-def _error(code: str, text: str, hint: str) -> RpcError:
-    data = {"code": code, "hint": hint} if hint else {"code": code}
+def _error(code: str, text: str, hint: str, more: Mapping[str, object]) -> RpcError:
+    """`problem` tells apart what has one code: a working directory that is missing, no directory, or outside."""
+    found = {"code": code, "hint": hint, "problem": more.get("problem")}
+    data = {name: value for name, value in found.items() if value}
     return RpcError(_NUMBERS.get(code, INTERNAL_ERROR), text, data)
 
 

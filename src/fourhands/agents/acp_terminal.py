@@ -7,7 +7,6 @@ its session ends. Used by the client (`agents/acp.py`) and by `fourhands acp` (`
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -18,7 +17,7 @@ from fourhands.agents.acp_allowed import Allowed
 from fourhands.agents.acp_error import decode_params, rpc_failure
 from fourhands.agents.jsonrpc import Handler
 from fourhands.core.call import Call
-from fourhands.core.errors import BadCwd, BadEnv, FourhandsError, NotFound
+from fourhands.core.errors import BadEnv, FourhandsError, NotFound
 from fourhands.core.event import Event
 from fourhands.workbench.session import Session
 from fourhands.workbench.terminal import Exit, Terminal
@@ -200,9 +199,8 @@ class AcpTerminals:
 
     def _cwd(self, cwd: str | None, place: Place) -> str:
         """An existing directory inside the workspace, looked up before anybody is asked about the command."""
-        if cwd is not None and not os.path.isabs(cwd):
-            raise BadCwd(f"the working directory must be an absolute path, not {cwd!r:.200}")
-        return resolve_cwd(cwd or place.cwd, self._bench.root, self._bench.settings.terminal.allowed_root)
+        wanted = place.cwd if cwd is None else cwd
+        return resolve_cwd(wanted, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
 
     # -- output ----------------------------------------------------------------------------------------------------
 

@@ -2,8 +2,9 @@
 
 Which reading a command needs is its own word (`safety=` where it is declared): "typing" and "stdin" for text into a
 terminal, "line" for a shell line in the argument `command`, "launch" for a program with arguments, "script" for a
-script. What an agent types is judged as the line that the shell will get, with what already stands on it. Variables
-and input that come with a call count like assignments in front of it and a here-document behind it.
+script, "exec" for either in a terminal, "create" for a shell. What an agent types is judged as the line that the shell
+will get, with what already stands on it. Variables and input that come with a call count like assignments in front of
+it and a here-document behind it.
 """
 
 import shlex
@@ -23,9 +24,11 @@ from fourhands.safety.environment import check_variables
 from fourhands.safety.secretnames import SecretNames
 from fourhands.safety.shell import Rules, Verdict, classify, visible
 from fourhands.safety.shell.history import recalls
+from fourhands.safety.variables import changes_execution, guides_shell
 from fourhands.workbench import glance
 from fourhands.workbench.lease import Standing, is_shell_name, leads_to_a_shell
 from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals import spelled_cwd
 from fourhands.workbench.typed import EMPTY, Typed, leave, only_takes_away, typed
 from fourhands.workbench.workbench import Workbench
 
@@ -55,6 +58,7 @@ class LineJudge:
             "launch": self._launch,
             "script": self._script,
             "exec": self._exec,
+            "create": self._create,
             "typing": lambda call, args: self._keys(call, args.terminal_id, args.text, "text"),
             "stdin": self._stdin,
         }
@@ -86,7 +90,7 @@ class LineJudge:
             return {**call.args, **_as_launch(fresh, args.env)}
 
         verdict = self._with_input(line, args.input)
-        cwd = args.working_directory or ""
+        cwd = self._place(args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Judgement:
@@ -102,13 +106,13 @@ class LineJudge:
             return {**call.args, "script": fresh, "env": removed}  # the exports are theirs now
 
         verdict = self._with_input(line, args.input)
-        cwd = args.working_directory or ""
+        cwd = self._place(args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _exec(self, call: Call, args: Any) -> Judgement:
         """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
         check_variables(args.env)
-        cwd, isolation = args.cwd or "", self._isolation(call)
+        cwd, isolation = self._place(args.cwd), self._isolation(call)
         line = as_line(args.command, args.args, args.env)
 
         def edit(fresh: str) -> dict[str, object]:
@@ -118,6 +122,27 @@ class LineJudge:
 
         return self._judged(line, classify(line, self._rules), edit, isolation=isolation, cwd=cwd)
 
+    def _create(self, call: Call, args: Any) -> Judgement | None:
+        """A shell: what it is given counts like assignments, and like the start-up files to which it leads."""
+        env: Mapping[str, str | None] = args.env
+        if not env:
+            return None
+        check_variables(env)
+        removed = [name for name, value in env.items() if value is None]
+        line = " ".join(_assignments(env)) + "".join(f"\nunset {name}" for name in removed)
+        verdict = classify(line.strip(), self._rules)
+        for name, value in env.items():
+            if guides_shell(name) or (value is None and changes_execution(name)):
+                reason = f"{'removes' if value is None else 'sets'} {name}: changes what a new shell runs"
+                verdict = replace(verdict, level="dangerous", reason=reason)
+        verdict = replace(verdict, reason=f"a new shell with variables: {verdict.reason}")
+
+        def edit(fresh: str) -> dict[str, object]:
+            return {**call.args, "env": _as_variables(fresh)}
+
+        where = self._place(args.cwd)
+        return self._judged(line.strip(), verdict, edit, isolation=self._isolation(call), cwd=where, rule=False)
+
     def _with_input(self, line: str, text: str | None) -> Verdict:
         if not text:
             return classify(line, self._rules)
@@ -125,6 +150,10 @@ class LineJudge:
         while mark in text or mark in line:
             mark += "_"
         return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
+
+    def _place(self, cwd: str | None) -> str:
+        """The directory that a call names, as it will be understood."""
+        return spelled_cwd(cwd, self._bench.root) if cwd else ""
 
     def _isolation(self, call: Call) -> str:
         """The level in which this caller's programs run."""
@@ -314,6 +343,28 @@ def _as_launch(text: str, env: Mapping[str, str | None] | None) -> dict[str, obj
     if not words:
         raise BadArgument("the edited text names no program")
     return {"command": words[0], "args": words[1:], "env": variables}
+
+
+def _as_variables(text: str) -> dict[str, str | None]:
+    """Assignments that a person edited, and what stands behind `unset`, as variables."""
+    found: dict[str, str | None] = {}
+    removing = False
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BadArgument(f"the edited text cannot be read: {error}") from None
+    for word in words:
+        name, sign, value = word.partition("=")
+        if sign:
+            found[name], removing = value, False
+        elif word == "unset":
+            removing = True
+        elif removing:
+            found[name] = None
+        else:
+            hint = "this command starts a shell with variables; NAME=value sets one, unset NAME removes one"
+            raise BadArgument(f"the edited text is not only variables: {word[:100]!r}", hint=hint)
+    return found
 
 
 def _retype(call: Call, argument: str, standing: Standing, text: str) -> Edit:

@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, From0, Nothing, Seconds, owner_of, record_step
+from fourhands.commands.base import Args, From0, From1, Nothing, Seconds, owner_of, record_step
 from fourhands.commands.program import is_agent, show, starting
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
@@ -17,7 +17,7 @@ from fourhands.workbench.ink import Ink
 from fourhands.workbench.pane import find_content
 from fourhands.workbench.replay import Piece, past
 from fourhands.workbench.terminals import LONGEST_TITLE
-from fourhands.workbench.view import MOST_LINES
+from fourhands.workbench.view import MOST_LINES, has_more_lines
 from fourhands.workbench.workbench import TerminalInfo, Workbench
 
 commands = Contribution("openspace.terminal")
@@ -31,8 +31,11 @@ class Create(Args, frozen=True, kw_only=True):
     title: Annotated[str | None, Meta(description="A short name; accepted wherever the id is.")] = None
     cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: its root.")] = None
     shell_path: Annotated[str | None, Meta(description="An allowed shell; default: the user's.")] = None
-    cols: Annotated[int | None, Meta(description="Columns; default 120.")] = None
-    rows: Annotated[int | None, Meta(description="Rows; default 40.")] = None
+    cols: Annotated[int | None, Meta(description="Columns; default 80, an agent's 120.")] = None
+    rows: Annotated[int | None, Meta(description="Rows; default 24, an agent's 40.")] = None
+    env: Annotated[dict[str, str | None], Meta(description="Variables to set for it; null removes one.")] = (
+        msgspec.field(default_factory=dict)
+    )
     interactive: Annotated[
         bool, Meta(description="Whether a person types in it: with pagers, and `!` recalls commands. Never an agent's.")
     ] = True
@@ -46,7 +49,7 @@ class Created(Struct, frozen=True, kw_only=True, rename="camel"):
     pane_id: str
 
 
-@commands.add("create", label="New terminal", key="Ctrl Shift `", example={"title": "test-runner"})
+@commands.add("create", label="New terminal", key="Ctrl Shift `", safety="create", example={"title": "test-runner"})
 async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -> Created:
     """Start a shell in a new terminal that both of you see. Titles are unique names for later commands."""
     session = bench.session(call)
@@ -57,6 +60,7 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
         "shell": args.shell_path,
         "cols": args.cols,
         "rows": args.rows,
+        "env": args.env,
         "interactive": args.interactive,
     }
     async with starting(bench, call, title=title, provider=provider, **wanted) as started:
@@ -119,18 +123,22 @@ class ReadOutput(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.read_output`."""
 
     terminal_id: TerminalId
-    lines: Annotated[int, Meta(ge=1, le=MOST_LINES, description="How many of the last lines.")] = 100
+    lines: Annotated[From1, Meta(description="How many of the last lines; at most 10000 come.")] = 100
     since: Annotated[From0 | None, Meta(description="Read everything from this position instead.")] = None
 
 
 class Output(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Lines as a person would see them; `position` is where the next read goes on."""
+    """Lines as a person would see them; `position` is where the next read goes on.
+
+    If not all came that was asked for, `truncated` says so, and `note` how to get the rest.
+    """
 
     output: list[str]
     position: int
     gap: tuple[int, int] | None = None
     truncated: bool = False
     blind: bool = False
+    note: str = ""
 
 
 @commands.add(
@@ -148,9 +156,12 @@ async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
     if args.since is not None:
         piece = await asyncio.to_thread(bench.read_since, terminal, args.since, agent=agent)
         lines = piece.text.removesuffix("\n").split("\n") if piece.text else []
-        return Output(output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated)
-    lines, blind = await asyncio.to_thread(bench.read_lines, terminal, args.lines, agent=agent)
-    return Output(output=lines, position=terminal.log.head, blind=blind)
+        note = f"there is more: go on with since={piece.end}" if piece.truncated else ""
+        return Output(output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated, note=note)
+    lines, blind = await asyncio.to_thread(bench.read_lines, terminal, min(args.lines, MOST_LINES), agent=agent)
+    cut = args.lines > MOST_LINES and await asyncio.to_thread(has_more_lines, terminal.log, MOST_LINES)
+    note = f"the last {MOST_LINES} lines, which is the most at once; read earlier ones with since" if cut else ""
+    return Output(output=lines, position=terminal.log.head, truncated=cut, blind=blind, note=note)
 
 
 class Listed(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -1,5 +1,6 @@
-"""Commands on the workbench as a whole: a look at everything, undo and redo, questions, the journal."""
+"""Commands on the workbench as a whole: a look at everything, the machine, undo and redo, questions, the journal."""
 
+import asyncio
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -9,6 +10,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.program import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
+from fourhands.workbench.platform import PlatformInformation
 from fourhands.workbench.session import SessionInfo
 from fourhands.workbench.snapshot import Snapshot
 from fourhands.workbench.undo import Action
@@ -47,6 +49,12 @@ async def snapshot(bench: Workbench, call: Call) -> Everything:
         manifest_version=bench.registry.version,
         warnings=bench.settings.notices.warnings,
     )
+
+
+@commands.add("platform", label="Show what machine this is", read_only=True, example={})
+async def platform(bench: Workbench) -> PlatformInformation:
+    """Tell what machine this runs on: system, release, processor, whether inside Windows (WSL), and its shells."""
+    return await asyncio.to_thread(bench.terminals.platform)
 
 
 class Undo(Args, frozen=True, kw_only=True):

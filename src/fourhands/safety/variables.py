@@ -34,6 +34,15 @@ def changes_execution(name: str) -> bool:
     return name in _CHANGING or name.startswith(_CHANGING_STARTS) or name.endswith(_CHANGING_ENDS)
 
 
+# Where a shell looks for its start-up files, and writes what was typed; and what our own part of those is told by.
+_GUIDING = frozenset({"HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS", "HISTFILE"})
+
+
+def guides_shell(name: str) -> bool:
+    """Tell whether a variable decides which files a shell runs or writes that is started with it."""
+    return name in _GUIDING or name.startswith("FOURHANDS_")
+
+
 # Of these it depends on the value: one that fits the second expression is harmless.
 _BY_VALUE = [
     (re.compile(name), re.compile(harmless))

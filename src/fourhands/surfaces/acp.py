@@ -22,7 +22,7 @@ from fourhands.agents.acp_files import AcpFiles
 from fourhands.agents.acp_terminal import AcpTerminals, Place
 from fourhands.agents.jsonrpc import INVALID_PARAMS, Peer, RpcError
 from fourhands.core.call import Actor
-from fourhands.core.errors import BadCwd, FourhandsError, Unavailable
+from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.event import Dispose, Event
 from fourhands.core.question import Answer, Choice, Question
 from fourhands.core.tasks import Tasks
@@ -34,6 +34,9 @@ from fourhands.workbench.workbench import Workbench
 PROTOCOL_VERSION = 1
 SOCKET = "acp.sock"
 """Where a running workbench can be joined, in its runtime directory and in its state directory."""
+
+SERVED: dict[str, object] = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
+"""What is served here, in the words by which clients announce it."""
 
 FINISH_S = 1.0
 """How long requests may still be answered when the other side has closed its end."""
@@ -115,15 +118,16 @@ class AcpDoor:
             "agentCapabilities": {"sessionCapabilities": {"close": {}}},
             "authMethods": [],
             "agentInfo": {"name": "fourhands", "title": "Fourhands", "version": fourhands.__version__},
-            # The protocol has no word for one who serves what clients serve.
-            "_meta": {"fourhands": {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}},
+            # The schema has no word for one who serves what clients serve. The protocol's page on terminals lets an
+            # agent look for it in the answer, under this name; the schema's own place for what is ours is `_meta`.
+            "clientCapabilities": SERVED,
+            "_meta": {"fourhands": SERVED},
         }
 
     async def _new(self, params: dict[str, Any]) -> dict[str, object]:
         wanted = decode_params(params, NewSession)
-        if not os.path.isabs(wanted.cwd):
-            raise BadCwd(f"the working directory must be an absolute path, not {wanted.cwd!r:.200}")
-        cwd = resolve_cwd(wanted.cwd, self._bench.root, self._bench.settings.terminal.allowed_root)
+        allowed = self._bench.settings.terminal.allowed_root
+        cwd = resolve_cwd(wanted.cwd, self._bench.root, allowed, absolute=True)
         session = self._bench.begin_session(self._client, "acp")
         self._places[session.id] = Place(session, cwd)
         self._leave[session.id] = self._bench.questions.attend(session.id)

@@ -2,9 +2,12 @@
 
 import os
 import platform
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+
+from msgspec import Struct
 
 from fourhands.core.errors import Denied, NotFound
 
@@ -13,6 +16,8 @@ SHELLS: dict[str, tuple[str, ...]] = {
     "linux": ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/usr/bin/fish", "/bin/dash", "/bin/sh"),
 }
 """Shells that may be started unless a setting says otherwise, in the order in which they are tried."""
+
+_WSL_KERNEL = re.compile(r"microsoft|(?<![a-z])wsl\d*(?![a-z\d])", re.IGNORECASE)
 
 LOGIN_ARGUMENTS: dict[str, tuple[str, ...]] = {"bash": ("--login",), "zsh": ("--login",), "fish": ("--login",)}
 
@@ -30,15 +35,15 @@ class Shell:
         return os.path.basename(self.path)
 
 
-@dataclass(frozen=True, slots=True)
-class PlatformInformation:
-    """What a caller may want to know of the machine."""
+class PlatformInformation(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The machine that Fourhands runs on, and the shell that a new terminal gets there, with its arguments."""
 
     system: str
     release: str
     machine: str
     wsl: bool
     default_shell: str
+    shell_arguments: tuple[str, ...]
     shells: tuple[str, ...]
 
 
@@ -95,22 +100,33 @@ def foreign_shell(wanted: str | None, env: Mapping[str, str], there: tuple[str, 
     return _shell(next((path for path in there if os.path.basename(path) == name), there[0] if there else "/bin/sh"))
 
 
-def is_wsl() -> bool:
-    """Whether this Linux runs inside Windows."""
+def is_wsl(env: Mapping[str, str]) -> bool:
+    """Whether this Linux runs inside Windows: its kernel says so, or what WSL puts into the environment.
+
+    A container there has the kernel only; a kernel that somebody built for it may say nothing, and a service of it may
+    have no such variables.
+    """
+    if sys.platform != "linux":
+        return False  # Windows itself has WSLENV
+    if any(env.get(name) for name in ("WSL_DISTRO_NAME", "WSL_INTEROP")) or "WSLENV" in env:  # which is often empty
+        return True
     try:
-        with open("/proc/version") as file:
-            return "microsoft" in file.read().lower()
+        with open("/proc/version", errors="replace") as file:
+            return _WSL_KERNEL.search(file.read()) is not None
     except OSError:
         return False
 
 
 def platform_information(env: Mapping[str, str], configured: Iterable[str] = ()) -> PlatformInformation:
     """Everything above in one value."""
+    configured = tuple(configured)
+    shell = detect_shell(env, configured)
     return PlatformInformation(
         system=platform.system(),
         release=platform.release(),
         machine=platform.machine(),
-        wsl=is_wsl(),
-        default_shell=detect_shell(env, configured).path,
+        wsl=is_wsl(env),
+        default_shell=shell.path,
+        shell_arguments=shell.arguments,
         shells=tuple(path for path in allowed_shells(configured) if _usable(path)),
     )

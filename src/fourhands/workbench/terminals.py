@@ -12,6 +12,7 @@ import contextlib
 import logging
 import os
 import secrets
+import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,26 +34,42 @@ from fourhands.core.errors import (
     NotFound,
     Unavailable,
 )
+from fourhands.core.event import Dispose
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import tree
 from fourhands.host.link import HostLost, HostSilent, Link
+from fourhands.host.log import Chunk
 from fourhands.host.places import Places
 from fourhands.host.shelf import Keep
 from fourhands.host.wire import Message
 from fourhands.providers import registry
 from fourhands.providers.base import Isolation, Launch, Provider
 from fourhands.safety import environment
-from fourhands.settings import Settings
+from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench import oneshot
+from fourhands.workbench.followers import Followers
 from fourhands.workbench.marks import SCRIPTS, integrate
-from fourhands.workbench.platform import Shell, detect_shell, foreign_shell, named_shell
+from fourhands.workbench.platform import (
+    PlatformInformation,
+    Shell,
+    detect_shell,
+    foreign_shell,
+    named_shell,
+    platform_information,
+)
 from fourhands.workbench.spare import Spare, is_orphan
 from fourhands.workbench.terminal import Exit, Terminal, check_size
 
 log = logging.getLogger(__name__)
 
 LONGEST_TITLE = 200
+
+SIZE = (80, 24)
+"""Columns and rows where nobody names any; a page gives its terminals their own soon."""
+
+AGENT_SIZE = (120, 40)
+"""The same for what an agent starts: nobody may look at it, and fewer lines are folded."""
 
 AWAKE_S = 2.0
 """How long a host may take to show that it is awake to whoever only wants to know that."""
@@ -98,6 +115,7 @@ class Terminals:
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
         self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
+        self._followers = Followers()
         self._keep = keep
         self._mine: set[str] = set()
         self._known: dict[str, Terminal] = {}
@@ -315,6 +333,7 @@ class Terminals:
                 if self._known.pop(terminal.id, None) is not None:
                     self.on_change("closed", terminal)
                 self._fewer.set()
+                self._followers.went(terminal)
                 terminal.dispose()
             case "changed":
                 terminal.meta.update(message["meta"])
@@ -355,15 +374,42 @@ class Terminals:
         raise NotFound.of("terminal", name, [f"{t.title} ({t.id})" for t in self._known.values()])
 
     @property
+    def count(self) -> int:
+        """How many terminals there are, those that are being started included; this is held against the limit."""
+        return len(self._known) + self._starting
+
+    @property
     def max_terminals(self) -> int:
-        """How many terminals there may be."""
+        """How many terminals there may be; where there are more already, all go on, and none is added."""
         return self._max
 
     @max_terminals.setter
     def max_terminals(self, limit: int) -> None:
-        if type(limit) is not int or not 1 <= limit <= 10_000:
-            raise BadArgument(f"the limit must be a whole number from 1 to 10000, not {limit!r}")
+        if type(limit) is not int or not 1 <= limit <= MOST_TERMINALS:
+            raise BadArgument(f"the limit must be a whole number from 1 to {MOST_TERMINALS}, not {limit!r}")
         self._max = limit
+
+    def on_data(self, callback: Callable[[Terminal, Chunk], None]) -> Dispose:
+        """Hand over all output of all terminals from now on, of new ones from their beginning; returns what ends it."""
+
+        def follow(terminal: Terminal, new: bool) -> Dispose:
+            return terminal.on_data(lambda chunk: callback(terminal, chunk), 0 if new else None)
+
+        return self._followers.add(follow, self._known.values())
+
+    def on_exit(self, callback: Callable[[Terminal, Exit], None]) -> Dispose:
+        """Call back when a program has ended, in whichever terminal; returns what ends it."""
+
+        def follow(terminal: Terminal, new: bool) -> Dispose:
+            if terminal.exit is not None and not new:
+                return lambda: None  # that was before
+            return terminal.on_exit(lambda end: callback(terminal, end))
+
+        return self._followers.add(follow, self._known.values())
+
+    def platform(self) -> PlatformInformation:
+        """The machine, and the shells that terminals may have here."""
+        return platform_information(self.env, self.settings.terminal.shells)
 
     @property
     def spare(self) -> Terminal | None:
@@ -468,15 +514,13 @@ class Terminals:
         `interactive` is for one in which a person types: pagers wait for keys there, and `!` recalls earlier commands.
         """
         interactive = interactive and not agent
-        cols = self.settings.terminal.cols if cols is None else cols
-        rows = self.settings.terminal.rows if rows is None else rows
+        cols, rows = self._size(cols, rows, agent=agent)
         check_size(cols, rows)
         if title is not None and not _is_title(title):
             raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
-        there = len(self._known) + self._starting  # those that are on their way count, or two at once would pass
-        if there >= self._max:
+        if self.count >= self._max:
             raise LimitReached(
-                f"there are {there} terminals, the limit is {self._max}",
+                f"there are {self.count} terminals, the limit is {self._max}",
                 hint="close one, or raise terminal.maxTerminals",
             )
         place = resolve_cwd(cwd, self.places.workspace, self.settings.terminal.allowed_root)
@@ -494,9 +538,18 @@ class Terminals:
         finally:
             self._starting -= 1
         self._mine.add(terminal.id)
-        self._refill(key, launch, provider, fixed)
+        self._refill(key, launch, provider, (cols, rows), fixed)
+        self._followers.came(terminal)
         self.on_change("created", terminal)
         return terminal
+
+    def _size(self, cols: int | None, rows: int | None, *, agent: bool) -> tuple[int, int]:
+        """What is asked for, else what the settings say, else what is usual."""
+        wide, high = AGENT_SIZE if agent else SIZE
+        options = self.settings.terminal
+        wide = wide if options.cols is None else options.cols
+        high = high if options.rows is None else options.rows
+        return wide if cols is None else cols, high if rows is None else rows
 
     async def _launch(
         self,
@@ -524,7 +577,8 @@ class Terminals:
             chosen = named_shell(shell, self.settings.terminal.shells)
         else:
             chosen = detect_shell(self.env, self.settings.terminal.shells)
-        key = (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
+        # A shell with variables of its own is nobody else's: the spare one stays as it is.
+        key = None if changes else (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
         fixed = {"shell": chosen.path, "interactive": interactive}
         return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, fixed
 
@@ -630,13 +684,12 @@ class Terminals:
                     self._used.add(name)
         return provider
 
-    def _refill(self, key: object, launch: Launch, provider: str, facts: dict[str, Any]) -> None:
-        options = self.settings.terminal
-        if not options.spare_shell or key is None or self._tasks is None:
+    def _refill(self, key: object, launch: Launch, provider: str, size: tuple[int, int], facts: dict[str, Any]) -> None:
+        if not self.settings.terminal.spare_shell or key is None or self._tasks is None:
             return
 
         async def start(all_facts: dict[str, Any]) -> Terminal:
-            return await self._start(launch, provider, options.cols, options.rows, all_facts)
+            return await self._start(launch, provider, *size, all_facts)
 
         self._tasks.start(self._spare.fill(key, start, facts), "the spare shell")
 
@@ -724,21 +777,44 @@ def _is_title(title: object) -> bool:
     return isinstance(title, str) and 0 < len(title.strip()) <= len(title) <= LONGEST_TITLE and title.isprintable()
 
 
-def resolve_cwd(cwd: str | None, workspace: str, allowed_root: str = "") -> str:
-    """A working directory that exists and lies inside the allowed root; never silently another one."""
+def spelled_cwd(cwd: str, workspace: str) -> str:
+    """A working directory as it is meant: without blanks around it, unless there is one of exactly that name."""
+    trimmed = cwd.strip()
+    return cwd if trimmed == cwd or os.path.isdir(os.path.join(workspace, cwd)) else trimmed
+
+
+def resolve_cwd(cwd: str | None, workspace: str, allowed_root: str = "", *, absolute: bool = False) -> str:
+    """A working directory that exists and lies inside the allowed root; never silently another one.
+
+    What is wrong with it is told in words and as `problem`: missing, not-a-directory, outside, no-entry, or bad for
+    what is no path at all, with `absolute` also one that is relative.
+    """
     if cwd is None:
         return workspace
     if not isinstance(cwd, str) or not cwd.strip():
-        raise BadCwd(f"a working directory must be a path, not {cwd!r}")
+        raise BadCwd(f"a working directory must be a path, not {cwd!r}", problem="bad")
     if "\0" in cwd:
-        raise BadCwd(f"the working directory {cwd!r} has a NUL byte")
+        raise BadCwd(f"the working directory {cwd!r:.200} has a NUL byte", problem="bad")
+    path = spelled_cwd(cwd, workspace)
+    if absolute and not os.path.isabs(path):
+        raise BadCwd(f"the working directory must be an absolute path, not {cwd!r:.200}", problem="bad")
     root = os.path.realpath(allowed_root or workspace)
-    path = os.path.normpath(os.path.join(workspace, "/" + cwd.lstrip("/") if cwd.startswith("//") else cwd))
-    resolved = os.path.realpath(path)
-    if resolved != root and not resolved.startswith(root.rstrip("/") + "/"):
-        raise BadCwd(f"the working directory {cwd!r} lies outside {root}", hint="give one inside it")
-    if not os.path.exists(resolved):
-        raise BadCwd(f"the working directory {cwd!r} does not exist")
-    if not os.path.isdir(resolved):
-        raise BadCwd(f"{cwd!r} is not a directory")
+    path = "/" + path.lstrip("/") if path.startswith("//") else path
+    try:
+        resolved = os.path.realpath(os.path.normpath(os.path.join(workspace, path)))
+        outside = resolved != root and not resolved.startswith(root.rstrip("/") + "/")
+        mode = os.stat(resolved).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        hint = "" if not outside else f"give one inside {root}"
+        raise BadCwd(f"the working directory {cwd!r:.200} does not exist", hint=hint, problem="missing") from None
+    except (OSError, UnicodeEncodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it has half a character"
+        raise BadCwd(f"the working directory {cwd!r:.200} cannot be used: {said}", problem="bad") from None
+    if outside:
+        said = f"the working directory {cwd!r:.200} lies outside {root}"
+        raise BadCwd(said, hint="give one inside it", problem="outside")
+    if not stat.S_ISDIR(mode):
+        raise BadCwd(f"the working directory {cwd!r:.200} is not a directory", problem="not-a-directory")
+    if not os.access(resolved, os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise BadCwd(f"permission denied: the working directory {cwd!r:.200} may not be entered", problem="no-entry")
     return resolved

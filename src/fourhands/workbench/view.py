@@ -17,6 +17,8 @@ from fourhands.safety.secrets import Redactor
 from fourhands.safety.text import sanitize
 
 MOST_LINES = 10_000
+"""Lines that one read gives at most."""
+
 SCROLLBACK = 50_000
 READ_LIMIT = 4 * 1024 * 1024
 """Bytes that one read takes at most; the next one goes on from its end."""
@@ -170,11 +172,18 @@ class Fits:
 
 
 def lines(log: LogReader, count: int) -> list[str]:
-    """The last lines; a line that has no end yet counts too."""
-    if not isinstance(count, int) or not 1 <= count <= MOST_LINES:
-        raise BadArgument(f"lines must be between 1 and {MOST_LINES}, not {count!r:.80}")
+    """The last lines, at most 10,000; a line that has no end yet counts too."""
+    if not isinstance(count, int) or count < 1:
+        raise BadArgument(f"lines must be a whole number from 1, not {count!r:.80}")
+    count = min(count, MOST_LINES)
     text, _, _ = last(log, count * 100, Fits(lines=count))
     return text.removesuffix("\n").split("\n")[-count:] if text else []
+
+
+def has_more_lines(log: LogReader, count: int) -> bool:
+    """Whether more lines are kept than so many."""
+    text, _, _ = last(log, count * 100, Fits(lines=count))
+    return text.removesuffix("\n").count("\n") >= count
 
 
 def tail(log: LogReader, limit_bytes: int) -> Slice:

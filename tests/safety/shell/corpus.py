@@ -354,12 +354,52 @@ dangerous C2.7
     :(){ :|:& };:
     :(){ : | : & }; :
     bomb() { bomb | bomb & }; bomb
+    :(){:|:&};:
+    :(){:|:&};
+    :(){:|: &};:
+    : ( ) {:|:&};:
+    bomb(){bomb|bomb&};bomb
+    f(){f|f;};f
+    f(){f&f};f
+    function f{f|f&};f
+    function f(){ls;f|f&};f
+    echo x; :(){:|:&};:
+    bash -c ':(){:|:&};:'
     f() { f & f; }
     function x { x & }
     while true; do ls & done
     while :; do sleep 1 & done
     until false; do ls & done
     for ((;;)); do ls & done
+
+unknown C2.1
+    f(){ls|wc};f
+    f(){f&&ls};g
+
+safe -
+    echo ':(){:|:&};:'
+
+dangerous C5.1
+    del notes.txt
+    del /s /q *
+    format c:
+    format
+    ls; del x
+    env del x
+    cmd || format d: /q
+    f(){ls}; del x
+
+unknown -
+    ./format
+    scripts/format src
+    prettier --format x
+    deluxe x
+
+safe -
+    npm run format
+    format() { echo "$1"; }; format x
+    echo del format
+    git log --format oneline
 
 unknown C3.3
     $CMD

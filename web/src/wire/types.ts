@@ -454,6 +454,13 @@ export interface LeaseInfo {
   secret: boolean;
 }
 
+/** The limit, how many terminals there are, and the limit from the settings, which holds after a restart. */
+export interface Limit {
+  maxTerminals: number;
+  count: number;
+  setting: number;
+}
+
 /** One line that has the query. `line` and `column` count from 1, the column in characters. */
 export interface Match {
   path: string;
@@ -558,6 +565,17 @@ export interface Piece {
   ink: Ink | null;
 }
 
+/** The machine that Fourhands runs on, and the shell that a new terminal gets there, with its arguments. */
+export interface PlatformInformation {
+  system: string;
+  release: string;
+  machine: string;
+  wsl: boolean;
+  defaultShell: string;
+  shellArguments: string[];
+  shells: string[];
+}
+
 /** What a person is asked, with everything they need to decide. */
 export interface Question {
   kind: "confirmation" | "consent";
@@ -618,6 +636,11 @@ export interface SessionInfo {
   scopes: ("arrange" | "run" | "see" | "write")[];
 }
 
+/** Arguments of `openspace.terminal.set_limit`. */
+export interface SetLimit {
+  maxTerminals: number;
+}
+
 /** Everything at one revision. */
 export interface Snapshot {
   format: number;
@@ -659,6 +682,7 @@ export interface TerminalCreate {
   shellPath?: string | null;
   cols?: number | null;
   rows?: number | null;
+  env?: Record<string, string | null>;
   interactive?: boolean;
 }
 
@@ -723,6 +747,7 @@ export interface TerminalOutput {
   gap: [number, number] | null;
   truncated: boolean;
   blind: boolean;
+  note: string;
 }
 
 /** Arguments of `openspace.terminal.read_output`. */
@@ -1045,6 +1070,7 @@ export interface Commands {
   "openspace.terminal.hand_back": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.interrupt": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.kill": { args: ExecKill; result: BaseNothing };
+  "openspace.terminal.limit": { args: Record<string, never>; result: Limit };
   "openspace.terminal.list": { args: Record<string, never>; result: TerminalListed };
   "openspace.terminal.read_output": { args: TerminalReadOutput; result: TerminalOutput };
   "openspace.terminal.rename": { args: TerminalRename; result: BaseNothing };
@@ -1053,6 +1079,7 @@ export interface Commands {
   "openspace.terminal.screen": { args: TerminalReadScreen; result: TerminalScreenful };
   "openspace.terminal.search": { args: TerminalSearch; result: TerminalFoundLines };
   "openspace.terminal.send": { args: TerminalSend; result: TerminalSent };
+  "openspace.terminal.set_limit": { args: SetLimit; result: Limit };
   "openspace.terminal.show": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.take_over": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.wait": { args: TerminalWaitFor; result: TerminalWaited };
@@ -1066,6 +1093,7 @@ export interface Commands {
   "openspace.tool.terminal_stop": { args: ToolTerminalTerminalStop; result: ToolTerminalStopped };
   "openspace.workbench.actions": { args: Record<string, never>; result: WorkbenchActions };
   "openspace.workbench.answer": { args: WorkbenchGiveAnswer; result: BaseNothing };
+  "openspace.workbench.platform": { args: Record<string, never>; result: PlatformInformation };
   "openspace.workbench.questions": { args: Record<string, never>; result: WorkbenchQuestions };
   "openspace.workbench.redo": { args: Record<string, never>; result: WorkbenchTurned };
   "openspace.workbench.review": { args: WorkbenchJudgeEdit; result: Review };

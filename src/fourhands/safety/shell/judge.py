@@ -44,6 +44,10 @@ from fourhands.safety.shell.words import (
 
 # What may stand in front of a command's name.
 _LEADS = re.compile(r"then|do|else|if|while|until|!|time|\w+=.*", re.DOTALL)
+# The head of a function, as bash and as zsh take it: `f(){`, `function f{`; the name of the first stands before it.
+_FUNCTION = re.compile(r"\([ \t]*\)\s*\{|\bfunction[ \t]+([^\s(){}|&;<>]{1,64})\s*\{")
+_NAME = re.compile(r"([^\s(){}|&;<>\"'`$\\]{1,64})[ \t]*\Z")
+_BODY = 1_000  # characters of a function in which it is looked for
 _NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n", ""], ["exec"])
 
 
@@ -113,7 +117,9 @@ class Judge(ProgramJudge):
 
     def lexical(self, text: str) -> Finding:
         """Look for dangerous commands in a text that no grammar fits."""
-        result = FINE
+        result = _bomb(text)
+        if result.rank:
+            return result
         case = Case(self)
         seen: set[str] = set()
         for chunk in re.split(r"[;&|()`\n<>]+|\$[({]|[{}](?=\s|\Z)", re.sub(r"[\"'\\]", "", text)):
@@ -389,6 +395,18 @@ class Judge(ProgramJudge):
         if case.from_network or (argv and argv[0] in NETWORK):
             self.downloads.add(normal(path, self.cwd))
         return worst(FINE, *findings)
+
+
+def _bomb(text: str) -> Finding:
+    """Find a function that starts itself, also where only some shells take it for one (`:(){:|:&};:` in zsh)."""
+    for head in _FUNCTION.finditer(text):
+        found = head if head[1] else _NAME.search(text[max(0, head.start() - 80) : head.start()])
+        if found is None:
+            continue
+        name, body = re.escape(found[1]), text[head.end() : head.end() + _BODY]
+        if re.match(rf"(?:[^{{}}]*[\s;&|(])?{name}\s*(?:\|&?\s*{name}|&(?!&))", body):
+            return dangerous("C2.7", f"a function that starts itself again and again: {shown(found[1])}")
+    return FINE
 
 
 def _is_plain(piece: Piece) -> bool:

@@ -31,7 +31,7 @@ from fourhands.safety.shell.tables_names import (
     WRAPPERS,
 )
 from fourhands.safety.shell.tables_readers import READERS
-from fourhands.safety.shell.tables_system import SYSTEM, SYSTEM_PREFIXES
+from fourhands.safety.shell.tables_system import SYSTEM, SYSTEM_PREFIXES, WINDOWS
 from fourhands.safety.shell.tables_tools import DATABASE_TOOLS, PROJECT
 from fourhands.safety.shell.tokens import DEPTH_LIMIT
 from fourhands.safety.shell.verdict import Rules
@@ -68,7 +68,7 @@ UNFED = frozenset(
     name for name, tool in TABLE.items() if name not in HANDLERS and tool.operands not in ("write", "last")
 )
 # The lexical scan of text that cannot be parsed looks at these only: no other name is dangerous by itself.
-SUSPECTS = frozenset(HANDLERS) | frozenset(TABLE) | frozenset(WRAPPERS) | PRIVILEGE | DATABASE_TOOLS
+SUSPECTS = frozenset((*HANDLERS, *TABLE, *WRAPPERS, *PRIVILEGE, *DATABASE_TOOLS, *WINDOWS))
 
 
 class ProgramJudge(ABC):
@@ -133,6 +133,8 @@ class ProgramJudge(ABC):
         if not is_static(argv[0]):
             # The name itself was judged where the word is known; inside a wrapper nobody did.
             findings.append(unknown("C3.3", "a command name that only the shell knows"))
+        elif program in WINDOWS and program not in self.functions and argv[1:] not in (["--help"], ["--version"]):
+            findings.append(dangerous("C5.1", f"{WINDOWS[program]} on Windows: {program}"))
         else:
             findings.append(self._program(name, argv, case))
         if argv and self.rules.patterns:

@@ -131,6 +131,10 @@ SYSTEM: dict[str, Tool] = {
     "service": _bad("changes services"),
     "launchctl": _bad("changes services"),
 }
+# Commands of Windows, which other systems have under other names; only where the name itself is typed: `./format`, a
+# project's own script, is another thing.
+WINDOWS = {"del": "deletes files", "format": "empties a disk"}
+
 SYSTEM_PREFIXES = {"mkfs.": "makes a file system", "fsck.": "changes a file system", "mount.": "changes mounts"}
 
 # Subcommands that only look (C5.5, C7).

@@ -23,6 +23,7 @@ from fourhands.surfaces.address import find_server
 from fourhands.surfaces.cli.base import Client, json_option, one_line, run_async, show, workspace_option
 from fourhands.workbench.terminal import SLOW_START_S, Terminal
 from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.view import MOST_LINES, has_more_lines
 
 DETACH = b"\x1d"
 KEYS_AT_ONCE = 64 * 1024
@@ -193,7 +194,12 @@ def _why(reason: str, timeout: float) -> str:
 @terminal.command("read", short_help="Print a terminal's output as text.")
 @click.argument("name")
 @click.option(
-    "--lines", "-n", default=100, type=click.IntRange(min=1), show_default=True, help="How many of the last lines."
+    "--lines",
+    "-n",
+    default=100,
+    type=click.IntRange(min=1),
+    show_default=True,
+    help="How many of the last lines; at most 10000.",
 )
 @click.option("--since", type=click.IntRange(min=0), help="Everything from this position on.")
 @workspace_option
@@ -210,10 +216,13 @@ async def read(name: str, lines: int, since: int | None, workspace: str, as_json
                 click.echo(piece.text, nl=False)
             return
         found = one.lines(lines)
+        cut = lines > MOST_LINES and has_more_lines(one.log, MOST_LINES)
         if as_json:
-            show({"lines": found, "position": one.log.head}, as_json=True)
+            show({"lines": found, "position": one.log.head, "truncated": cut}, as_json=True)
         else:
             click.echo("\n".join(found))
+            if cut:
+                click.echo(f"[the last {MOST_LINES} lines; earlier ones with --since]", err=True)
 
 
 @terminal.command("kill", short_help="End what runs in terminals and close them.")

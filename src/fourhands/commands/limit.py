@@ -1,0 +1,51 @@
+"""How many terminals there may be: anybody may know, a person may change it while the server runs."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fourhands.commands.base import Args
+from fourhands.core.registry import Contribution
+from fourhands.settings import MOST_TERMINALS
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.terminal")
+
+
+class Limit(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The limit, how many terminals there are, and the limit from the settings, which holds after a restart."""
+
+    max_terminals: int
+    count: int
+    setting: int
+
+
+def _limit(bench: Workbench) -> Limit:
+    terminals = bench.terminals
+    return Limit(
+        max_terminals=terminals.max_terminals,
+        count=terminals.count,
+        setting=bench.settings.terminal.max_terminals,
+    )
+
+
+@commands.add("limit", label="Show how many terminals there may be", read_only=True, example={})
+async def limit(bench: Workbench) -> Limit:
+    """Tell how many terminals there may be, and how many there are; one that has ended counts until it is closed."""
+    return _limit(bench)
+
+
+class SetLimit(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.set_limit`."""
+
+    max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS, description="How many there may be.")]
+
+
+@commands.add("set_limit", label="Set how many terminals there may be", actors=("person",))
+async def set_limit(bench: Workbench, args: SetLimit) -> Limit:
+    """Change how many terminals there may be, until the server stops; then `terminal.maxTerminals` holds again.
+
+    If there are more already, none is closed: no new one is started until there are fewer.
+    """
+    bench.terminals.max_terminals = args.max_terminals
+    return _limit(bench)
