@@ -15,6 +15,10 @@ EXPECTED = {
     "follow_a_server.py": ["listening: True", "fetched: True", "logged: True"],
     "judge_and_clean.py": ["dangerous curl", "progress 100%", "I open it.  Done.", "openspace.editor.open"],
     "drive_by_http.py": ["found: True"],
+    "stream_provider.py": [
+        "one command: ran uname -a exit code 7 in a container",
+        "['cloud 90x20', 'now 100x30', 'hello', 'q'] exit code 7",
+    ],
     "add_a_command.py": ["'text': 'Hello, Ada!'", "did you mean 'name'?"],
 }
 

@@ -8,7 +8,8 @@ import pytest
 from msgspec import inspect
 
 from fourhands.core.errors import BadArgument
-from fourhands.settings import BubblewrapSettings, ContainerSettings, Settings, load, user_file
+from fourhands.safety.shell import Rules, classify
+from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings, load, user_file
 
 DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
 
@@ -43,6 +44,124 @@ def test_the_sources_names_are_kept(home: Path) -> None:
     assert defaults.persistent.min_interval == 0.5
 
 
+SOURCE = r"""
+[terminal.agentDefaults]
+provider = 'local'
+bash = { cropOutput = 10000, timeoutSeconds = 60 }
+
+[terminal.providers]
+local = { type = 'local' }
+
+[terminal]
+cols = 99
+safeCommands = [
+  'awk', 'cat', 'cd', 'chdir', 'diff', 'echo', 'find', 'git', 'grep', 'head', 'help', 'hostname', 'id', 'ipconfig',
+  'tee', 'ls', 'netstat', 'ps', 'pwd', 'sort', 'tail', 'tree', 'type', 'uname', 'uniq', 'wc', 'which', 'touch', 'mkdir',
+  'npm', 'yarn', 'bun', 'tsc', 'node', 'npx', 'bunx', 'vitest',
+]
+dangerousCommands = [
+  '(^|\s)dd\s', '(^|\s)rm.*-.*r', '(^|\s)chmod.*-.*r', '(^|\s)chown.*-.*r', '(^|\s)rmdir\s', 'find.*-(delete|exec)',
+  '(^|\s)sudo\s', '(^|\s)del\s', '(^|\s)format\s', '(^|\s)reboot', '(^|\s)shutdown', 'git.*reset',
+]
+
+[agents.helper.terminal]
+provider = 'local'
+bash = { cropOutput = 5000, timeoutSeconds = 30 }
+persistent = { minInterval = 1, settleInterval = 2, maxInterval = 30 }
+"""
+
+
+def test_the_terminal_packages_own_arrangement_is_taken(home: Path) -> None:
+    settings = loaded(home, SOURCE)
+    assert settings.agent_defaults == Settings().agent_defaults
+    assert settings.providers == {"local": LocalSettings()}
+    assert settings.terminal.cols == 99
+    assert (len(settings.safety.safe_commands), len(settings.safety.dangerous_commands)) == (37, 12)
+    helper = settings.for_agent("helper", "mcp")
+    assert (helper.provider, helper.bash.crop_output, helper.bash.timeout_s) == ("local", 5000, 30.0)
+
+
+def test_its_dangerous_commands_mean_what_they_say_and_its_safe_ones_never_make_danger_safe(home: Path) -> None:
+    safety = loaded(home, SOURCE).safety
+    for line, pattern in zip(
+        [
+            "xx dd y",  # each of these is not dangerous by itself: the list makes it so
+            "xx rm --for me",
+            "xx chmod --r",
+            "xx chown --r",
+            "xx rmdir y",
+            "refind a -delete",
+            "xx sudo y",
+            "xx del y",
+            "xx format y",
+            "xx reboot",
+            "xx shutdown",
+            "git log reset",
+        ],
+        safety.dangerous_commands,
+        strict=True,
+    ):
+        alone = Rules(dangerous_commands=(pattern,))
+        assert classify(line, alone).level == "dangerous", (line, pattern)
+        assert classify("xx y", alone).level == "unknown"
+    rules = Rules(safe_commands=safety.safe_commands)
+    for line, level in [
+        ("npm install", "safe"),  # the person's own word: nobody is asked
+        ("node server.js", "safe"),
+        ("git commit -m x", "safe"),
+        ("tee notes.txt", "safe"),
+        ("git push --force", "dangerous"),
+        ("find . -delete", "dangerous"),
+        ("awk 'BEGIN { system(\"id\") }'", "dangerous"),
+        ("cat .env", "dangerous"),
+        ("npm test && rm -rf /", "dangerous"),
+        ("other", "unknown"),
+    ]:
+        assert classify(line, rules).level == level, line
+
+
+BOTH = [
+    ("[terminal]\nsafeCommands = ['a']\n[safety]\nsafeCommands = []\n", "terminal.safeCommands", "safety.safeCommands"),
+    ("[terminal.providers.a]\ntype='local'\n[providers.b]\ntype='local'\n", "terminal.providers", "providers"),
+    (
+        "[terminal.agentDefaults]\nprovider='a'\n[agentDefaults]\nprovider='a'\n",
+        "terminal.agentDefaults",
+        "agentDefaults",
+    ),
+    ("[agents.a]\nprovider='a'\n[agents.a.terminal]\nprovider='a'\n", "agents.a.terminal", "agents.a"),
+    ("safety = 4\n[terminal]\ndangerousCommands = ['a']\n", "terminal.dangerousCommands", "safety.dangerousCommands"),
+]
+
+
+@pytest.mark.parametrize(("text", "one", "other"), BOTH, ids=[one for _, one, _ in BOTH])
+def test_a_setting_in_two_places_is_an_error_that_names_both(home: Path, text: str, one: str, other: str) -> None:
+    with pytest.raises(BadArgument, match=f"sets both {re.escape(one)} and {re.escape(other)}, ") as refused:
+        loaded(home, text)
+    assert refused.value.hint == f"keep {other}"
+
+
+def test_an_agents_settings_go_by_its_name_over_its_kind_over_the_defaults(home: Path) -> None:
+    text = """
+[agentDefaults]
+bash = { cropOutput = 1, timeoutSeconds = 1 }
+[agents.mcp]
+provider = 'bubblewrap'
+bash = { cropOutput = 2, timeoutSeconds = 2 }
+[agents."my agent"]
+bash = { cropOutput = 3 }
+persistent = { maxInterval = 7 }
+"""
+    settings = loaded(home, text)
+    for name, kind, expected in [
+        ("my agent", "mcp", ("bubblewrap", 3, 2.0, 7.0)),
+        ("my agent", "acp", ("local", 3, 1.0, 7.0)),
+        ("another", "mcp", ("bubblewrap", 2, 2.0, 30.0)),
+        ("another", "acp", ("local", 1, 1.0, 30.0)),
+    ]:
+        found = settings.for_agent(name, kind)
+        assert (found.provider, found.bash.crop_output, found.bash.timeout_s, found.persistent.max_interval) == expected
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -69,6 +188,12 @@ WRONG = [
     ("[terminal]\nspareShell = 1\n", "terminal.spareShell = 1", "true or false"),
     ("[agentDefaults]\nbash = { timeoutSeconds = 0 }\n", "agentDefaults.bash.timeoutSeconds = 0", "above 0"),
     ("[agentDefaults.persistent]\nminInterval = 40\n", "minInterval = 40", "more than maxInterval = 30"),
+    ("[agents.a]\nbash = { cropOutput = -5 }\n", "agents.a.bash.cropOutput = -5", "a whole number from 0 to 10000000"),
+    ("[agents.a.persistent]\nminInterval = 40\n", "agents.a.persistent.minInterval = 40", "more than maxInterval = 30"),
+    ("[agents.a]\nfrob = 1\n", "sets agents.a.frob", "settings there: provider, bash, persistent"),
+    ("[agents]\na = 5\n", "agents.a = 5", "table"),
+    ("agents = 5\n", "agents = 5", "table"),
+    ("[agents.a]\nterminal = 5\n", "agents.a = 5", "table"),
     ("[journal]\nkeepBytes = 0\n", "journal.keepBytes = 0", "from 1048576"),
     ("[server]\nport = 65536\n", "server.port = 65536", "from 0 to 65535"),
     (
@@ -148,6 +273,10 @@ def test_a_workspace_may_be_stricter(home: Path) -> None:
     "text",
     [
         "[safety]\nsafeCommands = ['rm']\n",
+        "[terminal]\nsafeCommands = ['rm']\n",
+        "[terminal.agentDefaults]\nprovider = 'local'\n",
+        "[agents.mcp]\nprovider = 'local'\n",
+        "[agents.mcp.bash]\ntimeoutSeconds = 5\n",
         "[safety]\nredact = false\n",
         "[safety]\nnotSecretNames = ['.env']\n",
         "[safety]\nunknownAnswerSeconds = 9999\n",
@@ -183,5 +312,6 @@ def test_the_manual_shows_the_defaults(home: Path) -> None:
     text = DOCS.read_text()
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert loaded(home, blocks[0]) == Settings()
-    shown = loaded(home, blocks[1]).providers
+    assert loaded(home, blocks[1]).agents.keys() == {"mcp", "my agent"}
+    shown = loaded(home, blocks[2]).providers
     assert shown == {"bubblewrap": BubblewrapSettings(), "container": ContainerSettings()}

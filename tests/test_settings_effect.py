@@ -21,7 +21,16 @@ from fourhands.core.call import Actor, Call, Entry
 from fourhands.host.places import Places
 from fourhands.providers.container import Container
 from fourhands.providers.engine import Engine
-from fourhands.settings import BubblewrapSettings, ContainerSettings, Part, Settings, Upstream, load, user_file
+from fourhands.settings import (
+    AgentSettings,
+    BubblewrapSettings,
+    ContainerSettings,
+    Part,
+    Settings,
+    Upstream,
+    load,
+    user_file,
+)
 from fourhands.surfaces.server import serving
 from fourhands.workbench.session import Session
 
@@ -46,6 +55,12 @@ EFFECTS = {
     "agentDefaults.persistent.minInterval": "test_agents_wait_as_the_settings_say",
     "agentDefaults.persistent.settleInterval": "test_agents_wait_as_the_settings_say",
     "agentDefaults.persistent.maxInterval": "test_agents_wait_as_the_settings_say",
+    "agents.provider": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.persistent.settleInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.persistent.maxInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "providers.bubblewrap.network": "tests/providers/test_bubblewrap.py::test_the_network_can_be_allowed",
     "providers.bubblewrap.readable": "tests/providers/test_bubblewrap.py::"
     "test_what_is_readable_cannot_be_written_even_inside_the_workspace",
@@ -97,6 +112,7 @@ NAMED: dict[str, type[msgspec.Struct]] = {
     "providers.bubblewrap": BubblewrapSettings,
     "providers.container": ContainerSettings,
     "upstreams": Upstream,
+    "agents": AgentSettings,
 }
 
 
@@ -107,7 +123,7 @@ def leaves(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, str]:
         key = f"{prefix}{field.encode_name}"
         if isinstance(field.default, Part):
             found |= leaves(type(field.default), f"{key}.")
-        elif key not in ("providers", "upstreams"):
+        elif key not in ("providers", "upstreams", "agents"):
             found[key] = field.name
     return found
 
@@ -214,6 +230,31 @@ async def test_agents_begin_as_the_settings_say() -> None:
         assert "0.5" in str(await call(app, "tool.bash", ada, command="sleep 1000"))
     async with opened("[agentDefaults]\nprovider = 'elsewhere'\n") as app:
         assert "elsewhere" in (await call(app, "terminal.create", let_in(app)))["error"]
+
+
+async def test_an_agent_of_that_name_begins_as_the_settings_say() -> None:
+    text = """[agents.ada]
+bash = { cropOutput = 20, timeoutSeconds = 0.5 }
+persistent = { minInterval = 0.0, settleInterval = 3600, maxInterval = 0.2 }
+[agents.bob]
+provider = 'elsewhere'
+persistent = { minInterval = 0.7, settleInterval = 0.01, maxInterval = 3600 }
+[safety]
+safeCommands = ['sleep', 'seq']
+"""
+    async with opened(text) as app:
+        ada, eve = let_in(app, "ada"), let_in(app, "eve")
+        assert (await call(app, "tool.bash", ada, command="seq 1000"))["truncated"]
+        assert not (await call(app, "tool.bash", eve, command="seq 1000"))["truncated"]
+        assert "0.5" in str(await call(app, "tool.bash", ada, command="sleep 1000"))
+        assert (await call(app, "tool.terminal_start", ada, command="sleep 1000"))["reason"] == "maxInterval"
+        await call(app, "agent.configure", ada, cropOutput=5000, maxInterval=3600.0, settleInterval=0.01)
+        assert not (await call(app, "tool.bash", ada, command="seq 1000"))["truncated"]  # its own state is above
+        bob = let_in(app, "bob")
+        assert "elsewhere" in (await call(app, "terminal.create", bob))["error"]
+        await call(app, "agent.configure", sessionId="bob", provider="local")
+        result = await app.call("openspace.tool.terminal_start", {"command": "sleep 1000"}, actor=bob.actor)
+        assert (result.data["reason"], result.duration_ms >= 700) == ("settled", True)
 
 
 async def test_agents_wait_as_the_settings_say() -> None:

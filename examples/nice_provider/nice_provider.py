@@ -3,8 +3,7 @@
 import os
 import shutil
 
-from fourhands.core.errors import FourhandsError, Unavailable
-from fourhands.providers.base import Isolation, Launch, Probe
+from fourhands import FourhandsError, Isolation, Launch, Probe, Unavailable
 
 
 class Nice:

@@ -16,14 +16,24 @@ _WHERE: dict[str, str] = {
     "Contribution": "fourhands.core.registry",
     "FourhandsError": "fourhands.core.errors",
     "Interceptor": "fourhands.agents.stream",
+    "Isolation": "fourhands.providers.base",
+    "Launch": "fourhands.providers.base",
+    "Output": "fourhands.providers.base",
+    "Probe": "fourhands.providers.base",
+    "Provider": "fourhands.providers.base",
     "Registry": "fourhands.core.registry",
     "Result": "fourhands.core.call",
+    "Rules": "fourhands.safety.shell",
     "Sanitizer": "fourhands.safety.text",
     "Settings": "fourhands.settings",
+    "Stream": "fourhands.providers.base",
+    "StreamProvider": "fourhands.providers.base",
     "Terminal": "fourhands.workbench.terminal",
     "Terminals": "fourhands.workbench.terminals",
+    "Unavailable": "fourhands.core.errors",
     "Workspace": "fourhands.workbench.file",
     "classify": "fourhands.safety.shell",
+    "parse": "fourhands.safety.shell",
     "sanitize": "fourhands.safety.text",
 }
 
@@ -34,15 +44,25 @@ __all__ = [
     "Contribution",
     "FourhandsError",
     "Interceptor",
+    "Isolation",
+    "Launch",
+    "Output",
+    "Probe",
+    "Provider",
     "Registry",
     "Result",
+    "Rules",
     "Sanitizer",
     "Settings",
+    "Stream",
+    "StreamProvider",
     "Terminal",
     "Terminals",
+    "Unavailable",
     "Workspace",
     "__version__",
     "classify",
+    "parse",
     "sanitize",
 ]
 
@@ -65,9 +85,19 @@ if TYPE_CHECKING:
     from fourhands.core.call import Call as Call
     from fourhands.core.call import Result as Result
     from fourhands.core.errors import FourhandsError as FourhandsError
+    from fourhands.core.errors import Unavailable as Unavailable
     from fourhands.core.registry import Contribution as Contribution
     from fourhands.core.registry import Registry as Registry
+    from fourhands.providers.base import Isolation as Isolation
+    from fourhands.providers.base import Launch as Launch
+    from fourhands.providers.base import Output as Output
+    from fourhands.providers.base import Probe as Probe
+    from fourhands.providers.base import Provider as Provider
+    from fourhands.providers.base import Stream as Stream
+    from fourhands.providers.base import StreamProvider as StreamProvider
+    from fourhands.safety.shell import Rules as Rules
     from fourhands.safety.shell import classify as classify
+    from fourhands.safety.shell import parse as parse
     from fourhands.safety.text import Sanitizer as Sanitizer
     from fourhands.safety.text import sanitize as sanitize
     from fourhands.settings import Settings as Settings

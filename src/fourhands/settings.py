@@ -8,7 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, inspect
@@ -29,6 +29,9 @@ Interval = Annotated[float, Meta(ge=0, le=3_600)]
 Word = Annotated[str, Meta(min_length=1)]
 Directory = Annotated[str, Meta(pattern="^(/|$)", description="an absolute path, or empty")]
 Address = Annotated[str, Meta(pattern="^https?://[^/]", description="an address with http:// or https://")]
+
+
+_P = TypeVar("_P", bound="Part")
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -73,6 +76,40 @@ class AgentDefaults(Part, frozen=True, kw_only=True):
     bash: BashSettings = BashSettings()
     persistent: PersistentSettings = PersistentSettings()
     variables: tuple[Word, ...] = ()
+
+
+class AgentBash(Part, frozen=True, kw_only=True):
+    """The `bash` tool of one agent; what is left out is as in the defaults."""
+
+    crop_output: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
+    timeout_s: SomeTime | None = msgspec.field(default=None, name="timeoutSeconds")
+
+
+class AgentPersistent(Part, frozen=True, kw_only=True):
+    """How long one agent's terminals are waited for; what is left out is as in the defaults."""
+
+    min_interval: Interval | None = None
+    settle_interval: Interval | None = None
+    max_interval: Interval | None = None
+
+
+class AgentSettings(Part, frozen=True, kw_only=True):
+    """What one agent, or all of one kind, start with instead of the defaults."""
+
+    provider: Word | None = None
+    bash: AgentBash = AgentBash()
+    persistent: AgentPersistent = AgentPersistent()
+
+    def over(self, defaults: AgentDefaults) -> AgentDefaults:
+        """These settings merged over others."""
+        own = {} if self.provider is None else {"provider": self.provider}
+        bash, persistent = _merged(self.bash, defaults.bash), _merged(self.persistent, defaults.persistent)
+        return msgspec.structs.replace(defaults, **own, bash=bash, persistent=persistent)
+
+
+def _merged(own: Part, defaults: _P) -> _P:
+    changes = {name: value for name in own.__struct_fields__ if (value := getattr(own, name)) is not None}
+    return msgspec.structs.replace(defaults, **changes)
 
 
 class LocalSettings(Part, frozen=True, kw_only=True, tag="local"):
@@ -158,6 +195,7 @@ class Settings(Part, frozen=True, kw_only=True):
 
     terminal: TerminalSettings = TerminalSettings()
     agent_defaults: AgentDefaults = AgentDefaults()
+    agents: dict[str, AgentSettings] = {}
     providers: dict[str, LocalSettings | BubblewrapSettings | ContainerSettings] = {}
     safety: SafetySettings = SafetySettings()
     journal: JournalSettings = JournalSettings()
@@ -166,6 +204,22 @@ class Settings(Part, frozen=True, kw_only=True):
     upstreams: dict[str, Upstream] = {}
     plugins: tuple[Word, ...] = ()
 
+    def for_agent(self, name: str, kind: str) -> AgentDefaults:
+        """What an agent starts with: the defaults, over them what is set for its kind, over that for its name."""
+        chosen = self.agent_defaults
+        for key in dict.fromkeys((kind, name)):
+            if key in self.agents:
+                chosen = self.agents[key].over(chosen)
+        return chosen
+
+
+_ALIASES = {
+    ("terminal", "agentDefaults"): ("agentDefaults",),
+    ("terminal", "providers"): ("providers",),
+    ("terminal", "safeCommands"): ("safety", "safeCommands"),
+    ("terminal", "dangerousCommands"): ("safety", "dangerousCommands"),
+}
+"""Other places that mean the same: those of the terminal package whose tools ours are."""
 
 _LISTS_THAT_A_WORKSPACE_MAY_EXTEND = {("safety", "dangerousCommands"), ("safety", "secretNames")}
 _FREE_FOR_A_WORKSPACE = {("terminal", "cols"), ("terminal", "rows")}
@@ -199,7 +253,7 @@ def _read(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
             data = file.read()
-        return tomllib.loads(data.decode("utf-8-sig"))
+        raw = tomllib.loads(data.decode("utf-8-sig"))
     except FileNotFoundError:
         return {}
     except UnicodeDecodeError as error:
@@ -210,6 +264,31 @@ def _read(path: str) -> dict[str, Any]:
         ) from error
     except (OSError, ValueError, RecursionError) as error:
         raise BadArgument(f"the settings in {path} cannot be read: {error}") from error
+    for alias, place in _ALIASES.items():
+        _move(raw, alias, place, path)
+    for name in list(raw["agents"]) if isinstance(raw.get("agents"), dict) else ():
+        _move(raw, ("agents", name, "terminal"), ("agents", name), path)
+    return raw
+
+
+def _move(raw: dict[str, Any], alias: tuple[str, ...], place: tuple[str, ...], path: str) -> None:
+    """Put what stands in another place where it belongs. What stands in both places is nobody's guess."""
+    source: Any = raw
+    for name in alias[:-1]:
+        source = source.get(name) if isinstance(source, dict) else None
+    if not isinstance(source, dict) or alias[-1] not in source:
+        return
+    value = source.pop(alias[-1])
+    target = raw
+    for name in place[:-1]:
+        target = target.setdefault(name, {})
+    there = target.get(place[-1]) if isinstance(target, dict) else None
+    if there not in (None, {}) or not isinstance(target, dict):
+        raise BadArgument(
+            f"{path} sets both {'.'.join(alias)} and {'.'.join(place)}, which is the same setting",
+            hint=f"keep {'.'.join(place)}",
+        )
+    target[place[-1]] = value
 
 
 def _convert(raw: dict[str, Any], where: str) -> Settings:
@@ -217,13 +296,16 @@ def _convert(raw: dict[str, Any], where: str) -> Settings:
         settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
         raise _wrong(raw, where, str(error)) from error
-    intervals = settings.agent_defaults.persistent
-    if intervals.min_interval > intervals.max_interval:
-        raise BadArgument(
-            f"agentDefaults.persistent.minInterval = {intervals.min_interval!r} in {where} is more than "
-            f"maxInterval = {intervals.max_interval!r}",
-            hint="see docs/settings.md",
-        )
+    chosen = {"agentDefaults": settings.agent_defaults}
+    chosen |= {f"agents.{name}": settings.for_agent(name, name) for name in settings.agents}
+    for name, one in chosen.items():
+        intervals = one.persistent
+        if intervals.min_interval > intervals.max_interval:
+            raise BadArgument(
+                f"{name}.persistent.minInterval = {intervals.min_interval!r} in {where} is more than "
+                f"maxInterval = {intervals.max_interval!r}",
+                hint="see docs/settings.md",
+            )
     return settings
 
 

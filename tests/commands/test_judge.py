@@ -170,6 +170,30 @@ async def test_an_edited_launch_is_a_launch_again(app: App) -> None:
     assert script.edit("export A=2\n./b") == {"script": "export A=2\n./b", "env": {"B": None}}
 
 
+async def test_a_command_with_blanks_and_no_arguments_is_judged_as_a_line(app: App) -> None:
+    bar = Bar(app)
+    for command, args, level, shown in [
+        ("ls -la", [], "safe", "ls -la"),
+        ("ls -la; rm -rf x", [], "dangerous", "ls -la; rm -rf x"),
+        ("rm -rf x", [], "dangerous", "rm -rf x"),
+        ("rm -rf x", ["y"], "unknown", "'rm -rf x' y"),  # a program of that name, which nobody knows
+        ("ls;id", [], "unknown", "'ls;id'"),
+    ]:
+        judged = bar("tool.execute_command", command=command, args=args)
+        assert judged is not None
+        assert (judged.level, judged.shown) == (level, shown)
+    judged = bar("tool.execute_command", command="npm install", env={"A": "1", "B": None})
+    assert judged is not None
+    assert judged.edit is not None
+    assert judged.shown == "export A=1\nnpm install"
+    assert judged.edit("export A=1\nnpm ci") == {"command": "npm ci", "env": {"A": "1", "B": None}}
+    assert judged.edit("npm ci | cat") == {"command": "npm ci | cat", "env": {"B": None}}
+    assert judged.edit("ls") == {"command": "ls", "env": {"B": None}}
+    for bad in ("ls;id", "A=1", ""):
+        with pytest.raises(BadArgument):
+            judged.edit(bad)
+
+
 async def test_invisible_characters_are_made_visible(app: App) -> None:
     judged = Bar(app).line("ls \u202ex\u200b")
     assert judged.level == "dangerous"

@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.support.bench import open_app
 from tests.support.clock import let_pass
@@ -12,7 +13,7 @@ from tests.support.person import Person, let_in
 
 from fourhands.app import App
 from fourhands.commands import tool_terminal
-from fourhands.core.call import Result
+from fourhands.core.call import Actor, Call, Result
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench import oneshot
 from fourhands.workbench.session import Session
@@ -163,11 +164,39 @@ async def test_execute_command_takes_words_input_and_variables(app: App) -> None
     assert script.data["output"] == "got it 2\n"
 
 
+async def test_a_command_with_blanks_and_no_arguments_is_a_line_for_the_shell(app: App) -> None:
+    agent = Agent(app)
+    for command, args, output in [
+        ("echo one two", [], "one two\n"),
+        ("echo one | cat; echo $A", [], "one\nA's\n"),
+        ("printf '%s\n' 'x  y'\n", [], "x  y\n"),
+        ("echo", ["one  two;", "$A"], "one  two; $A\n"),
+    ]:
+        data = (await agent("execute_command", command=command, args=args, env={"A": "A's"})).data
+        assert (data["ok"], data["output"]) == (True, output)
+    program = (await agent("execute_command", command="echo one", args=["two"])).data
+    assert (program["ok"], program["code"]) == (False, "command-not-found")
+    assert (await agent("execute_command", command=" \t ")).code == "bad-argument"
+
+
 async def test_the_same_for_a_person_and_what_they_hand_over_is_not_kept(app: App) -> None:
     result = await app.call("openspace.tool.execute_command", {"command": "cat", "input": "my-own-words"})
     assert result.data["output"] == "my-own-words"
     [entry] = await app.journal.query(command="openspace.tool.execute_command")
     assert entry.call.args == {"command": "cat", "input": "[not kept]"}
+
+
+async def test_a_person_reads_on_where_they_read_last(app: App) -> None:
+    started = (await app.call("openspace.tool.terminal_start", {"command": "cat", "stdin": "one\n"})).data
+    args = {"sessionId": started["id"], "stdin": "two\n"}
+    agent = Agent(app)
+    await agent("terminal_continue", sessionId=started["id"])  # what another has read is another's
+    more = (await app.call("openspace.tool.terminal_continue", args)).data
+    assert (str(started["output"]).split(), str(more["output"]).split()) == (["one", "one"], ["two", "two"])
+    listed = await app.call("openspace.tool.terminal_list")
+    assert [one["position"] for one in listed.data["sessions"]] == [more["position"]]  # type: ignore[attr-defined]
+    await app.call("openspace.tool.terminal_stop", {"sessionId": started["id"]})
+    assert app.bench.positions(Call(command="", actor=Actor.person())) == {}
 
 
 async def test_a_program_is_started_where_both_see_it(app: App) -> None:
@@ -267,6 +296,36 @@ async def test_long_output_of_a_terminal_is_cropped(app: App) -> None:
     assert data["lines"] == 5000
     assert str(data["output"]).endswith("4999\n5000\n")
     assert str(data["sessionId"]) in str(data["output"])
+
+
+async def test_results_have_the_words_that_models_know(app: App) -> None:
+    agent = Agent(app)
+    started = (await agent("terminal_start", command="cat")).data
+    id = started["id"]
+    assert id == started["sessionId"]
+    assert started["text"] == f"Terminal Session Started\nID: {id}\nCommand: cat\nPosition: 0\n\nOutput:\n"
+    more = (await agent("terminal_continue", sessionId=id, stdin="hello\n")).data
+    words = f"Terminal Session: {id}\nPosition: {more['position']}\nComplete: false\n\nOutput:\nhello\nhello\n"
+    assert (more["id"], more["text"]) == (id, words)
+    done = (await agent("terminal_start", command="echo bye; exit 4")).data
+    ended = f"Position: {done['position']}\nComplete: true\nExit code: 4\n\nOutput:\nbye\n"
+    assert str(done["text"]).endswith(f"Command: echo bye; exit 4\n{ended}")
+    secret = (await agent("terminal_start", command="read -s -p 'Password: ' x")).data
+    assert "\nNote: it asks for a secret: the person must type it" in str(secret["text"])
+
+
+def test_the_list_is_the_one_that_models_know() -> None:
+    one = tool_terminal.Active(
+        session_id="term-1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2
+    )
+    two = msgspec.structs.replace(one, session_id="term-2", command="python server.py", position=2048, uptime_s=120.0)
+    assert tool_terminal._table([one, two]) == (
+        "Active Terminal Sessions:\n"
+        "ID           | Command                        | Position | Running | Uptime\n"
+        "-------------|--------------------------------|----------|---------|--------\n"
+        "term-1       | npm run dev                    | 1024     | Yes     | 45s\n"
+        "term-2       | python server.py               | 2048     | Yes     | 120s"
+    )
 
 
 async def test_the_list_is_a_table(app: App) -> None:

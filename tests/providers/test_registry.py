@@ -98,5 +98,5 @@ def test_a_function_that_makes_a_provider_will_do(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "made_up", sys.modules[__name__])
     found = build(Settings(plugins=("made",)), plugins=[plugin("made", "made_up:a_provider")])
     assert found["made"].name == "made"
-    with pytest.raises(BadArgument, match="lacks probe, prepare"):
+    with pytest.raises(BadArgument, match="lacks shells, probe, prepare"):
         build(Settings(plugins=("half",)), plugins=[plugin("half", "made_up:Half")])

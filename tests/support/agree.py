@@ -191,6 +191,7 @@ STORY = [
     Case("workbench.snapshot", {}),
     Case("workbench.questions", {}),
     Case("workbench.answer", {"questionId": "q", "choice": "once"}, "not-found"),
+    Case("safety.judge", {"command": "ls && rm -rf x"}),
     Case("workbench.review", {"questionId": "q", "text": "ls"}, "not-found"),
     Case("file.remove", {"path": "new.txt"}),
     Case("file.remove", {"path": "new.txt"}, "not-found"),
@@ -327,7 +328,9 @@ async def by_mcp(served: Served, mode: Literal["legacy", "auto"] = "legacy") -> 
             done = await client.call_tool(tool_name(command) if known else command, args)
             assert done.structured_content is not None
             assert done.is_error is not done.structured_content["success"]
-            return dict(done.structured_content)
+            said = "".join(part.text for part in done.content if part.type == "text")
+            own = not done.is_error and not said.startswith("{")
+            return {**done.structured_content, **({"text": said} if own else {})}  # what is text is not data too
 
         yield call
 

@@ -11,6 +11,7 @@ import base64
 import contextlib
 import functools
 import json
+import os
 import platform
 import shlex
 import sys
@@ -327,6 +328,18 @@ async def tool(door: Door) -> None:
 
 
 @part
+async def safety(door: Door) -> None:
+    judged = await door("safety.judge", command='git add . && git commit -m "test" || echo "failed"')
+    words = [["git", "add", "."], ["git", "commit", "-m", "test"], ["echo", "failed"]]
+    assert (judged["level"], [one["words"] for one in judged["commands"]]) == ("unknown", words)
+    levels = {"rm -rf /": "dangerous", "my_custom_script.sh": "unknown", "ls -la": "safe", "": "safe"}
+    assert {line: (await door("safety.judge", command=line))["level"] for line in levels} == levels
+    assert not os.path.exists(door.root / "made-by-judging")
+    assert (await door("safety.judge", command="touch made-by-judging"))["commands"][0]["words"][0] == "touch"
+    assert not os.path.exists(door.root / "made-by-judging")
+
+
+@part
 async def agent_(door: Door) -> None:
     served = door.served
     log = Path(served.places.state, "fake.log")
@@ -368,6 +381,9 @@ async def agent_(door: Door) -> None:
         changed: Result = {"provider": "local", "cropOutput": 777, "timeoutSeconds": 33.0}
         changed |= {"minInterval": 0.1, "settleInterval": 0.2, "maxInterval": 3.0}
         assert (await of("agent.configure", **changed))["state"] == changed
+        empty = dict.fromkeys(changed)
+        assert (await of("agent.configure", reset=True, cropOutput=5))["state"] == {**empty, "cropOutput": 5}
+        assert (await of("agent.configure", reset=True, **changed))["state"] == changed  # a kept state, given back
         await of("agent.consent", allow=True, scopes=["see"])
         assert ((await here(id))["consent"], (await here(id))["scopes"]) == ("granted", ["see"])
         await of("agent.consent", allow=False)

@@ -73,6 +73,23 @@ async def test_tools_act_on_the_shared_workbench(app: App, mode: Mode) -> None:
 
 
 @both
+async def test_a_tools_own_words_are_its_text_and_are_said_once(app: App, mode: Mode) -> None:
+    async with connected(app, mode) as client:
+        started = await client.call_tool("terminal_start", {"command": "echo hel''lo; exit 2"})
+        told = started.structured_content
+        assert told is not None
+        id = told["id"]
+        assert text(started).startswith(
+            f"Terminal Session Started\nID: {id}\nCommand: echo hel''lo; exit 2\nPosition: "
+        )
+        assert text(started).endswith("\nComplete: true\nExit code: 2\n\nOutput:\nhello\n")
+        assert (told["output"], "text" in told) == ("hello\n", False)
+        assert text(await client.call_tool("terminal_list")).startswith("Active Terminal Sessions:\nID ")
+        stopped = await client.call_tool("terminal_stop", {"sessionId": id})
+        assert text(stopped) == f"Terminal session {id} terminated."
+
+
+@both
 async def test_failures_are_tool_errors_with_code_and_hint(app: App, mode: Mode) -> None:
     async with connected(app, mode) as client:
         wrong = await client.call_tool("bash", {"comand": "ls"})

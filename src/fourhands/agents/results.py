@@ -140,8 +140,8 @@ def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tup
     how = next((text for name, text in _HOW.items() if name in names), "ask for less at a time")
     room = HEAD_CHARS // 2
     for name, value in (result.data or {}).items():
-        if value is None:
-            continue
+        if value is None or (name == "text" and "output" in (result.data or {})):
+            continue  # the text of a tool has its output once more
         small = _json(value)
         if len(small) <= min(_INLINE, room - len(name)) and _is_plain(value):
             inline.append(f"{name} {small}")

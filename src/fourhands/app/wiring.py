@@ -23,6 +23,7 @@ from fourhands.commands import (
     help,
     limit,
     pane,
+    safety,
     terminal,
     tool,
     tool_terminal,
@@ -37,6 +38,7 @@ from fourhands.core.question import Questions
 from fourhands.core.registry import Contribution, Registry
 from fourhands.core.tasks import Tasks
 from fourhands.host.places import Places
+from fourhands.providers.registry import Providers
 from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import redact
@@ -59,6 +61,7 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     help.commands,
     limit.commands,
     pane.commands,
+    safety.commands,
     terminal.commands,
     tool.commands,
     tool_terminal.commands,
@@ -153,6 +156,11 @@ class App:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stack.__aexit__(kind, error, trace)
+
+    @property
+    def providers(self) -> Providers:
+        """Where programs can be run, by name; `register` adds one that can be used at once."""
+        return self.terminals.providers
 
     async def call(self, command: str, args: dict[str, object] | None = None, *, actor: Actor | None = None) -> Result:
         """Make a call from Python; as the person unless somebody else is named."""

@@ -184,6 +184,7 @@ class Configure(Args, frozen=True, kw_only=True):
     min_interval: float | None = None
     settle_interval: float | None = None
     max_interval: float | None = None
+    reset: Annotated[bool, Meta(description="Go back to the defaults first; what else is given is set then.")] = False
 
 
 class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -195,7 +196,10 @@ class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("configure", label="Change an agent's settings", example={"timeoutSeconds": 120})
 async def configure(bench: Workbench, args: Configure, call: Call) -> Configured:
-    """Show or change a session's settings: timeout, crop limit, wait intervals; the provider is the person's choice."""
+    """Show or change a session's settings: timeout, crop limit, wait intervals; the provider is the person's choice.
+
+    The `state` of an answer can be kept, and given back later together with reset: it is then as it was.
+    """
     name = args.session_id or call.session
     if name is None:
         raise BadArgument("no session is named", hint="give sessionId")
@@ -203,16 +207,19 @@ async def configure(bench: Workbench, args: Configure, call: Call) -> Configured
         raise BadArgument("an agent can only change its own settings", hint="leave sessionId out")
     session = bench.sessions.get(name)
     if args.provider is not None:
-        if call.actor.kind == "agent" and args.provider != session.state.over(bench.settings.agent_defaults).provider:
+        if call.actor.kind == "agent" and args.provider != bench.agent_settings(session).provider:
             raise BadArgument("the provider decides about isolation: only the person may change it")
         await bench.terminals.provider(args.provider)
     names = ("provider", "crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval")
     changes = {field: getattr(args, field) for field in names if getattr(args, field) is not None}
-    state = msgspec.structs.replace(session.state, **changes)
+    before = session.state
+    if args.reset:
+        before = AgentState(provider=before.provider if call.actor.kind == "agent" else None)
+    state = msgspec.structs.replace(before, **changes)
     state.check()
     session.state = state
     bench.sessions.save()
-    return Configured(state=state, effective=msgspec.to_builtins(state.over(bench.settings.agent_defaults)))
+    return Configured(state=state, effective=msgspec.to_builtins(bench.agent_settings(session)))
 
 
 class Ask(Args, frozen=True, kw_only=True):

@@ -68,7 +68,7 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
     agent = call.actor.kind == "agent"
     _check_words([args.command, *(args.args or ())])
     session = bench.session(call)
-    name = session.state.over(bench.settings.agent_defaults).provider if session else "local"
+    name = bench.agent_settings(session).provider if session else "local"
     provider = await bench.terminals.provider(name)
     place = resolve_cwd(args.cwd, bench.root, bench.settings.terminal.allowed_root)
     argv = [args.command, *(args.args or ())]

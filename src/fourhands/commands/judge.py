@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from fourhands.commands.exec import as_line
+from fourhands.commands.tool import is_line
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument
 from fourhands.core.judge import Judgement
@@ -38,21 +39,26 @@ _RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
 _OPERATORS = frozenset("();<>|&")
 
 
+def rules_of(bench: Workbench) -> Rules:
+    """What the person's settings add to the judgement."""
+    safety = bench.settings.safety
+    names = None
+    if safety.secret_names or safety.not_secret_names:
+        names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
+    return Rules(
+        safe_commands=safety.safe_commands,
+        dangerous_commands=safety.dangerous_commands,
+        secret_names=names,
+        workspace=bench.root,
+    )
+
+
 class LineJudge:
     """Judges calls that run something."""
 
     def __init__(self, bench: Workbench) -> None:
         self._bench = bench
-        safety = bench.settings.safety
-        names = None
-        if safety.secret_names or safety.not_secret_names:
-            names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
-        self._rules = Rules(
-            safe_commands=safety.safe_commands,
-            dangerous_commands=safety.dangerous_commands,
-            secret_names=names,
-            workspace=bench.root,
-        )
+        self._rules = rules_of(bench)
         self._readings: dict[str, Callable[[Call, Any], Judgement | None]] = {
             "line": self._line,
             "launch": self._launch,
@@ -82,8 +88,10 @@ class LineJudge:
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd="", input=stdin)
 
     def _launch(self, call: Call, args: Any) -> Judgement:
-        """A program with arguments, as the line that would start it."""
+        """A program with arguments, as the line that would start it; without them it may be a line for the shell."""
         check_variables(args.env or {})
+        if is_line(args.command, args.args):
+            return self._shell_lines(call, args, "command")
         line = " ".join([*_assignments(args.env), shlex.join([args.command, *args.args])])
 
         def edit(fresh: str) -> dict[str, object]:
@@ -96,14 +104,20 @@ class LineJudge:
     def _script(self, call: Call, args: Any) -> Judgement:
         """A script, with its variables exported in front."""
         check_variables(args.env or {})
+        return self._shell_lines(call, args, "script")
+
+    def _shell_lines(self, call: Call, args: Any, argument: str) -> Judgement:
+        """What a shell is given in this argument."""
         exports = "".join(f"export {assignment}\n" for assignment in _assignments(args.env))
-        line = exports + args.script
+        line = exports + getattr(args, argument)
 
         def edit(fresh: str) -> dict[str, object]:
-            if fresh.startswith(exports):
-                return {**call.args, "script": fresh.removeprefix(exports)}
             removed = {name: None for name, value in (args.env or {}).items() if value is None}
-            return {**call.args, "script": fresh, "env": removed}  # the exports are theirs now
+            theirs = {} if fresh.startswith(exports) else {"env": removed}  # the exports, if any, are theirs now
+            own: object = fresh.removeprefix(exports)
+            if argument == "command" and not is_line(str(own), ()):
+                own = _as_launch(str(own), None)["command"]  # without blanks it is a program's name
+            return {**call.args, argument: own, **theirs}
 
         verdict = self._with_input(line, args.input)
         cwd = self._place(args.working_directory)
@@ -158,7 +172,7 @@ class LineJudge:
     def _isolation(self, call: Call) -> str:
         """The level in which this caller's programs run."""
         session = self._bench.session(call)
-        name = session.state.over(self._bench.settings.agent_defaults).provider if session else "local"
+        name = self._bench.agent_settings(session).provider if session else "local"
         provider = self._bench.terminals.providers.get(name)
         return str(provider.isolation) if provider is not None else "none"
 

@@ -81,7 +81,7 @@ def settings_of(bench: Workbench, call: Call) -> AgentDefaults:
     session = bench.session(call)
     if session is None:
         return msgspec.structs.replace(bench.settings.agent_defaults, provider="local")
-    return session.state.over(bench.settings.agent_defaults)
+    return bench.agent_settings(session)
 
 
 def check_line(text: str) -> None:

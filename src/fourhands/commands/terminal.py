@@ -53,7 +53,7 @@ class Created(Struct, frozen=True, kw_only=True, rename="camel"):
 async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -> Created:
     """Start a shell in a new terminal that both of you see. Titles are unique names for later commands."""
     session = bench.session(call)
-    provider = session.state.over(bench.settings.agent_defaults).provider if session else "local"
+    provider = bench.agent_settings(session).provider if session else "local"
     title = args.title or _free_title(bench)
     wanted = {
         "cwd": args.cwd,

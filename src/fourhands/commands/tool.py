@@ -4,7 +4,8 @@ Names and parameters are those that models know. Each caller's settings (provide
 merged over the defaults.
 """
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, TypedDict
 
 import msgspec
 from msgspec import Meta, Struct
@@ -68,10 +69,21 @@ async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> Ra
     return _report(bench, call, effects, done, mine.bash.crop_output, args.command)
 
 
+class Wanted(TypedDict):
+    """How a program or a script is to be run."""
+
+    input: str | None
+    timeout_s: float
+    env: dict[str, str | None]
+    cwd: str | None
+    provider: str
+    agent: bool
+
+
 class ExecuteCommand(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.execute_command`."""
 
-    command: Annotated[Line, Meta(description="The program.")]
+    command: Annotated[Line, Meta(description="The program; with blanks in it and no args, a shell line.")]
     args: Annotated[list[str], Meta(description="Its arguments, taken literally.")] = msgspec.field(
         default_factory=list
     )
@@ -91,13 +103,14 @@ class ExecuteCommand(Args, frozen=True, kw_only=True):
     example={"command": "git", "args": ["status", "--short"]},
 )
 async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, effects: Effects) -> Ran:
-    """Run one program with literal arguments, without a shell, and return its output and exit code."""
+    """Run one program with literal arguments, without a shell, and return its output and exit code.
+
+    A command with blanks in it and without args ("npm install") is a line for the shell.
+    """
     if "\0" in args.command or any("\0" in word for word in args.args):
         raise BadArgument("a program and its arguments must be text without NUL bytes")
     mine = settings_of(bench, call)
-    done = await bench.terminals.execute(
-        args.command,
-        args.args,
+    wanted = Wanted(
         input=args.input,
         timeout_s=args.timeout_s,
         env=args.env,
@@ -105,7 +118,17 @@ async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, ef
         provider=mine.provider,
         agent=is_agent(call),
     )
+    if is_line(args.command, args.args):
+        check_line(args.command)
+        done = await bench.terminals.run_script(args.command, **wanted)
+    else:
+        done = await bench.terminals.execute(args.command, args.args, **wanted)
     return _report(bench, call, effects, done, mine.bash.crop_output, " ".join([args.command, *args.args]))
+
+
+def is_line(command: str, args: Sequence[str]) -> bool:
+    """Whether a command of `execute_command` is a line for the shell rather than a program's name."""
+    return not args and any(character.isspace() for character in command)
 
 
 class RunScript(Args, frozen=True, kw_only=True):

@@ -38,6 +38,8 @@ commands = Contribution("openspace.tool")
 COMPLETED_KEPT = 10
 """Terminals of an agent whose programs have ended and that stay for looking, beside those that run."""
 
+STARTED = "Terminal Session Started"
+_COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
 _SECRET = "it asks for a secret: the person must type it, you cannot see or type it"
 
 SessionId = Annotated[str, Meta(description="Id or unique title of a terminal.")]
@@ -55,9 +57,11 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a terminal printed since the last look.
 
     `reason` says why the wait ended: the program exited, the shell's command finished, input is wanted (`input` says
-    which kind), the output settled, or the longest interval passed.
+    which kind), the output settled, or the longest interval passed. `id` is `sessionId` again, and `text` the whole
+    in the words that models know; a door that sends one of the two forms alone loses nothing that they need.
     """
 
+    id: str
     session_id: str
     title: str
     command: str
@@ -75,6 +79,7 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
     screen: list[str] | None = None
     pane_id: str | None = None
     note: str = ""
+    text: str = ""
 
 
 @commands.add(
@@ -116,9 +121,9 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         reason = "close the terminal instead"
         bench.undo.push(call.id, f"started {short(word)}", actor=call.actor.id, reason=reason)
     seen = await _wait(terminal, mine, finished=False)
-    return msgspec.structs.replace(
-        _collect(bench, call, terminal, seen, 0, mine, entered=False), pane_id=started.pane_id
-    )
+    collected = _collect(bench, call, terminal, seen, 0, mine, entered=False)
+    head = [STARTED, f"ID: {terminal.id}", f"Command: {short(collected.command, 500)}"]
+    return msgspec.structs.replace(collected, pane_id=started.pane_id, text=_text(head, collected))
 
 
 class TerminalContinue(Args, frozen=True, kw_only=True):
@@ -143,9 +148,9 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     """
     terminal, mine = bench.terminal(args.session_id), settings_of(bench, call)
     effects.isolation = terminal.isolation
-    log, session = terminal.log, bench.session(call)
+    log = terminal.log
     default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
-    start = session.positions.get(terminal.id, default) if session else default
+    start = bench.positions(call).get(terminal.id, default)
     terminal.catch_up()
     finished = terminal.finished_commands
     entered = args.stdin is not None and ("\n" in args.stdin or "\r" in args.stdin)
@@ -157,7 +162,8 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     terminal.catch_up()
     # What has finished by now would not be news to a wait that begins now.
     seen = await _wait(terminal, mine, finished=entered and finished == terminal.finished_commands)
-    return _collect(bench, call, terminal, seen, start, mine, entered=entered)
+    collected = _collect(bench, call, terminal, seen, start, mine, entered=entered)
+    return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {terminal.id}"], collected))
 
 
 class TerminalStop(Args, frozen=True, kw_only=True):
@@ -170,7 +176,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
     """The terminal that is gone."""
 
     session_id: str
-    text: str
+    text: str = ""
 
 
 @commands.add("terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"})
@@ -183,9 +189,7 @@ async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Sto
             hint="you can stop terminals that you started; ask the person about the others",
         )
     await terminal.close()
-    session = bench.session(call)
-    if session is not None:
-        session.positions.pop(terminal.id, None)
+    bench.positions(call).pop(terminal.id, None)
     return Stopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
 
 
@@ -206,14 +210,13 @@ class ActiveList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All terminals, and the same as a table."""
 
     sessions: list[Active]
-    text: str
+    text: str = ""
 
 
 @commands.add("terminal_list", label="List running programs", read_only=True, example={})
 async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
     """List the terminals: id, command, your position, whether they run, and for how long."""
-    session = bench.session(call)
-    positions = session.positions if session is not None else {}
+    positions = bench.positions(call)
     listed = [
         Active(
             session_id=terminal.id,
@@ -273,9 +276,7 @@ def _collect(
     head = terminal.log.head
     piece = bench.read_since(terminal, max(start, head - READ_LIMIT), agent=agent)
     gap = (start, piece.start) if piece.start > start else piece.gap
-    session = bench.session(call)
-    if session is not None:
-        session.positions[terminal.id] = piece.end
+    bench.positions(call)[terminal.id] = piece.end
     limit, text = mine.bash.crop_output, piece.text
     rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
     lines = text.count("\n") + (bool(text) and not text.endswith("\n"))
@@ -288,6 +289,7 @@ def _collect(
         if shown.alternate:
             screen = shown.rows
     return Collected(
+        id=terminal.id,
         session_id=terminal.id,
         title=terminal.title,
         command=bench.shown(_command(terminal), agent=agent),
@@ -307,6 +309,25 @@ def _collect(
     )
 
 
+def _text(head: list[str], seen: Collected) -> str:
+    """The result in words: those of the tools that models know, and a line more only where there is more to say."""
+    lines = [*head, f"Position: {seen.position}"]
+    if seen.complete or head[0] != STARTED:
+        lines.append(f"Complete: {str(seen.complete).lower()}")
+    if seen.exit_code is not None:
+        lines.append(f"Exit code: {seen.exit_code}")
+    if seen.signal is not None:
+        lines.append(f"Signal: {seen.signal}")
+    if seen.gap is not None:
+        lines.append(f"Missing: positions {seen.gap[0]} to {seen.gap[1]}, no longer kept")
+    if seen.note:
+        lines.append(f"Note: {seen.note}")
+    lines += ["", "Output:", seen.output]
+    if seen.screen is not None:
+        lines += ["", "Screen:", *seen.screen]
+    return "\n".join(lines)
+
+
 def _table(listed: list[Active]) -> str:
     if not listed:
         return "No active terminal sessions."
@@ -321,7 +342,7 @@ def _table(listed: list[Active]) -> str:
         for one in listed
     ]
     head = ("ID", "Command", "Position", "Running", "Uptime")
-    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
-    lines = [" | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *rows)]
-    rule = "-|-".join("-" * width for width in widths)
+    widths = [max(least, *(len(row[column]) for row in (head, *rows))) for column, least in enumerate(_COLUMNS)]
+    lines = [" | ".join(map(str.ljust, row, widths)).rstrip() for row in (head, *rows)]
+    rule = "-|-".join("-" * width for width in widths) + "-"
     return "\n".join(["Active Terminal Sessions:", lines[0], rule, *lines[1:]])

@@ -1,4 +1,4 @@
-"""All providers by name: the built-in ones, those that the settings configure, those that plugins bring.
+"""All providers by name: built in, configured by the settings, brought by plugins, registered while all runs.
 
 A plugin is an entry point of the group `fourhands`; one that names a provider (a class, a function that makes one, or a
 ready object) is called by its entry point's name. `settings.plugins` says which are loaded: none unless named.
@@ -6,17 +6,38 @@ ready object) is called by its entry point's name. `settings.plugins` says which
 
 from collections.abc import Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from fourhands.core.errors import BadArgument, Conflict, NotFound
-from fourhands.providers.base import Provider
+from fourhands.providers.base import Provider, StreamProvider
 from fourhands.providers.bubblewrap import Bubblewrap
 from fourhands.providers.container import Container
 from fourhands.providers.local import Local
+from fourhands.providers.stream import Streamed
 from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings
 
 GROUP = "fourhands"
 
-_NEEDED = ("isolation", "probe", "prepare", "wrap", "end", "explain", "clean_up")
+_NEEDED = ("isolation", "shells", "probe", "prepare", "wrap", "end", "explain", "clean_up")
+_NEEDED_OF_STREAMS = ("isolation", "shells", "shares_files", "probe", "prepare", "open", "clean_up")
+
+
+class Providers(dict[str, Provider]):
+    """Where programs can be run, by name. One that is registered can be used at once."""
+
+    def register(self, name: str, provider: Provider | StreamProvider) -> Provider:
+        """Add a provider under a name that is free; an agent gets it by `openspace.agent.configure`."""
+        _check_name(name)
+        if name in self:
+            raise Conflict(f"there is a provider {name!r}", hint=f"choose another name than {', '.join(sorted(self))}")
+        self[name] = _complete(name, provider, f"what was given as {name!r}")
+        return self[name]
+
+    def require(self, name: str) -> Provider:
+        """The provider of that name, which need not be ready."""
+        if name not in self:
+            raise NotFound.of("provider", name, self)
+        return self[name]
 
 
 def build(
@@ -24,7 +45,7 @@ def build(
     *,
     env: Mapping[str, str] | None = None,
     plugins: Iterable[EntryPoint] | None = None,
-) -> dict[str, Provider]:
+) -> Providers:
     """The providers that these settings ask for; nothing is probed or started yet."""
     settings = settings or Settings()
     configured: dict[str, LocalSettings | BubblewrapSettings | ContainerSettings] = {
@@ -32,7 +53,7 @@ def build(
         "bubblewrap": BubblewrapSettings(),
         "container": ContainerSettings(),
     }
-    found = {name: make(name, chosen, env) for name, chosen in (configured | settings.providers).items()}
+    found = Providers({name: make(name, chosen, env) for name, chosen in (configured | settings.providers).items()})
     for entry in _chosen(settings.plugins, entry_points(group=GROUP) if plugins is None else plugins):
         provider = _load(entry)
         if provider is None:
@@ -50,8 +71,7 @@ def make(
     name: str, settings: LocalSettings | BubblewrapSettings | ContainerSettings, env: Mapping[str, str] | None = None
 ) -> Provider:
     """One provider from its settings."""
-    if not name or not name.replace("-", "").replace("_", "").isalnum():
-        raise BadArgument(f"a provider's name has letters, digits, - and _ only, not {name!r}")
+    _check_name(name)
     match settings:
         case BubblewrapSettings():
             return Bubblewrap(settings, name=name, env=env)
@@ -72,20 +92,33 @@ def _chosen(names: tuple[str, ...], there: Iterable[EntryPoint]) -> list[EntryPo
 def _load(entry: EntryPoint) -> Provider | None:
     """The provider that an entry point names; None when it names something else."""
     loaded = entry.load()
-    if not hasattr(loaded, "wrap") and not _promises_provider(loaded):
+    streams = hasattr(loaded, "open") and hasattr(loaded, "shares_files")
+    if not hasattr(loaded, "wrap") and not streams and not _promises_provider(loaded):
         return None
-    provider = loaded() if callable(loaded) else loaded
-    missing = [name for name in (*_NEEDED, "shells") if not hasattr(provider, name)]
-    if missing:
-        raise BadArgument(
-            f"the plugin {entry.value!r} is no complete provider: it lacks {', '.join(missing)}",
-            hint="see fourhands.providers.base.Provider",
+    return _complete(entry.name, loaded() if callable(loaded) else loaded, f"the plugin {entry.value!r}")
+
+
+def _complete(name: str, provider: Any, what: str) -> Provider:
+    """A provider that has all its members, under its name; one that gives streams as one that has launches."""
+    streams = hasattr(provider, "open") and not hasattr(provider, "wrap")
+    needed, kind = (_NEEDED_OF_STREAMS, "StreamProvider") if streams else (_NEEDED, "Provider")
+    if isinstance(provider, type) or (missing := [one for one in needed if not hasattr(provider, one)]):
+        lacks = (
+            "it is a class, and not yet an object" if isinstance(provider, type) else f"it lacks {', '.join(missing)}"
         )
-    provider.name = entry.name
+        raise BadArgument(f"{what} is no complete provider: {lacks}", hint=f"see fourhands.{kind}")
+    if streams:
+        return Streamed(provider, name=name)
+    provider.name = name
     return provider  # type: ignore[no-any-return]  # checked by name above
+
+
+def _check_name(name: str) -> None:
+    if not isinstance(name, str) or not name.replace("-", "").replace("_", "").isalnum():
+        raise BadArgument(f"a provider's name has letters, digits, - and _ only, not {name!r}")
 
 
 def _promises_provider(loaded: object) -> bool:
     """Whether it is a function that says that it returns a provider."""
     annotations = getattr(loaded, "__annotations__", {})
-    return getattr(annotations.get("return"), "__name__", annotations.get("return")) == "Provider"
+    return getattr(annotations.get("return"), "__name__", annotations.get("return")) in ("Provider", "StreamProvider")

@@ -110,7 +110,7 @@ class Terminals:
         self.settings = settings or Settings()
         self.places = places or Places.of(workspace)
         self.env: Mapping[str, str] = dict(os.environ if env is None else env)
-        self.providers: dict[str, Provider] = dict(
+        self.providers = registry.Providers(
             registry.build(self.settings, env=self.env) if providers is None else providers
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
@@ -616,7 +616,8 @@ class Terminals:
         self, name: str, launch: Launch, provider_name: str, cols: int, rows: int, facts: dict[str, Any]
     ) -> Terminal:
         variables = {**launch.env, tree.MARK: name, "PWD": launch.cwd}
-        if "shell" in facts:
+        provider = await self.provider(provider_name)
+        if "shell" in facts and getattr(provider, "shares_files", True):
             nonce = secrets.token_urlsafe(18)
             integration = integrate(launch.program, nonce, directory=Path(SCRIPTS), env=variables)
             if integration is not None:
@@ -625,7 +626,6 @@ class Terminals:
                 if not facts["interactive"]:
                     variables["FOURHANDS_BANG"] = "off"  # no history expansion: a line means what it says
                 launch = launch.replace(argv=integration.argv)
-        provider = await self.provider(provider_name)
         facts = {
             **facts,
             "argv": list(launch.argv),
@@ -673,9 +673,7 @@ class Terminals:
 
     async def provider(self, name: str) -> Provider:
         """A provider that is ready to run programs."""
-        provider = self.providers.get(name)
-        if provider is None:
-            raise NotFound.of("provider", name, self.providers)
+        provider = self.providers.require(name)
         if name not in self._prepared:
             async with self._preparing:
                 if name not in self._prepared:

@@ -16,7 +16,9 @@ State = Literal["unknown", "prompt", "incomplete", "running", "input"]
 """What a terminal's shell does; "input" is a program in front of it, or in its place, that waits for input."""
 
 # Programs behind which another terminal counts, one that we cannot look at.
-ELSEWHERE = frozenset({"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl"})
+ELSEWHERE = frozenset(
+    {"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl", "fh-stream"}
+)
 # Programs that start a shell as somebody else and stay in front of it.
 BECOMES_ANOTHER = frozenset({"su", "sudo", "doas", "runuser", "script", "bwrap", "chroot", "nsenter", "unshare"})
 # Of all these, those that draw the other terminal on a whole screen of their own.

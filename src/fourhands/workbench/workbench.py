@@ -27,7 +27,7 @@ from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
 from fourhands.safety.text import sanitize
-from fourhands.settings import Settings
+from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench import ink, view
 from fourhands.workbench.controls import Controls
 from fourhands.workbench.file import FileSettings, Workspace
@@ -154,6 +154,7 @@ class Workbench:
         )
         self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
         self._leases: dict[str, Lease] = {}
+        self._read_by: dict[str, dict[str, int]] = {}
         self._saved = Saved(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
@@ -180,6 +181,20 @@ class Workbench:
     def session(self, call: Call) -> Session | None:
         """The agent session a call belongs to."""
         return self.sessions.find(call.session)
+
+    def positions(self, call: Call) -> dict[str, int]:
+        """Up to where a caller has read each terminal with the tools: an agent in its session, a person as such."""
+        session = self.session(call)
+        if session is not None:
+            return session.positions
+        mine = self._read_by.setdefault(call.actor.id, {})
+        for gone in mine.keys() - {terminal.id for terminal in self.terminals.list()}:
+            del mine[gone]
+        return mine
+
+    def agent_settings(self, session: Session) -> AgentDefaults:
+        """What holds for an agent now: its own state, over what the settings say of it, over the defaults."""
+        return session.state.over(self.settings.for_agent(session.name, session.connector))
 
     # -- terminals -------------------------------------------------------------------------------------------------
 

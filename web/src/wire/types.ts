@@ -31,6 +31,7 @@ export interface AgentConfigure {
   minInterval?: number | null;
   settleInterval?: number | null;
   maxInterval?: number | null;
+  reset?: boolean;
 }
 
 /** The settings now, and what they come to over the defaults. */
@@ -622,6 +623,26 @@ export interface Review {
   detail: Record<string, unknown>;
 }
 
+/** Arguments of `openspace.safety.judge`. */
+export interface SafetyJudge {
+  command: string;
+}
+
+/** How a line is judged, why, and the commands that it consists of. */
+export interface SafetyJudgedLine {
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  commands: SafetyJudgedPart[];
+}
+
+/** One simple command of a line; `words` are what the shell would make of it, as far as that can be said. */
+export interface SafetyJudgedPart {
+  text: string;
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  words: string[];
+}
+
 /** A session as others see it. */
 export interface SessionInfo {
   id: string;
@@ -923,6 +944,7 @@ export interface ToolTerminalActiveList {
 
 /** What a terminal printed since the last look. */
 export interface ToolTerminalCollected {
+  id: string;
   sessionId: string;
   title: string;
   command: string;
@@ -940,6 +962,7 @@ export interface ToolTerminalCollected {
   screen: string[] | null;
   paneId: string | null;
   note: string;
+  text: string;
 }
 
 /** The terminal that is gone. */
@@ -1063,6 +1086,7 @@ export interface Commands {
   "openspace.pane.pin": { args: PanePin; result: BaseNothing };
   "openspace.pane.resize": { args: PaneResize; result: BaseNothing };
   "openspace.pane.set_sizes": { args: PaneSetSizes; result: BaseNothing };
+  "openspace.safety.judge": { args: SafetyJudge; result: SafetyJudgedLine };
   "openspace.terminal.authors": { args: TerminalWhoTyped; result: TerminalAuthors };
   "openspace.terminal.close": { args: TerminalOne; result: BaseNothing };
   "openspace.terminal.create": { args: TerminalCreate; result: TerminalCreated };

@@ -141,7 +141,7 @@ class Service:
             )
         except FourhandsError as error:
             return tool_result(Result.failure(error))
-        return done if isinstance(done, InputRequiredResult) else tool_result(done)
+        return done if isinstance(done, InputRequiredResult) else tool_result(done, command)
 
     # -- resources -------------------------------------------------------------------------------------------------
 

@@ -77,13 +77,17 @@ def _tool(name: str, command: Command) -> Tool:
     )
 
 
-def tool_result(result: Result) -> CallToolResult:
-    """What came of a call: structured, and as text; a failure is a tool's error, which the model may read."""
+def tool_result(result: Result, id: str = "") -> CallToolResult:
+    """What came of a call: structured, and as text; a failure is a tool's error, which the model may read.
+
+    The tools that models know have a text of their own, `text`: it is the text here, and not said once more beside it.
+    """
     wire = plain(result.to_wire())
     if result.success:
         if (content := blocks(wire.get("content"))) is not None:
             return CallToolResult(content=content)
-        text = json_text(wire)
+        own = wire.pop("text", None) if id.startswith(BARE) else None
+        text = own if isinstance(own, str) and own else json_text(wire)
     else:
         hint = f"\nhint: {result.hint}" if result.hint else ""
         text = f"error: {result.error}\ncode: {result.code}{hint}"
