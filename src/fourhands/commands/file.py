@@ -131,7 +131,11 @@ def _no_text(path: str, size: int, *, most: bool) -> BadArgument:
 
 
 @commands.add(
-    "read", label="Read a file", read_only=True, uri="fourhands://file/{+path}", example={"path": "README.md"}
+    "read",
+    label="Read a file",
+    read_only=True,
+    uri="fourhands://file/{+path}{?startLine,endLine,offset,limit}",
+    example={"path": "README.md"},
 )
 async def read_file(bench: Workbench, args: ReadAny, call: Call) -> Content:
     """Return the text of a file, or a part of it: some lines, or some bytes with offset and limit.
