@@ -207,7 +207,8 @@ async def test_what_is_shortened_can_be_read_by_an_id(here: World):
     long = "".join(f"line {number}\n" for number in range(5000))
     data: dict[str, object] = {"output": long, "stderr": long, "small": 1}
     more: dict[str, object] = {"output": "line\n" * 5000, "outputId": "kept-by-itself"}
-    for number, values in enumerate((data, more, {"output": "short\n"}), 1):
+    short: dict[str, object] = {"output": "short\n"}
+    for number, values in enumerate((data, more, short), 1):
         call = Call(command="openspace.editor.open", args={}, actor=session.actor, id=f"call{number}")
         told = CommandResult.of(call, Result(success=True, data=values, number=number))
         session.results.append(told)

@@ -26,6 +26,11 @@ commands = Contribution("openspace.file", scope="write")
 BLOB_LIMIT = 1024 * 1024
 """Bytes of a binary file that are given out at once."""
 
+IN_PIECES = (
+    'a large file is written in pieces: openspace.file.write with "append": true, or changed by openspace.file.edit'
+)
+"""What to do where a message is too large."""
+
 MOST_EDITS = 100
 """Edits in one call."""
 
