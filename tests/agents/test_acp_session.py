@@ -126,7 +126,7 @@ async def test_what_an_agent_cannot_do_is_said(stage):
             await attempt
     session = stage.bench.begin_session("plain", "test")
     result = await stage.app.call("openspace.agent.describe", {"sessionId": session.id})
-    assert result.code == "unavailable"
+    assert result.code == "unsupported"
 
 
 @goes_on

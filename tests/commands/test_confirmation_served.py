@@ -51,7 +51,7 @@ async def test_edit_then_approve_runs_exactly_the_edited_line(served: Served) ->
             await answer(person, question, "deny", reason="I still need it")
             refused = (await running).json()
             assert (refused["success"], refused["code"]) == (False, "denied")
-            assert "I still need it" in refused["error"]
+            assert refused["error"] == "the person refused: I still need it"
     assert [path.name for path in Path(served.app.bench.root, "build").iterdir()] == ["keep"]
 
 

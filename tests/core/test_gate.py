@@ -323,7 +323,7 @@ async def test_the_end_of_a_session_forgets_it_once_its_last_call_has_left():
         world.gate.end("s1")
         late = await world.gate.run(world.call())
     assert running.result().code == "stopped"
-    assert late.code == "unavailable"
+    assert late.code == "conflict"
     assert world.gate.consent.state("s1") == "unasked"
     assert world.gate.rules.list("s1") == {}
     assert world.gate._lanes == {}

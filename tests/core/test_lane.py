@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from fourhands.core.call import Actor, Call
-from fourhands.core.errors import LimitReached, Unavailable
+from fourhands.core.errors import Conflict, LimitReached
 from fourhands.core.lane import Lane, Limits, Stopped
 
 LIMITS = Limits(per_answer=2, depth=3)
@@ -122,5 +122,5 @@ async def test_a_handlers_own_timeout_is_not_a_stop():
 async def test_a_closed_lane_takes_nothing():
     lane = Lane("s1")
     lane.closed = True
-    with pytest.raises(Unavailable, match="s1 has ended"):
+    with pytest.raises(Conflict, match="s1 has ended"):
         lane.enter(call(), LIMITS)

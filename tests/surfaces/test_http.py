@@ -132,6 +132,24 @@ async def test_every_error_has_a_status_that_fits_its_kind() -> None:
     assert status_of("permission-denied") == 403
     assert status_of("never-heard-of") == 400
     assert status_of(errors.NoAnswer.code) == 503
+    assert status_of(errors.Unavailable.code) == 503
+
+
+async def test_what_trying_again_cannot_mend_does_not_say_that_it_is_for_now(served: Served) -> None:
+    session, _ = served.agent("Outside")
+    cases = [
+        ("pane.open", {"type": "presentation", "contentId": "deck"}, 501, "unsupported"),
+        ("agent.prompt", {"sessionId": session, "text": "hello"}, 501, "unsupported"),
+        ("agent.set_mode", {"sessionId": session, "mode": "plan"}, 501, "unsupported"),
+        ("agent.list_chats", {"sessionId": session}, 501, "unsupported"),
+    ]
+    async with served.client() as client:
+        for command, args, status, code in cases:
+            answer = await client.post(f"/api/commands/openspace.{command}", json=args)
+            assert (answer.status_code, answer.json()["code"]) == (status, code), command
+        document = (await client.get("/api/openapi.json")).json()
+    told = document["paths"]["/api/commands/openspace.pane.open"]["post"]["responses"]
+    assert {"409", "501", "503"} <= told.keys()
 
 
 async def test_a_wait_ends_when_its_client_goes(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from fourhands.agents.jsonrpc import Peer, PeerFailed, PeerGone
 from fourhands.agents.memory import Memory
 from fourhands.agents.process import AgentProcess, launch
 from fourhands.agents.results import turn_message
-from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable
+from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable, Unsupported
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.controls import Chat, Described
@@ -257,7 +257,7 @@ class AcpAgent(Conversation):
             raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
         peer = await self._settled()
         if not self.acp.can_reopen:
-            raise Unavailable(f"{self.session.name} cannot go on with older chats")
+            raise Unsupported(f"{self.session.name} cannot go on with older chats")
         before, self.acp.id = self.acp.id, chat_id
         try:
             await self._in_time(self._reopen(peer))
@@ -304,7 +304,7 @@ class AcpAgent(Conversation):
 
     async def _round(self, text: str) -> None:
         peer = await self._settled()
-        told = turn_message(self.session, self.bench.registry)
+        told = turn_message(self.session, self.bench.registry, self.bench.outputs)
         parts = [told.text if told else "", text]
         if self._instructions is not None and not self._instructed:
             parts.insert(0, self._instructions(self.session.id))

@@ -12,7 +12,7 @@ import fourhands
 from fourhands.agents.acp_error import AUTH_REQUIRED
 from fourhands.agents.acp_permission import shortened
 from fourhands.agents.jsonrpc import Peer, PeerFailed
-from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.core.errors import BadArgument, Unavailable, Unsupported
 from fourhands.workbench.controls import Chat, Choosable, Described, chats, choosables, options
 from fourhands.workbench.session import Session
 
@@ -68,10 +68,10 @@ class AcpSession:
         asked = {"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": about}
         answer = await peer.request("initialize", asked)
         if not isinstance(answer, dict):
-            raise Unavailable(f"{self._name} answered initialize with {answer!r:.100}: this is not ACP")
+            raise Unsupported(f"{self._name} answered initialize with {answer!r:.100}: this is not ACP")
         version = answer.get("protocolVersion")
         if version != PROTOCOL_VERSION or isinstance(version, bool):
-            raise Unavailable(
+            raise Unsupported(
                 f"{self._name} speaks version {version!r:.50} of ACP, not {PROTOCOL_VERSION}",
                 hint="use a release of it that speaks version 1",
             )
@@ -130,8 +130,8 @@ class AcpSession:
             if self._auth not in known:
                 raise Unavailable(
                     f"{self._name} wants you to sign in first",
-                    hint=f"start {self._program} once in a terminal and sign in there, or use openspace.agent.sign_in; "
-                    f"it offers: {_listed(known)}",
+                    hint=f"a person starts {self._program} once in a terminal and signs in there, or uses "
+                    f"openspace.agent.sign_in; it offers: {_listed(known)}",
                 ) from None
             await self.authenticate(peer, self._auth)
             answer = await peer.request(method, params)
@@ -191,7 +191,7 @@ class AcpSession:
     async def chats(self, peer: Peer) -> tuple[Chat, ...]:
         """The sessions that the agent remembers for this workspace."""
         if not self.can("sessionCapabilities", "list"):
-            raise Unavailable(f"{self._name} keeps no list of its chats")
+            raise Unsupported(f"{self._name} keeps no list of its chats")
         found: list[Chat] = []
         cursor: object = None
         for _ in range(_PAGES):

@@ -15,7 +15,7 @@ from fourhands.agents.breaker import Breaker
 from fourhands.agents.connection import Headers, Response
 from fourhands.agents.origin import Origin
 from fourhands.agents.wayout import certificates, proxy_to
-from fourhands.core.errors import NotFound, Unavailable
+from fourhands.core.errors import NotFound, Unsupported
 from fourhands.settings import Upstream
 
 _KEY_HEADERS = {"openai": "authorization", "anthropic": "x-api-key", "gemini": "x-goog-api-key"}
@@ -42,7 +42,7 @@ class Remote:
         self._env = env
         self._url = httpx.URL(setting.url)
         if self._url.scheme not in ("http", "https") or not self._url.host:
-            raise Unavailable(
+            raise Unsupported(
                 f"upstreams.{name}.url is {setting.url!r}, which is no address", hint="e.g. https://api.openai.com/v1"
             )
         self._origin = Origin(
@@ -68,12 +68,12 @@ class Remote:
             return []
         key = self._env.get(variable, "").strip()
         if not key:
-            raise Unavailable(
+            raise Unsupported(
                 f"the environment variable {variable} of upstreams.{self.name} is not set",
                 hint="set it before Fourhands is started",
             )
         if not key.isprintable():
-            raise Unavailable(
+            raise Unsupported(
                 f"the environment variable {variable} of upstreams.{self.name} holds no key: no header may be so",
                 hint="a key is one line of printable characters",
             )

@@ -17,7 +17,7 @@ from fourhands.core.call import Call, Entry
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
-from fourhands.workbench.file import ABSENT, Workspace
+from fourhands.workbench.file import ABSENT, Workspace, version_of
 from fourhands.workbench.file_text import FileText, decoded, encoded
 from fourhands.workbench.workbench import Workbench
 
@@ -92,6 +92,7 @@ class Settle(Args, frozen=True, kw_only=True):
 async def keep(bench: Workbench, args: Settle, call: Call, effects: Effects) -> Nothing:
     """Accept what agents wrote to a file, or one hunk of it; it leaves the list."""
     before = await _find(bench, args.path)
+    bench.writes.left.pop(args.path, None)
     if args.hunk is not None:
         old, new, hunk = await asyncio.to_thread(_pick, bench.files(call.actor), args, before)
         kept = _exchange(old, new, hunk.before_start, hunk.before_lines, hunk.after_start, hunk.after_lines)
@@ -103,6 +104,7 @@ async def keep(bench: Workbench, args: Settle, call: Call, effects: Effects) -> 
 async def revert(bench: Workbench, args: Settle, call: Call) -> Nothing:
     """Give a file, or one hunk of it, back what it held before agents wrote to it; a file that they made is deleted."""
     before = await _find(bench, args.path)
+    bench.writes.left.pop(args.path, None)
     files = bench.files(call.actor)
 
     def exchange() -> str:
@@ -177,7 +179,12 @@ async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
             elif command.endswith(".keep"):
                 partly[path] = entry
     first: dict[str, tuple[Entry, bytes | None]] = {}
-    for entry in await bench.journal.query(command="openspace.file.write", limit=LOOKED_AT):
+    writes = [
+        entry
+        for command in ("openspace.file.write", "openspace.file.edit")
+        for entry in await bench.journal.query(command=command, limit=LOOKED_AT)
+    ]
+    for entry in sorted(writes, key=lambda entry: entry.asked):
         if entry.call.actor.kind != "agent" or entry.result is None or not entry.result.success:
             continue
         for path, content in (await bench.journal.before(entry.call.id)).items():
@@ -190,13 +197,13 @@ async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
 
 
 def _compare(files: Workspace, path: str, entry: Entry, before: bytes | None) -> FileChange | None:
+    version = files.version(path)
+    if version == (ABSENT if before is None else version_of(before)):
+        return None
     try:
-        after: bytes | None = files.read(path)
-        version = files.version(path)
+        after: bytes | None = files.read(path, limit=LARGEST + 1)
     except NotFound:
         after, version = None, ABSENT
-    if after == before:
-        return None
     old, new = _text(before, path), _text(after, path)
     shown = (before is None or old is not None) and (after is None or new is not None)
     hunks = _hunks(old or "", new or "") if shown else ()

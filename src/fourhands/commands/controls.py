@@ -6,7 +6,7 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.agent import One, SessionId
 from fourhands.commands.base import Args, Nothing
-from fourhands.core.errors import Unavailable
+from fourhands.core.errors import Unsupported
 from fourhands.core.registry import Contribution
 from fourhands.workbench.controls import Chat, Controls, Described
 from fourhands.workbench.workbench import Workbench
@@ -18,7 +18,7 @@ def _controls(bench: Workbench, name: str) -> Controls:
     session = bench.sessions.get(name)
     found = bench.controls.get(session.id)
     if found is None:
-        raise Unavailable(
+        raise Unsupported(
             f"agent {session.name!r} has no modes, options or chats to choose from",
             hint="agents that speak ACP have them: claude, gemini, 'opencode acp'",
         )

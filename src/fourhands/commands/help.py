@@ -44,7 +44,7 @@ async def help_command(bench: Workbench, args: Explain, call: Call) -> Help:
     if args.command is None:
         mine = [command for command in bench.registry if kind in command.actors or kind == "system"]
         return Help(text="\n".join(line(command) for command in mine))
-    command = bench.registry.get(args.command)
+    command = bench.registry.get(args.command, kind)
     text = explain(command)
     if kind not in command.actors and kind != "system":
         text += f"\nNot for you: only a {' or '.join(command.actors)} may use it."

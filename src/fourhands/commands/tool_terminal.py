@@ -221,7 +221,7 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
         Active(
             session_id=terminal.id,
             title=terminal.title,
-            command=bench.shown(_command(terminal), agent=is_agent(call)),
+            command=bench.shown(terminal.command, agent=is_agent(call)),
             position=positions.get(terminal.id, 0),
             running=not terminal.exited,
             uptime_s=round(terminal.uptime_s, 1),
@@ -231,10 +231,6 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
         for terminal in bench.terminals.list()
     ]
     return ActiveList(sessions=listed, text=_table(listed))
-
-
-def _command(terminal: Terminal) -> str:
-    return str(terminal.meta.get("command") or " ".join(terminal.argv))
 
 
 async def _type(bench: Workbench, terminal: Terminal, text: str, call: Call, judged: str) -> None:
@@ -292,7 +288,7 @@ def _collect(
         id=terminal.id,
         session_id=terminal.id,
         title=terminal.title,
-        command=bench.shown(_command(terminal), agent=agent),
+        command=bench.shown(terminal.command, agent=agent),
         position=piece.end,
         complete=terminal.exited,
         reason="input" if secret else reason,

@@ -85,9 +85,15 @@ class TimedOut(FourhandsError, TimeoutError):
 
 
 class Unavailable(FourhandsError):
-    """Something this call needs is not there: a tool, a provider, a host."""
+    """Something this call needs is not there at the moment: a host, an agent, a model. It may work later."""
 
     code = "unavailable"
+
+
+class Unsupported(Unavailable):
+    """This server or agent cannot do it as it is: not installed, not set up, not built in. Trying again is no use."""
+
+    code = "unsupported"
 
 
 class BadCwd(BadArgument):

@@ -194,7 +194,7 @@ class Gate:
             raise Denied(
                 f"no command outside {NAMESPACE!r}: {call.command!r}", hint="ids look like openspace.file.read"
             )
-        command = passage.command = self._registry.get(call.command)
+        command = passage.command = self._registry.get(call.command, call.actor.kind)
         if command.args_type is not None:
             passage.args = schema.decode(call.args, command.args_type)
         elif call.args:

@@ -137,7 +137,7 @@ class Confirmation:
         if answered.answer.choice == "deny":
             reason = answered.answer.reason
             hint = "do not try it in other words; ask the person what they would like"
-            raise Denied(f"{answered.by.name} refused{': ' if reason else ''}{reason}", hint=hint, reason=reason)
+            raise Denied(f"the person refused{': ' if reason else ''}{reason}", hint=hint, reason=reason)
         return answered
 
     async def _review(self, passage: Passage, judgement: Judgement, text: str) -> Review:

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from msgspec import Struct, field
 
 from fourhands.core.call import Call
-from fourhands.core.errors import FourhandsError, LimitReached, Unavailable
+from fourhands.core.errors import Conflict, FourhandsError, LimitReached
 
 Sleep = Callable[[float], Awaitable[None]]
 _ANSWERS = 64  # model responses whose commands are counted at the same time
@@ -89,7 +89,7 @@ class Lane:
     def enter(self, call: Call, limits: Limits) -> Ticket:
         """Take the next place, or raise `LimitReached`."""
         if self.closed:
-            raise Unavailable(f"session {self.session} has ended", hint="start a new one")
+            raise Conflict(f"session {self.session} has ended", hint="start a new one")
         if call.answer_id is not None:
             count = self._answers.get(call.answer_id, 0)
             if count >= limits.per_answer:

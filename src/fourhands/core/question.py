@@ -167,7 +167,7 @@ class Questions:
         if not there and not self.wait_for_audience:
             raise NoAnswer(
                 f"nobody is there to be asked: {question.text}",
-                hint="open the workbench in a browser, or let the person do this",
+                hint="try again when the person has opened the workbench in a browser, or let them do this",
                 reason="nobody",
             )
         waiting = _Open(msgspec.structs.replace(question, created=self._now()), reviewer)

@@ -170,12 +170,13 @@ class Registry:
         """Add all commands of a contribution or, if one of their ids is taken, none."""
         return self._include(contribution.commands)
 
-    def get(self, id: str) -> Command:
-        """Return the command of that id; `NotFound` names the nearest."""
+    def get(self, id: str, reader: str = "system") -> Command:
+        """Return the command of that id; `NotFound` names the nearest of those that its reader may use."""
         try:
             return self._commands[id]
         except KeyError:
-            raise NotFound.of("command", id[:200], self._commands) from None
+            usable = (one.id for one in self if reader == "system" or reader in one.actors)
+            raise NotFound.of("command", id[:200], usable) from None
 
     def manifest(self) -> Manifest:
         """Return `{version, commands, lastUpdated}`; the version is a digest, so equal sets have equal versions."""

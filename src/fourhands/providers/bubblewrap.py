@@ -14,7 +14,7 @@ import shutil
 from collections.abc import Mapping
 
 from fourhands.core import child
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
 from fourhands.host import tree
 from fourhands.providers import limits, seccomp, stub, walls
 from fourhands.providers.base import Isolation, Launch, Probe
@@ -77,7 +77,7 @@ class Bubblewrap:
     async def _try(self) -> str:
         program = stub.find_builder("bwrap", self._env)
         if program is None:
-            raise Unavailable("bubblewrap is not installed", hint="install the package bubblewrap")
+            raise Unsupported("bubblewrap is not installed", hint="install the package bubblewrap")
         self._program = os.path.realpath(program)
         code, help_text, _ = await _run([self._program, "--help"])
         self._sized = code == 0 and "--size " in help_text
@@ -90,7 +90,7 @@ class Bubblewrap:
             if code == 0:
                 break
         else:
-            raise Unavailable(
+            raise Unsupported(
                 f"bubblewrap cannot build a sandbox here: {complaint.strip()[:300] or f'exit code {code}'}",
                 hint="user namespaces may be forbidden: look at kernel.unprivileged_userns_clone, "
                 "user.max_user_namespaces and kernel.apparmor_restrict_unprivileged_userns; "
@@ -129,7 +129,7 @@ class Bubblewrap:
                 missing.append(f"{ceiling.memory >> 20} MiB of memory")
                 self._inside.append(stub.memory_limit(ceiling.memory))
         if missing and self._settings.require_limits:
-            raise Unavailable(
+            raise Unsupported(
                 f"bubblewrap can isolate here, but its limits cannot be kept: {', '.join(missing)}",
                 hint="they need control groups that we may write to: start Fourhands with `systemd-run --user --scope "
                 f"-p Delegate=yes`, or set providers.{self.name}.requireLimits = false to do without",
@@ -159,7 +159,7 @@ class Bubblewrap:
         """Build the wall for a workspace, or refuse."""
         probe = await self.probe()
         if not probe.works:
-            raise Unavailable(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
+            raise Unsupported(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
         self._workspace = walls.check_workspace(workspace)
         self._wall = await asyncio.to_thread(self._build, readable)
         digest = hashlib.sha256(f"{os.getuid()}:{self.name}:{self._workspace}".encode("utf-8", "surrogateescape"))
@@ -168,7 +168,7 @@ class Bubblewrap:
         wall = [*self._own_home(walls.home_of(self._env)), *self._wall, "--chdir", self._workspace]
         code, _, complaint = await self._run_inside(wall)
         if code != 0:
-            raise Unavailable(
+            raise Unsupported(
                 f"bubblewrap cannot build a sandbox on {self._workspace}: {complaint.strip()[:300]}",
                 hint="check providers.bubblewrap.readable and writable, and that the workspace is yours",
             )

@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
 from fourhands.host import tree
 from fourhands.providers import stub, walls
 from fourhands.providers.base import Isolation, Launch, Probe
@@ -136,9 +136,9 @@ class Container:
         """Why a container could not be started."""
         engine, image = self._engine, self._settings.image
         if not await engine.has(image):
-            return Unavailable(f"{engine.name} has no image {image!r}", hint=f"get it: {engine.name} pull {image}")
+            return Unsupported(f"{engine.name} has no image {image!r}", hint=f"get it: {engine.name} pull {image}")
         reason = "the image has no `env`" if answer.code == 3 and not answer.err else answer.complaint
-        return Unavailable(
+        return Unsupported(
             f"{engine.name} cannot run {image!r} with the configured isolation: {reason}",
             hint="nothing was weakened to make it run; fix the cause or choose another provider",
         )
@@ -148,13 +148,13 @@ class Container:
         if self._found is not None:
             return self._found
         if not self._settings.image:
-            raise Unavailable(
+            raise Unsupported(
                 "no image is configured for containers", hint=f"set providers.{self.name}.image to one that has /bin/sh"
             )
         engines = Engine.find(self._settings.engine, self._env)
         if not engines:
             wanted = self._settings.engine or "neither podman nor docker"
-            raise Unavailable(
+            raise Unsupported(
                 f"{wanted} is {'not ' if self._settings.engine else ''}installed", hint="install podman or docker"
             )
         reason: Unavailable | None = None

@@ -45,6 +45,7 @@ STATUS = {
     "stopped": 409,
     "timeout": 504,
     "unavailable": 503,
+    "unsupported": 501,
 }
 """HTTP's word for an error code; the code itself is in the body."""
 

@@ -141,7 +141,8 @@ def _refusals() -> JsonSchema:
         "429": "A limit is reached.",
         "499": "The client had gone.",
         "500": "A fault of ours; the log has the details.",
-        "503": "Something that it needs is not there, or nobody answered.",
+        "501": "It cannot be done here as things are set up: trying again is no use.",
+        "503": "Something that it needs is not there at the moment, or nobody answered.",
         "504": "A deadline passed.",
     }
     failure = _json({"$ref": f"#{_SCHEMAS}/Failure"})

@@ -14,8 +14,8 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final, Literal
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from fourhands.safety.patherrors import NoSuchFile, TooLarge, reported, shown
 from fourhands.safety.pathnames import TEMPORARY, Purpose, Rules, plain
 from fourhands.safety.paths import Descent, Root
 from fourhands.safety.secretnames import SecretNames
+from fourhands.workbench.file_piece import FilePiece, read_bytes, read_lines
 from fourhands.workbench.file_search import Found, Search, SearchLimits
 from fourhands.workbench.file_text import FileText, decoded, encoded
 
@@ -51,11 +52,12 @@ class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Written(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a write has left: the resolved path, the new version, and whether the file is new."""
+    """What a write has left: the resolved path, the new version, whether the file is new, and the bytes it kept."""
 
     path: str
     version: str
     created: bool
+    kept: int = 0
 
 
 class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -103,6 +105,35 @@ class Workspace:
             data = self._read(place, 0, None)
             return decoded(data, path=place.path, version=version_of(data))
 
+    def read_lines(self, path: str, first: int, last: int | None) -> FilePiece:
+        """Read some lines of a file of any size, with the version of the whole; only the lines are kept in memory."""
+        with self._descent(path, Purpose.READ) as place, reported(path), _opened(place) as fd:
+            return read_lines(fd, place.path, place.given, first, last, self.settings.read_limit_bytes)
+
+    def read_piece(self, path: str, offset: int, limit: int) -> FilePiece:
+        """Read some bytes of a file of any size, as text where they are, with the version of the whole."""
+        most = self.settings.read_limit_bytes
+        if limit > most:
+            raise TooLarge(f"{limit} bytes are too many: at most {most} are read at once", hint=f"limit {most}")
+        with self._descent(path, Purpose.READ) as place, reported(path), _opened(place) as fd:
+            return read_bytes(fd, place.path, place.given, offset, limit)
+
+    def held(self, path: str) -> bytes | None:
+        """What a file holds that is about to be changed: up to the size that may be written; None: there is no file."""
+        most = self.settings.write_limit_bytes
+        try:
+            with self._descent(path, Purpose.READ) as place, reported(path), _opened(place) as fd:
+                size = os.fstat(fd).st_size
+                if size <= most and len(data := _read_up_to(fd, 0, most + 1)) <= most:
+                    return data
+                raise TooLarge(
+                    f"file {shown(path)} has {size} bytes; one of at most {most} is changed, so that it can be undone",
+                    hint="let a program in a terminal change it",
+                    path=path,
+                )
+        except NoSuchFile:
+            return None
+
     def version(self, path: str) -> str:
         """Give the version of a file's content, whatever its size; `ABSENT` if there is no such file."""
         try:
@@ -116,24 +147,37 @@ class Workspace:
 
         With `expected_version`, only if that is still what is there; `ABSENT` means that nothing may be there.
         """
+        return self._write(path, data, expected_version, keep=0)
+
+    def splice(
+        self, path: str, data: bytes, *, keep: int | None = None, expected_version: str | None = None
+    ) -> Written:
+        """Keep the first bytes of a file (None: all) and put `data` behind them: wholly or not at all, as `write`."""
+        return self._write(path, data, expected_version, keep=keep)
+
+    def _write(self, path: str, data: bytes, expected: str | None, *, keep: int | None) -> Written:
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise BadArgument(f"content must be bytes, not {type(data).__name__}", hint="write_text takes text")
-        if expected_version is not None and not isinstance(expected_version, str):
-            raise BadArgument(f"expected version must be text, not {shown(expected_version)}")
+        if expected is not None and not isinstance(expected, str):
+            raise BadArgument(f"expected version must be text, not {shown(expected)}")
         data = bytes(data)
-        most = self.settings.write_limit_bytes
-        if len(data) > most:
-            raise TooLarge(
-                f"{len(data)} bytes for {shown(path)} are too many: at most {most} are written at once",
-                hint="let a program in a terminal write it, or raise writeLimitBytes",
-                path=path,
-            )
         with self._descent(path, Purpose.WRITE) as place, reported(path):
             try:
-                return _replace(place, data, expected_version)
+                size = 0 if place.status is None else place.status.st_size
+                self._check_fits(path, len(data) + (size if keep is None else min(keep, size)))
+                return _replace(place, data, expected, keep)
             except BaseException:
                 place.unmake()
                 raise
+
+    def _check_fits(self, path: str, size: int) -> None:
+        most = self.settings.write_limit_bytes
+        if size > most:
+            raise TooLarge(
+                f"{size} bytes for {shown(path)} are too many: a file of at most {most} is written",
+                hint="let a program in a terminal write it",
+                path=path,
+            )
 
     def write_text(
         self, path: str, text: str, *, encoding: str = "utf-8", expected_version: str | None = None
@@ -163,7 +207,7 @@ class Workspace:
                         if len(entries) >= self.settings.list_limit:
                             raise TooLarge(
                                 f"directory {shown(path)} has more than {self.settings.list_limit} entries",
-                                hint="search with an include pattern, or raise listLimit",
+                                hint="search with an include pattern",
                                 path=path,
                             )
                         with suppress(FileNotFoundError):  # gone since it was named
@@ -224,7 +268,7 @@ class Workspace:
         most = self.settings.read_limit_bytes
         return TooLarge(
             f"file {shown(place.given)} has {size} bytes; at most {most} are read at once",
-            hint=f"read a range: offset 0, limit {most}, then go on from there; or search in it",
+            hint="read it in pieces: by lines with startLine and endLine, or by bytes with offset and limit",
             path=place.given,
             size=size,
             limit=most,
@@ -264,22 +308,27 @@ def _current_version(place: Descent) -> str:
     return digest.hexdigest()
 
 
+def changed(path: str, current: str, expected: str) -> Conflict:
+    """Say that a file has another version than expected."""
+    what = "is gone" if current == ABSENT else "exists already" if expected == ABSENT else "has changed"
+    return Conflict(
+        f"file {shown(path)} {what}: version {current}, expected {expected}",
+        hint="read it again, and write what fits the content it has now",
+        path=path,
+        version=current,
+        expected=expected,
+    )
+
+
 def _check_version(place: Descent, expected: str | None) -> None:
     if expected is None:
         return
     current = _current_version(place)
     if current != expected:
-        what = "is gone" if current == ABSENT else "exists already" if expected == ABSENT else "has changed"
-        raise Conflict(
-            f"file {shown(place.given)} {what}: version {current}, expected {expected}",
-            hint="read it again, and write what fits the content it has now",
-            path=place.given,
-            version=current,
-            expected=expected,
-        )
+        raise changed(place.given, current, expected)
 
 
-def _replace(place: Descent, data: bytes, expected: str | None) -> Written:
+def _replace(place: Descent, data: bytes, expected: str | None, keep: int | None) -> Written:
     status = place.status
     if status is not None or not place.name:
         place.check_regular()
@@ -293,21 +342,53 @@ def _replace(place: Descent, data: bytes, expected: str | None) -> Written:
         try:
             if status is not None:
                 _keep_owner_and_mode(fd, status)
-            rest = memoryview(data)
-            while rest:
-                rest = rest[os.write(fd, rest) :]
+            kept, old, digest = 0, expected, hashlib.blake2b(digest_size=16)
+            if keep != 0:
+                kept, old = (0, ABSENT) if status is None else _copy(place, fd, keep, digest)
+            digest.update(data)
+            _write_all(fd, data)
             os.fsync(fd)
         finally:
             os.close(fd)
         with _replacing:
-            _check_version(place, expected)
+            # What was copied must still be there, and what was expected is told first.
+            _check_version(place, old if expected is None else expected)
+            _check_version(place, None if old == expected else old)
             os.rename(temporary, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=place.fd)
         raise
     place.sync_directory()
-    return Written(path=place.path, version=version_of(data), created=status is None)
+    return Written(path=place.path, version=digest.hexdigest(), created=status is None, kept=kept)
+
+
+def _copy(place: Descent, into: int, most: int | None, digest: "hashlib.blake2b") -> tuple[int, str]:
+    """Copy the first bytes of a file (None: all), and give how many they were and the version of all of it."""
+    whole, kept = hashlib.blake2b(digest_size=16), 0
+    with _opened(place) as fd:
+        while piece := os.read(fd, _CHUNK):
+            whole.update(piece)
+            part = piece if most is None else piece[: max(most - kept, 0)]
+            digest.update(part)
+            _write_all(into, part)
+            kept += len(part)
+    return kept, whole.hexdigest()
+
+
+def _write_all(fd: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(fd, rest) :]
+
+
+@contextmanager
+def _opened(place: Descent) -> Iterator[int]:
+    fd = place.open_file()
+    try:
+        yield fd
+    finally:
+        os.close(fd)
 
 
 def _keep_owner_and_mode(fd: int, status: os.stat_result) -> None:

@@ -42,6 +42,14 @@ def decoded(data: bytes, *, path: str, version: str) -> FileText:
     )
 
 
+def begins_as(data: bytes) -> tuple[bytes, str]:
+    """Tell from its first bytes what a file is: its mark, if it has one, and its encoding, or "binary"."""
+    for name, mark, _ in _MARKED:
+        if data.startswith(mark):
+            return mark, name
+    return b"", "binary" if b"\0" in data[:_LOOKED_AT] else "utf-8"
+
+
 def _decode(data: bytes) -> tuple[str | None, str]:
     for name, mark, codec in _MARKED:
         if data.startswith(mark):
@@ -58,15 +66,15 @@ def _decode(data: bytes) -> tuple[str | None, str]:
         return (None, "binary") if b"\0" in data else (data.decode("latin-1"), "latin-1")
 
 
-def encoded(text: str, encoding: str) -> bytes:
-    """Give the bytes of a text in one of `ENCODINGS`, with its mark."""
+def encoded(text: str, encoding: str, *, marked: bool = True) -> bytes:
+    """Give the bytes of a text in one of `ENCODINGS`, with its mark unless they go behind what has it."""
     if not isinstance(text, str):
         raise BadArgument(f"content must be text, not {type(text).__name__}")
     if encoding not in ENCODINGS:
         raise BadArgument(f"unknown encoding {encoding!r}", hint=f"encodings here: {', '.join(ENCODINGS)}")
     mark, codec = next(((mark, codec) for name, mark, codec in _MARKED if name == encoding), (b"", encoding))
     try:
-        return mark + text.encode(codec)
+        return (mark if marked else b"") + text.encode(codec)
     except UnicodeEncodeError as error:
         bad = text[error.start]
         raise BadArgument(

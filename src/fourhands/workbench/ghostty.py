@@ -10,7 +10,7 @@ import re
 import weakref
 from typing import Any
 
-from fourhands.core.errors import Unavailable
+from fourhands.core.errors import Unsupported
 
 try:
     from pyghostty import Terminal, ffi, lib
@@ -18,7 +18,7 @@ try:
 
     from fourhands.workbench.paint import HOLLOW, PLAIN, PLAIN_PEN, Cells, Pen, Row, check, paint
 except (ImportError, OSError) as error:
-    raise Unavailable("screens need the package pyghostty", hint=f"it cannot be loaded here: {error}") from error
+    raise Unsupported("screens need the package pyghostty", hint=f"it cannot be loaded here: {error}") from error
 
 # DEC private modes worth restoring. Left out are those whose setting makes a terminal answer (2031, 2048), the one that
 # holds back drawing (2026), and the screens themselves.

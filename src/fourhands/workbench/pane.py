@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from msgspec import Struct
 
-from fourhands.core.errors import Ambiguous, BadArgument, NotFound, Unavailable
+from fourhands.core.errors import Ambiguous, BadArgument, NotFound, Unsupported
 from fourhands.workbench.check import choice, shown
 from fourhands.workbench.sizes import AREA, WHOLE, cut, tenths
 
@@ -204,7 +204,7 @@ def openable(kind: object) -> PaneType:
     """Check a pane type: known, and already there."""
     known = choice("type", kind, get_args(PaneType))
     if known in LATER:
-        raise Unavailable(f"{known} panes come later", hint="types that open now: editor, terminal")
+        raise Unsupported(f"{known} panes come later", hint="types that open now: editor, terminal")
     return cast(PaneType, known)
 
 

@@ -18,7 +18,7 @@ from functools import cache
 
 import msgspec
 
-from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.core.errors import BadArgument, Unavailable, Unsupported
 
 _LONGEST_LINE = 8 * 1024 * 1024
 _CHUNK = 256 * 1024
@@ -89,7 +89,7 @@ def program() -> str:
     beside = os.path.join(os.path.dirname(sys.executable), "rg")
     found = beside if os.access(beside, os.X_OK) else shutil.which("rg")
     if not found:
-        raise Unavailable("searching needs ripgrep, and there is no program 'rg'", hint="pip install ripgrep")
+        raise Unsupported("searching needs ripgrep, and there is no program 'rg'", hint="pip install ripgrep")
     return os.path.abspath(found)
 
 

@@ -78,6 +78,7 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
     data: dict[str, object] | None = None
     execution_time: float = 0.0  # milliseconds
     timestamp: float = 0.0
+    call_id: str = ""
 
     @classmethod
     def of(cls, call: Call, result: Result) -> "CommandResult":
@@ -91,6 +92,7 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
             data=result.data or None,
             execution_time=round(result.duration_ms, 3),
             timestamp=time.time(),
+            call_id=call.id,
         )
 
 
@@ -183,7 +185,7 @@ class Sessions:
             idle = [f"{one.name} ({one.id})" for one in self._sessions.values() if one.status == "idle"]
             raise LimitReached(
                 f"there are {len(self._sessions)} agents' sessions, the limit is {self.most}",
-                hint="end one with openspace.agent.end, or raise server.maxSessions"
+                hint="the person ends one with openspace.agent.end, or raises server.maxSessions"
                 + (f"; idle for longest: {', '.join(idle[:3])}" if idle else ""),
             )
         before = self._absent.pop(id, None)

@@ -326,7 +326,7 @@ class State(Store):
         if unsaved and not discard:
             raise Conflict(
                 f"{', '.join(unsaved[:5])} {'has' if len(unsaved) == 1 else 'have'} unsaved text",
-                hint="save it first, or discard it on purpose",
+                hint="it is saved or discarded first, which is for the person to do",
                 paths=unsaved,
             )
         return self._commit(

@@ -145,6 +145,11 @@ class Terminal:
         return os.path.basename(self.argv[0]).lstrip("-")
 
     @property
+    def command(self) -> str:
+        """What was asked for: a shell by its name, without the arguments by which it marks its commands."""
+        return str(self.meta.get("command") or (self.program if "shell" in self.meta else " ".join(self.argv)))
+
+    @property
     def cwd(self) -> str:
         """Where its shell is, as far as its marks were read; else where it was started."""
         return self.commands.cwd or self.started_in

@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.consent import Consent, Rules
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.errors import FourhandsError, Unsupported
 from fourhands.core.event import Events
 from fourhands.core.question import Questions
 from fourhands.core.registry import Registry
@@ -92,7 +92,7 @@ class Gate(Protocol):
 
 
 async def _nobody(spec: str) -> Session:
-    raise Unavailable(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
+    raise Unsupported(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
 
 
 class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -224,7 +224,7 @@ class Workbench:
             title=terminal.title,
             status="lost" if end and end.lost else "exited" if end else "running",
             shell_state=state if terminal.marked or state == "input" else "unmarked",
-            command=" ".join(terminal.argv),
+            command=terminal.command,
             cwd=self.relative(commands.cwd or terminal.started_in),
             cols=cols,
             rows=rows,
@@ -423,7 +423,7 @@ class Workbench:
         """Hand a person's message to the agent's connector."""
         prompter = self.prompters.get(session.id)
         if prompter is None:
-            raise Unavailable(
+            raise Unsupported(
                 f"agent {session.name!r} takes no messages here: it is driven from outside",
                 hint=f"talk to it where it runs ({session.connector})",
             )

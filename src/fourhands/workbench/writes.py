@@ -12,6 +12,8 @@ class Writes:
     """Held (`with bench.writes:`) from before a file is written until its editor knows the new version."""
 
     def __init__(self) -> None:
+        self.left: dict[str, str] = {}
+        """By path: the version an agent's write left, whose file's earlier content the journal has for its reader."""
         self._begun = 0
         self._open = 0
 

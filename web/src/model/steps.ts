@@ -68,7 +68,9 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
     case "openspace.file.read":
       return ["read", path, ""];
     case "openspace.file.write":
-      return ["wrote", path, ""];
+      return [args.append === true ? "added to" : "wrote", path, ""];
+    case "openspace.file.edit":
+      return ["edited", path, ""];
     case "openspace.file.list":
       return ["listed", text(args.path) || ".", ""];
     case "openspace.file.search":

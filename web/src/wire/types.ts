@@ -203,6 +203,20 @@ export interface Draft {
   baseVersion: string | null;
 }
 
+/** One piece of text and what takes its place. */
+export interface Edit {
+  old: string;
+  new: string;
+  all?: boolean;
+}
+
+/** Arguments of `openspace.file.edit`. */
+export interface EditFile {
+  path: string;
+  edits: Edit[];
+  expectedVersion?: string | null;
+}
+
 /** One open file. When `reveal` differs from what the page saw last, it scrolls to line and column again. */
 export interface Editor {
   id: string;
@@ -341,6 +355,17 @@ export interface FileContent {
   version: string;
   lines: number;
   encoding: string;
+  offset: number | null;
+  next: number | null;
+  size: number | null;
+}
+
+/** The file's new version, how many places were changed, and what each edit did. */
+export interface FileEdited {
+  version: string;
+  created: boolean;
+  replaced: number;
+  edits: Replaced[];
 }
 
 /** One name in a directory. A link is shown as a link, never followed; `modified` is in seconds since 1970. */
@@ -368,6 +393,8 @@ export interface FileReadAny {
   startLine?: number | null;
   endLine?: number | null;
   binary?: boolean;
+  offset?: number | null;
+  limit?: number | null;
 }
 
 /** Arguments of `openspace.file.remove`. */
@@ -388,6 +415,7 @@ export interface FileWrite {
   path: string;
   content: string;
   expectedVersion?: string | null;
+  append?: boolean;
 }
 
 /** The file's new version. */
@@ -460,6 +488,12 @@ export interface Limit {
   maxTerminals: number;
   count: number;
   setting: number;
+}
+
+/** Lines from 1, both ends included. */
+export interface Lines {
+  startLine: number;
+  endLine: number;
 }
 
 /** One line that has the query. `line` and `column` count from 1, the column in characters. */
@@ -612,6 +646,12 @@ export interface ReadFile {
   path: string;
   startLine?: number | null;
   endLine?: number | null;
+}
+
+/** What one edit did: how often, and the lines it touched as they are numbered now (the first 20 places). */
+export interface Replaced {
+  count: number;
+  ranges: Lines[];
 }
 
 /** What would be said of another text in place of the one that was asked about. */
@@ -1073,6 +1113,7 @@ export interface Commands {
   "openspace.editor.save": { args: EditorSave; result: EditorSaved };
   "openspace.editor.scroll_to": { args: EditorScrollTo; result: BaseNothing };
   "openspace.editor.set_draft": { args: EditorSetDraft; result: BaseNothing };
+  "openspace.file.edit": { args: EditFile; result: FileEdited };
   "openspace.file.list": { args: FileList; result: FileListed };
   "openspace.file.read": { args: FileReadAny; result: FileContent };
   "openspace.file.remove": { args: FileRemove; result: BaseNothing };

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fourhands.safety.shell.levels import SAFE, Finding
+from fourhands.safety.shell.levels import ROUTINE, SAFE, Finding
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -26,7 +26,7 @@ class Tool:
     """
 
     rank: int = SAFE
-    reason: str = "reads only"
+    reason: str = ROUTINE
     rule: str = "C7"
     operands: str = "read"
     skip: int = 0

@@ -131,5 +131,5 @@ class McpRoutes:
 
 
 def _refusal(error: FourhandsError) -> Response:
-    status = {"denied": 403, "limit": 429, "unavailable": 503}.get(error.code, 400)
+    status = {"conflict": 409, "denied": 403, "limit": 429, "unavailable": 503, "unsupported": 501}.get(error.code, 400)
     return JSONResponse(Result.failure(error).to_wire(), status)
