@@ -15,6 +15,7 @@ from fourhands.core.consent import Consent, Remembered
 from fourhands.core.errors import NotFound
 from fourhands.core.event import Events
 from fourhands.core.question import Questions
+from fourhands.core.quote import Given
 from fourhands.core.registry import Contribution, Registry
 from fourhands.settings import Settings
 from fourhands.workbench.session import Session
@@ -141,6 +142,7 @@ class FakeGate:
     def __init__(self) -> None:
         self.is_paused = False
         self.waiting = 0
+        self.given = Given()
         self.consent = Consent(Questions(Events()), Remembered(), lambda session, state, scopes: None)
 
     def paused(self, session: str) -> bool:

@@ -33,7 +33,8 @@ def join(pieces: list[Piece]) -> tuple[str, list[dict[str, Any]]]:
 X = {"cmd": "x", "args": {}}
 BLOCK = '%%OS{"cmd":"x","args":{}}%%'
 
-MATRIX = {
+# Text, what is seen of it (None: all of it), what runs.
+MATRIX: dict[str, tuple[str, str | None, list[dict[str, Any]]]] = {
     "clean single block": (f"text {BLOCK} more text", "text  more text", [X]),
     "malformed JSON": ("a %%OS{not json}%% b", "a  b", []),
     "unclosed block": ('a %%OS{"cmd":"x"', "a ", []),
@@ -83,21 +84,58 @@ MATRIX = {
     "a closing line with words": (f"```\n``` a\n{BLOCK}", f"```\n``` a\n{BLOCK}", []),
     "a quoted line does not close an unquoted fence": (f"```\n> ```\n{BLOCK}", f"```\n> ```\n{BLOCK}", []),
     "three backquotes twice in a line": (f"```a``` {BLOCK}\n{BLOCK}", "```a``` \n", [X, X]),
-    "a backquote in the line of a fence": (f"```a `b\n{BLOCK}", "```a `b\n", [X]),
+    "a backquote in the line of a fence": (f"```a `b\n{BLOCK}\n\n{BLOCK}", f"```a `b\n{BLOCK}\n\n", [X]),
     "a rest that ends with half an end mark": ("%%OS{{}%% a %%OS{}%", " a ", []),
     "a rest with an escaped quote": ('%%OS{{}%% a%%OS{"cmd":"\\"}"}%%b', " ab", [{"cmd": '"}'}]),
-    "a mark without a blank is no list": (f"-```\n{BLOCK}", "-```\n", [X]),
-    "three backquotes in mid-line": (f"a ```\n{BLOCK}", "a ```\n", [X]),
-    "a fence behind a block is none": (f"{BLOCK}```\n{BLOCK}", "```\n", [X, X]),
+    "a mark without a blank is no list": (f"-```\n{BLOCK}\n\n{BLOCK}", f"-```\n{BLOCK}\n\n", [X]),
+    "three backquotes in mid-line": (f"see ```\n{BLOCK}\n```\n{BLOCK}", f"see ```\n{BLOCK}\n```\n", [X]),
+    "three backquotes in mid-line, unclosed": (f"a ```\n{BLOCK}\n \r\n{BLOCK}", f"a ```\n{BLOCK}\n \r\n", [X]),
+    "fewer signs do not close it": (f"a ```` `` ``` {BLOCK}\n````` {BLOCK}", f"a ```` `` ``` {BLOCK}\n````` ", [X]),
+    "a fence behind a block is none": (f"{BLOCK}```\n{BLOCK}\n\n{BLOCK}", f"```\n{BLOCK}\n\n", [X, X]),
+    "three backquotes behind an escaped one": (f"\\````\n{BLOCK}\n\n{BLOCK}", f"\\````\n{BLOCK}\n\n", [X]),
+    "a lone CR does not end a paragraph": (f"a ```\n\r{BLOCK}", f"a ```\n\r{BLOCK}", []),
     "a line starts in a dropped piece": ("%%OS{\n", "", []),
-    "indented text is not code": (f"    {BLOCK}", "    ", [X]),
+    "indented at the start": (f"    {BLOCK}\n{BLOCK}", f"    {BLOCK}\n", [X]),
+    "indented behind a blank line": (f"a\n \n\t{BLOCK}\n    {BLOCK}\n\n    {BLOCK}", None, []),
+    "indented behind an empty line with CR": (f"a\r\n\r\n    {BLOCK}", None, []),
+    "three columns are not enough": (f"\n   {BLOCK}", "\n   ", [X]),
+    "indented in a paragraph": (f"a\n    {BLOCK}", "a\n    ", [X]),
+    "text behind indented code": (f"    a `b\n{BLOCK}\n    {BLOCK}", "    a `b\n\n    ", [X, X]),
+    "the paragraph of an item": (f"- a\n\n    {BLOCK}", "- a\n\n    ", [X]),
+    "the paragraph of a numbered item": (f"10. a\n\n    {BLOCK}", "10. a\n\n    ", [X]),
+    "the paragraph of an inner item": (f"- a\n  - b\n\n    {BLOCK}\n", "- a\n  - b\n\n    \n", [X]),
+    "in an item's line": (f"1. {BLOCK}\n   {BLOCK}\n", "1. \n   \n", [X, X]),
+    "behind an item": (f"- a\n{BLOCK}", "- a\n", [X]),
+    "code in an item": (f"- a\n\n      {BLOCK}\n  {BLOCK}", f"- a\n\n      {BLOCK}\n  ", [X]),
+    "code in an item's first line": (f"-     {BLOCK}", None, []),
+    "code behind a list": (f"- a\n\nb\n\n    {BLOCK}", None, []),
+    "a sentence that begins with a number is no list": (f"a\n7. b\n\n    {BLOCK}", None, []),
+    "a second item is one": (f"1. a\n2. b\n\n    {BLOCK}", "1. a\n2. b\n\n    ", [X]),
+    "code in a quotation": (f"> a\n>\n>     {BLOCK}\n> {BLOCK}", f"> a\n>\n>     {BLOCK}\n> ", [X]),
+    "the start of a quotation": (f"a\n>     {BLOCK}", None, []),
+    "a paragraph in a quotation": (f">    {BLOCK}", ">    ", [X]),
+    "a paragraph of a quotation that goes on": (f"> a\n    {BLOCK}", "> a\n    ", [X]),
+    "a list in a quotation is left with it": (f"> - a\n\n    {BLOCK}", None, []),
+    "a fence in indented code": (f"    ```\n{BLOCK}\n    ```\n{BLOCK}", f"    ```\n{BLOCK}\n    ```\n", [X]),
+    "no fence in indented code": (f"    ``` `\n{BLOCK}", "    ``` `\n", [X]),
+    "a block of several lines": (
+        f'- a\n\n  %%OS{{\n"cmd":"x",\n\n    "args":{{}}}}%%\n    {BLOCK}',
+        "- a\n\n  \n    ",
+        [X, X],
+    ),
+    "part of a marker in indented code": ("    %%OS", None, []),
     "a tab counts up to its stop": (f"```\n\t```\n{BLOCK}", f"```\n\t```\n{BLOCK}", []),
 }
 
 
+def case(name: str) -> tuple[str, str, list[dict[str, Any]]]:
+    text, visible, commands = MATRIX[name]
+    return text, text if visible is None else visible, commands
+
+
 @pytest.mark.parametrize("name", MATRIX)
 def test_matrix_in_one_piece_and_cut_anywhere(name):
-    text, visible, commands = MATRIX[name]
+    text, visible, commands = case(name)
     assert run(text) == (visible, commands)
     assert blocks.read(text) == (visible, commands), "the reference disagrees"
     for cut in range(len(text) + 1):
@@ -107,7 +145,7 @@ def test_matrix_in_one_piece_and_cut_anywhere(name):
 
 @pytest.mark.parametrize("name", [name for name, (text, *_) in MATRIX.items() if len(text) < 60])
 def test_matrix_cut_into_three(name):
-    text, visible, commands = MATRIX[name]
+    text, visible, commands = case(name)
     for a, b in itertools.combinations(range(len(text) + 1), 2):
         assert run(text[:a], text[a:b], text[b:]) == (visible, commands), (a, b)
 
@@ -116,6 +154,20 @@ FRAGMENTS = [
     *["%", "%%", "%%%", "%%O", "%%OS", "%%OS{", "O", "S{", "{", "}", "}%", "}%%", "}%%%"],
     *['"', "\\", '\\"', '{"cmd":"x"}', '"cmd":"y"', BLOCK, '%%OS{"cmd":"}%%"}%%', "%%OS{{}%%", '%%OS{"}%%'],
     *["`", "``", "```", "````", "~", "~~", "~~~", "~~~~", "```\n", "\n```\n", "~~~\n", "\n~~~ \n", "\n> ```\n"],
+    *[
+        "\n\n",
+        "\n    ",
+        "\n\n    ",
+        "\n\n\t",
+        "\n\n  ",
+        "\n- ",
+        "\n  - ",
+        "\n1. ",
+        "\n2. ",
+        "\n> ",
+        "\n>\n",
+        "\n>     ",
+    ],
     *["\n", "\r\n", "\r", " ", "    ", "\t", ">", "> ", "- ", "-", "*", "1. ", "12", ".", ")", "a", "word ", "é", "😀"],
 ]
 CLOSING = st.sampled_from(["", "\n", "\n```\n", "}%%", BLOCK])
@@ -189,6 +241,12 @@ def test_only_a_part_of_a_marker_is_held_back():
         "%%%",
         "x",
         "%%OSX",
+        " ```\n",
+        "%%OS{",
+        "\n\n",
+        "    ",
+        "%%OS{",
+        "\n",
     ]:
         assert interceptor.feed(chunk).visible == chunk
     assert [interceptor.feed(c).visible for c in "a%%OSx"] == ["a", "", "", "", "", "%%OSx"]
@@ -258,13 +316,16 @@ def test_after_a_pause_the_rest_is_read_and_nothing_stays_open():
     assert interceptor.feed("}%%.").visible == "}%%."
 
 
-@pytest.mark.parametrize(("held", "code"), [("%%OS{\n", True), ("%%OS{\n ", False), ("\n%%OS{{}%%", False)])
+@pytest.mark.parametrize(
+    ("held", "code"),
+    [("%%OS{\n", True), ("%%OS{\n ", False), ("\n%%OS{{}%%", False), ("%%OS{\n\n", True)],
+)
 def test_a_line_starts_behind_a_dropped_piece_only_if_that_ended_with_a_newline(held, code):
     clock = Clock()
     interceptor = Interceptor(now=clock)
     interceptor.feed(held)
     clock.time += 5
-    piece = interceptor.feed(f"```\n{BLOCK}")
+    piece = interceptor.feed(f"```\na\n\n{BLOCK}")
     assert piece.commands == ([] if code else [X])
 
 
@@ -364,6 +425,8 @@ def test_beyond_the_budget_of_repeats_everything_held_is_dropped(monkeypatch):
         "\\",
         "~",
         "1",
+        "\n\n    a",
+        "- a\n> ",
     ],
 )
 def test_hostile_text_ends_soon_and_shows_no_marker(unit, caplog):

@@ -7,6 +7,7 @@ seconds passed, `limit` is how many bytes an open block may hold.
 import json
 import re
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import Any
 
 _FENCE = re.compile(r"((?:[ \t>]|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))*)(`{3,}|~{3,})(.*)", re.DOTALL)
@@ -17,11 +18,16 @@ def read(text: str, pauses: Collection[int] = (), limit: int = 1 << 23) -> tuple
     """Return what a person sees of the text, and the commands in it."""
     shown: list[str] = []
     commands: list[dict[str, Any]] = []
+    lines = Lines()
     i = 0
     while i < len(text):
         end = i + 1
         if i == 0 or text[i - 1] == "\n":
-            end = fence(text, i) or end
+            coded = lines.read(line_at(text, i))
+            closed = fence(text, i)
+            if closed:
+                lines.before = "fence"
+            end = closed or (i + len(line_at(text, i)) if coded else end)
         if end > i + 1 or text[i] not in "\\`%":
             shown.append(text[i:end])
             i = end
@@ -35,7 +41,9 @@ def read(text: str, pauses: Collection[int] = (), limit: int = 1 << 23) -> tuple
             while text[end : end + 1] == "%":
                 end += 1
             if end - i == 2 and text.startswith("OS{", end):
-                i = block(text, i, commands, pauses, limit)
+                start, i = i, block(text, i, commands, pauses, limit)
+                inside = re.search(r"\n([ \t]*\r?)\n\Z", text[start:i])
+                lines.before = "blank" if inside else "text"
                 continue
         shown.append(text[i:end])
         i = end
@@ -66,14 +74,111 @@ def fence(text: str, start: int) -> int:
     return len(text)
 
 
+def line_at(text: str, start: int) -> str:
+    """Return the line at `start`, with its end."""
+    end = text.find("\n", start)
+    return text[start:] if end < 0 else text[start : end + 1]
+
+
+@dataclass
+class Lines:
+    """Which lines are indented code: CommonMark's containers, as far as they matter here.
+
+    A container is "quote", or the column where the content of a list item begins. `before` is what the line before
+    was: "blank", "text", "code" or "fence"; `around` is how many quotations its paragraph stands in.
+    """
+
+    before: str = "blank"
+    around: int = 0
+    open: list[str | int] = field(default_factory=list)
+
+    def read(self, line: str) -> bool:
+        """Take the next line; return whether it is indented code."""
+        rest = line.removesuffix("\n")
+        rest = rest.removesuffix("\r") if line.endswith("\n") else rest
+        cells = cells_of(rest)
+        at, from_, fresh, opened = 0, 0, False, False
+        matched: list[str | int] = []
+        for container in self.open:
+            mark = blanks(cells, at)
+            if container == "quote":
+                if cells[mark : mark + 1] != [">"] or mark - from_ > 3:
+                    break
+                at, from_ = mark + 1, mark + 2
+            elif isinstance(container, int):
+                if mark < container and mark < len(cells):
+                    break
+                at, from_ = min(container, mark), container
+            matched.append(container)
+        kept = len(matched) == len(self.open)
+        while True:
+            mark = blanks(cells, at)
+            if mark >= len(cells):
+                return self._blank(matched, opened)
+            if mark - from_ >= 4:
+                break
+            if cells[mark] == ">":
+                if fresh:
+                    matched[-1] = mark
+                matched.append("quote")
+                at, from_, fresh, opened, kept = mark + 1, mark + 2, False, True, False
+                continue
+            bullet = re.match(r"([-*+]|([0-9]{1,9})[.)])[ \t]", "".join(cells[mark:]))
+            starts = bullet is not None and (not bullet[2] or int(bullet[2]) == 1)
+            if not bullet or (kept and self.before == "text" and not starts):
+                break
+            if fresh:
+                matched[-1] = mark
+            at = mark + len(bullet[1])
+            from_, fresh, opened, kept = at + 1, True, True, False
+            matched.append(from_)
+        quotes = matched.count("quote")
+        if mark - from_ >= 4 and (opened or self.before in ("blank", "code")):
+            self.open, self.before, self.around = matched, "code", quotes
+            return True
+        if fresh:
+            matched[-1] = mark
+        elif self.before == "text" and not opened:
+            return False  # the paragraph goes on
+        self.open, self.before, self.around = matched, "text", quotes
+        return False
+
+    def _blank(self, matched: list[str | int], opened: bool) -> bool:
+        self.around = matched.count("quote")
+        if opened:
+            self.open = matched
+        else:
+            # What is blank leaves the items open that stand in the quotations it has.
+            while self.open.count("quote") > self.around:
+                self.open.pop()
+        self.before = "blank"
+        return False
+
+
+def cells_of(line: str) -> list[str]:
+    """Return a line as its columns: a tab is blanks up to its stop."""
+    cells: list[str] = []
+    for sign in line:
+        cells += [" "] * (4 - len(cells) % 4) if sign == "\t" else [sign]
+    return cells
+
+
+def blanks(cells: list[str], at: int) -> int:
+    """Return the first column at or behind `at` that is not blank."""
+    while at < len(cells) and cells[at] == " ":
+        at += 1
+    return at
+
+
 def span(text: str, start: int) -> int:
-    """Return the end of the code span whose backquotes stand at `start`."""
+    """Return the end of the code whose backquotes stand at `start`."""
     opening = re.compile(r"`+").match(text, start)
     assert opening
-    stop = text.find("\n", start)
-    stop = len(text) if stop < 0 else stop
+    size = len(opening[0])
+    ending = re.compile(r"\n(?=[ \t]*\r?\n)" if size > 2 else r"\n").search(text, start)
+    stop = ending.start() if ending else len(text)
     for run in re.compile(r"`+").finditer(text, opening.end(), stop):
-        if len(run[0]) == len(opening[0]):
+        if len(run[0]) == size or (size > 2 and len(run[0]) > size):
             return run.end()
     return stop
 

@@ -15,6 +15,7 @@ from fourhands.agents.acp_terminal import Place
 from fourhands.agents.jsonrpc import Handler
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import FourhandsError
+from fourhands.core.quote import mended
 from fourhands.safety.patherrors import BadPath
 from fourhands.workbench.workbench import Workbench
 
@@ -54,11 +55,13 @@ class AcpFiles:
         wanted = decode_params(params, Read)
         place = self._resolve(wanted.session_id)
         path = self._inside(wanted.path)
-        draft = self._draft(path, place)
+        draft = self._draft(mended(path), place)
         if draft is None and (wanted.line is not None or wanted.limit is not None) and self._is_large(path, place):
             return {"content": await self._some(place, path, wanted)}
         result = await self._call_read(place, {"path": path})
-        draft = self._draft(path, place)
+        draft = self._draft(mended(path), place)
+        if draft is not None:  # the gate has not seen it: what it holds of blocks is quoted here
+            draft = self._bench.gate.given.quote(place.session.id, draft, f"file {self._bench.relative(path)}")
         if result.success:
             text = str(result.data["content"]) if draft is None else draft
         elif result.code != "not-found":

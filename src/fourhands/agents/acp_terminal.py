@@ -19,6 +19,7 @@ from fourhands.agents.jsonrpc import Handler
 from fourhands.core.call import Call
 from fourhands.core.errors import BadEnv, FourhandsError, NotFound
 from fourhands.core.event import Event
+from fourhands.core.quote import broken
 from fourhands.workbench.session import Session
 from fourhands.workbench.terminal import Exit, Terminal
 from fourhands.workbench.terminals import resolve_cwd
@@ -130,6 +131,8 @@ class AcpTerminals:
             self._bench.lease(held.terminal).look()
             final = await asyncio.to_thread(self._text, held)
         text, truncated = final
+        place = self._resolve(held.session_id)
+        self._bench.gate.given.note(place.session.id, text, f"terminal {held.terminal.title}")
         answer: dict[str, object] = {"output": text, "truncated": truncated}
         return answer if end is None else {**answer, "exitStatus": _status(end)}
 
@@ -213,14 +216,14 @@ class AcpTerminals:
             text = bench.read_since(terminal, piece.start, agent=True, limit=piece.end - piece.start).text
         else:
             text = bench.shown(piece.text, agent=True)
-        return _cut(text, limit, piece.truncated)
+        return _cut(broken(text), limit, piece.truncated)
 
     def _last_text(self, held: _Held) -> tuple[str, bool]:
         """The same while the terminal is being closed: what is hidden in it is no longer known then."""
         if held.secret:
             return "", True
         piece = held.terminal.tail(held.limit + _SLACK)
-        return _cut(self._bench.shown(piece.text, agent=True), held.limit, piece.truncated)
+        return _cut(broken(self._bench.shown(piece.text, agent=True)), held.limit, piece.truncated)
 
     def _happened(self, event: Event) -> None:
         if event.kind == "terminal.closed":

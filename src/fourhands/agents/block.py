@@ -22,6 +22,16 @@ class BadBlock(ValueError):
     """A complete block whose content is no command; the message says why."""
 
 
+class Block(dict[str, Any]):
+    """A command as a block gave it: all its members, and the text of the whole block."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, members: dict[str, Any], text: str) -> None:
+        super().__init__(members)
+        self.text = text
+
+
 class Braces:
     """Finds the brace that balances the first one, in text that comes in pieces."""
 

@@ -9,6 +9,8 @@ import logging
 from collections import deque
 from typing import TypedDict
 
+import msgspec
+
 from fourhands.agents.answer import Answer
 from fourhands.agents.chats import GOES_ON
 from fourhands.agents.memory import Memory, Turn
@@ -50,6 +52,9 @@ class Conversation:
         """What an earlier run of the server left of this agent."""
         if self.before is not None:
             session.untold.extend(self.before.untold)
+            told = [turn["content"] for turn in self.before.history if turn["role"] == "user"]
+            read = [*told, msgspec.to_builtins(self.before.untold)]
+            bench.gate.given.note(session.id, read, "what it was told before the server was started anew")
         self.runner = Runner(bench, session, tasks)
         self._tasks = tasks
         self._waiting: deque[str] = deque()

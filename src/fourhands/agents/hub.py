@@ -23,9 +23,10 @@ from fourhands.agents.posted import (
     PostedState,
     check,
 )
-from fourhands.core.errors import NotFound
+from fourhands.core.errors import BadArgument, NotFound
 from fourhands.core.event import Event
 from fourhands.core.registry import Manifest, Registry
+from fourhands.workbench.session import CommandResult
 from fourhands.workbench.workbench import Workbench
 
 PUBLISHED = "workbench.published"
@@ -159,7 +160,7 @@ class Hub:
     def post_result(self, body: object) -> dict[str, object]:
         """Keep what came of a command that ran outside; a session that is here tells its model in the next turn."""
         posted = check(body, PostedResult, MOST_RESULT_BYTES)
-        result = posted.to_result()
+        result = self._quoted(posted.session_id, posted.to_result())
         session = self._bench.sessions.find(posted.session_id)
         if session is None:
             self._posted.keep(posted.session_id, result)
@@ -183,6 +184,16 @@ class Hub:
         if state.layout.active_pane is not None:
             shown["activePane"] = state.layout.active_pane
         return shown
+
+    def _quoted(self, session_id: str, result: CommandResult) -> CommandResult:
+        """A result from outside as a model may see it: what the gate does with those of its own calls."""
+        texts = (result.output, result.error, result.data)
+        where = f"what another program reports of {result.command_id}"
+        try:
+            output, error, data = self._bench.gate.given.quote(session_id, texts, where)
+        except RecursionError:
+            raise BadArgument("the result's data is nested too deep") from None
+        return msgspec.structs.replace(result, output=output, error=error, data=data)
 
     def _merged(self, ours: Manifest) -> Manifest:
         added = [command.describe() for command in self._posted.commands.values() if command.id not in self._registry]

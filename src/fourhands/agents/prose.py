@@ -2,17 +2,22 @@
 
 `Prose` keeps what has to be remembered between two pieces: an open fence or span, how far a line may still be the head
 of a fence, and a part of a marker at the very end. It holds no text apart from that part (at most four characters) and
-the last list mark of a line head. All work is driven by the few signs that matter, so long plain text costs a memchr.
+the last list mark of a line head. All work is driven by the few signs that matter, so long plain text costs a memchr;
+of its lines only those are looked at that begin with something else than a word (`margin.py`).
 """
 
 import re
 import sys
 
-MARK = "%%OS{"
+from fourhands.agents.margin import Margin
+from fourhands.core.quote import MARK
 
 # A list mark counts only with a blank behind it, as in CommonMark. Possessive: there is never a reason to go back.
-_PREFIX = re.compile(r"(?:[ \t>]+|[-*+](?=[ \t])|[0-9]{1,9}[.)](?=[ \t]))*+")
-_PARTIAL = re.compile(r"[-*+]|[0-9]{1,9}[.)]?|~{1,2}")
+_HEAD = re.compile(r"(?P<blanks>[ \t]+)|(?P<quote>>)|(?P<mark>[-*+]|(?P<number>[0-9]{1,9})[.)])(?=[ \t])")
+_PARTIAL = re.compile(r"[-*+]|[0-9]{1,9}[.)]?|~{1,2}|\r")
+# Where a line begins that may be something else than the next one of a paragraph.
+_TURN = re.compile(r"\n(?=[ \t\r\n>*+~0-9-]|\Z)")
+_BLANK = re.compile(r"[ \t]*\r?")
 _INDENT = re.compile(r"[ \t>]*")
 _BLANKS = re.compile(r"[ \t]*")
 _TICKS = re.compile(r"`*")
@@ -22,8 +27,12 @@ _SPAN_STOP = re.compile(r"[`\n]")
 
 # Modes. Plain numbers, because an enum's members are looked up several times per sign.
 _TEXT = 0
-_SPAN = 1
+_SPAN = (
+    1  # up to a run of as many signs, or the end of the line; or the first line of a fence, as long as it may be one
+)
 _FENCE = 2
+_LONG = 3  # up to a run of at least as many signs, or the end of the paragraph
+_LINE = 4  # indented code
 
 # How far a line inside a fence may still be the one that closes it.
 _OPENING = 0  # still in the tildes that open the fence
@@ -80,6 +89,8 @@ class Prose:
         self._fence: tuple[int, int] | None = None  # column and quotes of a run that opens a fence if the line agrees
         self._line = _SKIP
         self._run = 0
+        self._margin = Margin()
+        self._bare = 0  # in long code: 1 while the line is only blanks, 2 behind a CR that may end it
 
     @property
     def unshown(self) -> int:
@@ -91,10 +102,14 @@ class Prose:
         """Whether the next piece needs no look at all unless it holds a sign that matters."""
         return self._mode == _TEXT and not (self._head or self.carry or self._ticks or self._escape or self._percents)
 
-    def resume(self, line_start: bool) -> None:
-        """Go on behind a piece that was taken out of the stream."""
-        self._head = line_start
+    def resume(self, taken: str = "") -> None:
+        """Go on behind a piece that was taken out of the stream; a line begins if it ended with a line end."""
+        self._head = taken.endswith("\n")
         self._column = self._quotes = 0
+        if self._head:
+            last = taken.rfind("\n", 0, -1)
+            blank = last >= 0 and _BLANK.fullmatch(taken, last + 1, len(taken) - 1) is not None
+            self._margin.skip(blank=blank)
 
     def find(self, sight: Sight, pos: int) -> int:
         """Return the place of the next marker outside code, or -1 at the end of the piece.
@@ -111,13 +126,24 @@ class Prose:
             if self._mode == _SPAN:
                 pos = self._in_span(text, pos, end)
                 continue
+            if self._mode == _LONG:
+                pos = self._in_long(text, pos, end)
+                continue
+            if self._mode == _LINE:
+                pos = self._in_line(text, pos, end)
+                continue
             stop = sight.look(pos)
-            self._follow(text, pos, stop, end)
+            reached = self._follow(text, pos, stop, end)
+            if self._mode == _LINE:
+                pos = reached
+                continue
             if stop == end:
                 self._remember(text, pos, end)
                 return -1
             if stop == sight.mark:
-                self._head = False
+                if self._end_head():
+                    pos = stop
+                    continue
                 if stop == floor or text[stop - 1] != "%":
                     return stop
                 pos = stop + len(MARK)
@@ -148,27 +174,68 @@ class Prose:
                 self._ran(run)
         return pos
 
-    def _follow(self, text: str, pos: int, stop: int, end: int) -> None:
-        """Keep account of the line head over `text[pos:stop]`."""
-        newline = text.rfind("\n", pos, stop)
-        if newline >= 0:
-            pos = newline + 1
-            self._column = self._quotes = 0
-        elif not self._head:
-            return
-        # Most lines begin with a letter, and most letters are none of the signs of a head.
-        self._head = pos == stop or not text[pos].isalpha()
-        if not self._head:
-            return
-        behind = _past(_PREFIX, text, pos, stop)
-        self._column = _column(self._column, text, pos, behind)
-        self._quotes += text.count(">", pos, behind)
-        if behind < stop:
-            if stop == end and _PARTIAL.fullmatch(text, behind):
-                self.carry = text[behind:]
-                self.shown = len(self.carry)
+    def _follow(self, text: str, pos: int, stop: int, end: int) -> int:
+        """Keep account of the lines and their heads over `text[pos:stop]`; return where indented code begins, or stop.
+
+        At `stop` a head may still be open: then the sign there decides what the line is.
+        """
+        while True:
+            if self._head:
+                pos = self._read_head(text, pos, stop, end)
+                if self._mode == _LINE or pos == stop:
+                    return pos
+            if self._head:
+                newline = pos
+            elif self._margin.text_line:
+                turn = _TURN.search(text, pos, stop)
+                newline = turn.start() if turn else -1
             else:
-                self._head = False
+                newline = text.find("\n", pos, stop)
+            if newline < 0:
+                return stop
+            self._end_line()
+            pos = newline + 1
+
+    def _read_head(self, text: str, pos: int, stop: int, end: int) -> int:
+        """Read on in the head of a line: return the place of what ends it, a line end or content, or `stop`."""
+        margin = self._margin
+        while pos < stop:
+            token = _HEAD.match(text, pos, stop)
+            if token is None:
+                if text[pos] == "\n":
+                    return pos
+                if text.startswith("\r\n", pos, stop):
+                    return pos + 1
+                if stop == end and _PARTIAL.fullmatch(text, pos):
+                    self.carry = text[pos:]
+                    self.shown = len(self.carry)
+                    return stop
+                self._end_head()
+                return pos
+            behind = token.end()
+            column = _column(self._column, text, pos, behind)
+            if token["quote"]:
+                self._quotes += 1
+                margin.quote(self._column)
+            elif token["mark"]:
+                number = token["number"]
+                margin.mark(self._column, column, interrupts=number is None or int(number) == 1)
+            self._column, pos = column, behind
+        return pos
+
+    def _end_head(self) -> bool:
+        """Content stands here, whether or not a head was open until now; return whether it is indented code."""
+        if not self._head:
+            return False
+        self._head = False
+        if self._margin.text(self._column):
+            self._mode = _LINE
+        return self._mode == _LINE
+
+    def _end_line(self) -> None:
+        self._margin.end()
+        self._head = True
+        self._column = self._quotes = 0
 
     def _remember(self, text: str, pos: int, end: int) -> None:
         """At the end of a piece: keep a part of a marker, a backslash that escapes, or a long run of percent signs."""
@@ -203,7 +270,9 @@ class Prose:
             return stop + 1
         behind = _past(_TICKS, text, stop)
         self._fence = (self._column, self._quotes) if self._head else None
-        self._head = False
+        if self._head:
+            self._head = False
+            self._margin.text(self._column)
         if behind == end:
             self._ticks = behind - stop
         else:
@@ -213,14 +282,24 @@ class Prose:
     def _ran(self, run: int) -> None:
         """A whole run of backquotes was read."""
         if self._mode == _TEXT:
-            self._mode = _SPAN
             self._size = run
-            if run < 3:
-                self._fence = None
-        else:
-            self._fence = None  # a second run in the line: this was never a fence
-            if run == self._size:
+            if run > 2 and self._fence is not None:
+                self._mode = _SPAN
+                return
+            self._fence = None
+            self._open_code(long=run > 2)
+        elif self._fence is not None:  # a second run in the line: this was never a fence
+            self._fence = None
+            if run >= self._size and not self._margin.code:
                 self._mode = _TEXT
+            else:
+                self._open_code(long=True)
+        elif run == self._size or (run > self._size and self._mode == _LONG):
+            self._mode = _TEXT
+
+    def _open_code(self, *, long: bool) -> None:
+        self._mode = _LINE if self._margin.code else _LONG if long else _SPAN
+        self._bare = 0
 
     def _in_span(self, text: str, pos: int, end: int) -> int:
         stop = _SPAN_STOP.search(text, pos)
@@ -240,9 +319,50 @@ class Prose:
         self._new_line()
         return stop.end()
 
+    def _in_long(self, text: str, pos: int, end: int) -> int:
+        """Read on in code that ends with a run of backquotes or with the paragraph."""
+        while pos < end:
+            if self._bare:
+                if self._bare == 1:
+                    pos = _past(_BLANKS, text, pos)
+                    if pos == end:
+                        return end
+                if text[pos] == "\n":
+                    self._mode = _TEXT
+                    self._margin.skip(blank=True)
+                    self._head = True
+                    self._column = self._quotes = 0
+                    return pos + 1
+                if text[pos] == "\r" and self._bare == 1:
+                    self._bare = 2
+                    pos += 1
+                    continue
+                self._bare = 0
+            stop = _SPAN_STOP.search(text, pos)
+            if stop is None:
+                return end
+            if stop[0] == "`":
+                behind = _past(_TICKS, text, stop.start())
+                if behind == end:
+                    self._ticks = behind - stop.start()
+                else:
+                    self._ran(behind - stop.start())
+                return behind
+            self._bare = 1
+            pos = stop.end()
+        return end
+
+    def _in_line(self, text: str, pos: int, end: int) -> int:
+        newline = text.find("\n", pos)
+        if newline < 0:
+            return end
+        self._mode = _TEXT
+        return newline
+
     def _tildes(self, text: str, stop: int, end: int) -> int:
         behind = _past(_TILDES, text, stop)
         if self._head:
+            self._margin.text(self._column)
             self._open_fence("~", behind - stop, (self._column, self._quotes))
             self._line = _OPENING
         self._head = False
@@ -250,6 +370,7 @@ class Prose:
 
     def _open_fence(self, sign: str, size: int, place: tuple[int, int]) -> None:
         self._mode = _FENCE
+        self._margin.fence()
         self._sign = sign
         self._size = size
         self._fence = place

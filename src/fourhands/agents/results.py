@@ -3,7 +3,8 @@
 `turn_message` takes the results out of the session; if the message could not be sent, `restore` puts them back, and the
 next message has them again. Rules of shortening: `budget.py` has the numbers. A command that only reads returns its
 data, one that acts a short line. Text keeps its beginning and its end; the gap says what is missing and how to read it:
-with an argument of the command, or else by an id under which the whole is kept for a while.
+with an argument of the command, or else by an id under which the whole is kept for a while. Markers of blocks in them
+are broken already: the gate hands results on in no other way (`core/quote.py`).
 """
 
 import re
@@ -16,6 +17,7 @@ import msgspec
 from fourhands.agents.budget import ARGS_CHARS, HEAD_CHARS, RESULT_CHARS, TURN_CHARS, share
 from fourhands.agents.shorten import clean, one_line, shorten
 from fourhands.core.errors import NotFound
+from fourhands.core.quote import JOINER
 from fourhands.core.registry import Registry
 from fourhands.core.schema import describe
 from fourhands.workbench.outputs import Outputs
@@ -173,7 +175,7 @@ def _piece(result: CommandResult, name: str, text: str, first_line: int, how: st
 def _is_plain(value: object) -> bool:
     """Whether a value survives on a line of its own: no line ends, no code marks, not a list of things."""
     if isinstance(value, str):
-        return value.isprintable() and "`" not in value
+        return value.replace(JOINER, "").isprintable() and "`" not in value
     return not isinstance(value, list | tuple | dict) or not value
 
 

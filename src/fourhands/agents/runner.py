@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fourhands.agents.block import Block
 from fourhands.agents.stream import Dropped
 from fourhands.core.call import Call, Result
 from fourhands.core.tasks import Tasks
@@ -37,7 +38,8 @@ class Runner:
                 origin="block",
                 answer_id=answer_id,
             )
-            task = self._tasks.start(self.bench.gate.run(call), f"block {call.command}")
+            text = command.text if isinstance(command, Block) else ""
+            task = self._tasks.start(self.bench.gate.run(call, block=text), f"block {call.command}")
             self._running.add(task)
             task.add_done_callback(self._running.discard)
 

@@ -15,9 +15,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from fourhands.agents.block import BadBlock, Braces, Closers, command
-from fourhands.agents.prose import MARK, Prose, Sight
+from fourhands.agents.block import BadBlock, Block, Braces, Closers, command
+from fourhands.agents.prose import Prose, Sight
 from fourhands.core.errors import BadArgument
+from fourhands.core.quote import MARK
 
 PAUSE_S = 5.0
 MAX_HELD = 8 * 1024 * 1024  # bytes of UTF-8
@@ -166,7 +167,7 @@ class Interceptor:
                 self._visible.append("%")
                 block = block[:-1]
             self._drop(_NO_END, block)
-        self._prose.resume(line_start=False)
+        self._prose.resume()
         return pos
 
     def _decide(self, text: str, pos: int, end: int) -> tuple[bool, int]:
@@ -198,7 +199,7 @@ class Interceptor:
             self._drop(str(problem), block)
             return
         log.debug("took the command %r (%d characters)", found["cmd"], len(block))
-        self._commands.append(found)
+        self._commands.append(Block(found, block))
 
     def _drop(self, reason: str, block: str) -> None:
         excerpt = block if len(block) <= _EXCERPT else block[: _EXCERPT - 1] + "…"
@@ -218,7 +219,7 @@ class Interceptor:
         if end >= 0 and (self._repeats > MAX_REPEATS or self._repeated > MAX_REPEATED):
             reason, rest, end = f"{reason}, and too often so", "", -1
         self._drop(reason, held[: len(held) - len(rest)])
-        self._prose.resume(line_start=end < 0 and held.endswith("\n"))
+        self._prose.resume(held if end < 0 else "")
         if rest:
             self._scan(rest)
         return cut
@@ -236,11 +237,11 @@ class Interceptor:
             end = held.find(_END, start)
             if end < 0:
                 self._drop(reason, held[start:])
-                self._prose.resume(line_start=held.endswith("\n"))
+                self._prose.resume(held[start:])
                 return
             pos = end + len(_END)
             self._drop(reason, held[start:pos])
-            self._prose.resume(line_start=False)
+            self._prose.resume()
             while True:
                 start = self._prose.find(sight, pos)
                 if start < 0:
@@ -256,7 +257,7 @@ class Interceptor:
                     self._finish(held[start:pos])
                 else:
                     self._drop(_NO_END, held[start:pos])
-                self._prose.resume(line_start=False)
+                self._prose.resume()
 
 
 def _weight(text: str, start: int, end: int) -> int:

@@ -45,6 +45,7 @@ from fourhands.safety.secrets import redact
 from fourhands.settings import Settings, load
 from fourhands.workbench.consent import StoredConsent
 from fourhands.workbench.journal import Journal
+from fourhands.workbench.source import source
 from fourhands.workbench.terminals import Terminals
 from fourhands.workbench.watch import Watch
 from fourhands.workbench.workbench import Workbench
@@ -137,6 +138,7 @@ class App:
                 results=self.bench.sessions.record,
                 undo_sink=self._done,
                 store=StoredConsent(Path(self.places.state) / "consent.json"),
+                source=lambda call: source(self.bench, call),
             )
             self.bench.forget_lost_terminals()
             stack.callback(self.bench.save)

@@ -36,7 +36,12 @@ class Help(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add(
-    "help", label="Explain a command", read_only=True, category="agent", example={"command": "openspace.terminal.wait"}
+    "help",
+    label="Explain a command",
+    read_only=True,
+    instructs=True,
+    category="agent",
+    example={"command": "openspace.terminal.wait"},
 )
 async def help_command(bench: Workbench, args: Explain, call: Call) -> Help:
     """Explain a command in full, or list all commands that you may use."""

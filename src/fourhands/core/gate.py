@@ -3,6 +3,7 @@
 In this order: structure, namespace, schema, who may, limits (the place in the line is taken here, so that a question
 never changes the order); then, when its turn comes, consent, safety verdict, handler, journal (refusals too), feedback.
 Consent, verdict and limits concern agents; a person's calls are not asked about and never wait behind an agent's.
+What an agent is given has its block markers broken here, and its arguments have them mended (`quote.py`).
 
 A command that makes further calls on an agent's behalf gives them the origin "python": a block that waits for a block
 of its own session would wait for ever.
@@ -28,10 +29,12 @@ from fourhands.core.judge import Confirmation, Judge
 from fourhands.core.lane import Lane, Limits, Sleep
 from fourhands.core.passage import Passage
 from fourhands.core.question import Questions
+from fourhands.core.quote import Given, broken, mended
 from fourhands.core.registry import NAMESPACE, Registry
 
 Results = Callable[[Call, Result], None]
 UndoSink = Callable[[Call, Sequence[Undo]], None]
+Source = Callable[[Call], str]
 
 log = logging.getLogger(__name__)
 _ID_LENGTH = 200
@@ -80,11 +83,13 @@ class Gate:
         results: Results | None = None,
         undo_sink: UndoSink | None = None,
         store: ConsentStore | None = None,
+        source: Source = lambda call: f"what {call.command} returned",
         now: Callable[[], float] = time.time,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.settings = settings
         self.rules = Rules()
+        self.given = Given()
         self.consent = Consent(questions, store or Remembered(), self._consented)
         self._confirmation = Confirmation(judge, questions, self.rules)
         self._registry = registry
@@ -93,14 +98,18 @@ class Gate:
         self._events = events
         self._results = results
         self._undo_sink = undo_sink
+        self._source = source
         self._now = now
         self._sleep = sleep
         self._lanes: dict[str, Lane] = {}
         self._numbers: dict[str, int] = {}
 
-    async def run(self, call: Call) -> Result:
-        """Pass one call and return its result; nothing is raised but the cancellation of the caller itself."""
-        passage = self._receive(call)
+    async def run(self, call: Call, *, block: str = "") -> Result:
+        """Pass one call and return its result; nothing is raised but the cancellation of the caller itself.
+
+        `block` is the text of the block that an agent's call came in.
+        """
+        passage = self._receive(call, block)
         task = asyncio.current_task()
         cancels = task.cancelling() if task else 0
         try:
@@ -147,6 +156,7 @@ class Gate:
         """Stop a session for good and forget its consent, rules and numbers once its last call has left."""
         self.consent.end(session)
         self.rules.end(session)
+        self.given.end(session)
         lane = self._lane(session)
         lane.closed = True
         lane.stop("the session has ended")
@@ -159,13 +169,14 @@ class Gate:
     def _consented(self, session: str, state: State, scopes: tuple[Scope, ...]) -> None:
         self._events.emit("agent.consented", {"session": session, "consent": state, "scopes": list(scopes)})
 
-    def _receive(self, call: Call) -> Passage:
+    def _receive(self, call: Call, block: str) -> Passage:
         async def keep(path: str, content: bytes | None) -> None:
             await self._journal.keep(call.id, path, content)
 
         line = call.session or ""  # people share one count
         number = self._numbers[line] = self._numbers.get(line, 0) + 1
-        return Passage(call=call, asked=self._now(), number=number, effects=Effects(keep))
+        stood = self.given.where(line, block) if block else ""
+        return Passage(call=call, asked=self._now(), number=number, effects=Effects(keep), stood=stood)
 
     async def _pass(self, passage: Passage) -> Result:
         self._check(passage)
@@ -190,6 +201,10 @@ class Gate:
             # The journal and the feedback get a call of the right form, whatever was sent.
             passage.call = replace(call, command=ascii(call.command)[:_ID_LENGTH], args={})
             raise BadArgument(problem, hint='a call is {"cmd": "openspace.noun.verb", "args": {…}}')
+        if call.actor.kind == "agent":
+            args = mended(call.args)
+            if args is not call.args:
+                call = passage.call = replace(call, args=args)
         if not call.command.startswith(NAMESPACE):
             raise Denied(
                 f"no command outside {NAMESPACE!r}: {call.command!r}", hint="ids look like openspace.file.read"
@@ -245,7 +260,7 @@ class Gate:
         result = Result(success=False, error="the caller went away before the end", code="cancelled")
         result = self._stamp(passage, result)
         self._journal.note(self._entry(passage, result))
-        self._tell(passage, result)
+        self._tell(passage, result, self._quoted(passage, result))
 
     async def _conclude(self, passage: Passage, result: Result) -> Result:
         result = self._stamp(passage, result)
@@ -260,8 +275,9 @@ class Gate:
                 result = replace(result, success=False, code="unavailable", error="it ran, but could not be recorded")
                 result = replace(result, hint="the journal cannot be written; the person must see to it")
         finally:
-            self._tell(passage, result)
-        return result
+            quoted = self._quoted(passage, result)
+            self._tell(passage, result, quoted)
+        return quoted
 
     def _stamp(self, passage: Passage, result: Result) -> Result:
         return replace(
@@ -282,13 +298,27 @@ class Gate:
             finished=self._now(),
         )
 
-    def _tell(self, passage: Passage, result: Result) -> None:
+    def _quoted(self, passage: Passage, result: Result) -> Result:
+        """The result as its caller may see it: an agent's has no marker of a block in it."""
+        call, command = passage.call, passage.command
+        if call.actor.kind != "agent" or (command is not None and command.instructs and result.success):
+            return result
+        texts = (result.data, result.error, result.hint)
+        try:
+            data, error, hint = self.given.quote(call.actor.id, texts, self._source(call))
+        except RecursionError:
+            return replace(
+                result, success=False, data={}, code="internal", error="it ran, but its result is nested too deep"
+            )
+        return replace(result, data=data, error=error, hint=hint)
+
+    def _tell(self, passage: Passage, result: Result, quoted: Result) -> None:
         call, undos = passage.call, passage.effects.undos
         try:
             if undos and self._undo_sink is not None:
                 self._undo_sink(call, undos)
             if call.actor.kind == "agent" and self._results is not None:
-                self._results(call, result)
+                self._results(replace(call, args=broken(call.args)), quoted)
         except Exception:
             log.exception("call %s %s: its result could not be passed on", call.id, call.command)
         data = _summary(passage)

@@ -6,6 +6,8 @@ person edited is judged by its own class, for the journal, and not asked about a
 """
 
 import asyncio
+import dataclasses
+import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -27,6 +29,7 @@ Level = Literal["safe", "unknown", "dangerous"]
 log = logging.getLogger(__name__)
 _ROUNDS = 5
 _GLANCE_S = 1.0
+_WORDED = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,8 @@ class Confirmation:
     def _look(self, passage: Passage) -> Judgement | None:
         assert passage.command is not None
         judgement = self._judge(passage.call, passage.command, passage.args)
+        if passage.stood and not passage.command.read_only:
+            judgement = _repeated(passage, judgement)
         passage.verdict = Verdict() if judgement is None else Verdict(level=judgement.level, reason=judgement.reason)
         return judgement
 
@@ -172,6 +177,24 @@ class Confirmation:
         passage.noted = {"editedArgs": args}
         self._look(passage)
         passage.verdict = replace(passage.verdict, choice=verdict.choice, by=verdict.by, original=original)
+
+
+def _repeated(passage: Passage, judgement: Judgement | None) -> Judgement:
+    """The judgement of a block that stood in what the agent read: never safe, and covered by no rule or sandbox."""
+    reason = f"the same block stands in {passage.stood}, which it has read; did you ask for this?"
+    if judgement is None:
+        return Judgement("unknown", _worded(passage.call), reason)
+    if judgement.reason and judgement.level != "safe":
+        reason = f"{reason} ({judgement.reason})"
+    level: Level = "unknown" if judgement.level == "safe" else judgement.level
+    return dataclasses.replace(judgement, level=level, reason=reason, rule_key=None, rule_text="", unasked="")
+
+
+def _worded(call: Call) -> str:
+    """A call on one line, with nothing hidden in it."""
+    text = f"{call.command} {json.dumps(call.args, ensure_ascii=False, default=repr)}"
+    shown = "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text[:_WORDED])
+    return shown if len(text) <= _WORDED else f"{shown}… ({len(text)} characters in all)"
 
 
 async def _glance(judgement: Judgement) -> dict[str, object]:

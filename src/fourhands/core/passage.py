@@ -24,4 +24,5 @@ class Passage:
     lane: Lane | None = None
     ticket: Ticket | None = None
     duration_ms: float = 0.0
+    stood: str = ""  # where the text of the call's block stood in data that its session was given
     noted: dict[str, object] = field(default_factory=dict)  # what the result says besides the handler's own data

@@ -49,6 +49,7 @@ class Command:
     scope: Scope = "run"  # what a person must have allowed an agent
     conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
+    instructs: bool = False  # what it returns is ours, for a model to use as it stands: blocks in it are no data
     uri: str | None = None  # the resource that it reads, as a URI template over its arguments
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
@@ -105,6 +106,7 @@ class Contribution:
         scope: Scope | None = None,
         conceals: Sequence[str] = (),
         key: str | None = None,
+        instructs: bool = False,
         uri: str | None = None,
         example: Mapping[str, object] | None = None,
     ) -> Callable[[_H], _H]:
@@ -142,6 +144,7 @@ class Contribution:
                 scope=scope or ("see" if read_only else self.scope),
                 conceals=tuple(conceals),
                 key=key,
+                instructs=instructs,
                 uri=uri,
                 example=example,
                 extras=extras,

@@ -20,6 +20,7 @@ from fourhands.agents.chats import Chats
 from fourhands.agents.hub import Hub
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.first import first_sight
 from fourhands.surfaces.metrics import Metrics
@@ -205,7 +206,8 @@ class Routes:
 
     async def manifest(self, request: Request) -> Response:
         """Every command."""
-        return Json(self.hub.manifest())
+        manifest = self.hub.manifest()
+        return Json(manifest if _principal(request).person else broken(manifest))
 
     def post(self, store: Callable[[dict[str, object]], object]) -> Handler:
         """A handler for what parts outside the server tell the hub; never for an agent."""

@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
 from fourhands.core.event import Subscription, for_agent
+from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.tokens import Principal
 from fourhands.workbench.workbench import Workbench
@@ -74,8 +75,10 @@ class _Line:
 
     async def _tell(self) -> None:
         for event in self._events.take():
-            if self._principal.person or for_agent(event, self._principal.actor.id):
+            if self._principal.person:
                 await self._socket.send_text(_encode({"event": event}))
+            elif for_agent(event, self._principal.actor.id):
+                await self._socket.send_text(broken(_encode({"event": event})))
 
 
 async def serve_socket(bench: Workbench, socket: WebSocket) -> None:

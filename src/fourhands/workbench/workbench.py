@@ -23,6 +23,7 @@ from fourhands.core.consent import Consent, Rules
 from fourhands.core.errors import FourhandsError, Unsupported
 from fourhands.core.event import Events
 from fourhands.core.question import Questions
+from fourhands.core.quote import Given
 from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
 from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
@@ -61,9 +62,10 @@ class Gate(Protocol):
 
     consent: Consent
     rules: Rules
+    given: Given
 
-    async def run(self, call: Call) -> Result:
-        """Pass a call."""
+    async def run(self, call: Call, *, block: str = "") -> Result:
+        """Pass a call, and say of which block."""
         ...
 
     def pause(self, session: str) -> None:

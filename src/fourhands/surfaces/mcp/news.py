@@ -28,6 +28,7 @@ from mcp_types import (
 )
 
 from fourhands.core.event import Event, for_agent
+from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.mcp.exchange import CURRENT
 from fourhands.surfaces.mcp.peer import Context, Peer, Peers
@@ -150,7 +151,7 @@ def level(event: Event) -> LoggingLevel:
 
 def notice(event: Event) -> LoggingMessageNotification:
     """An event as a message of MCP's log."""
-    data: dict[str, Any] = {"kind": event.kind, **plain(event.data)}
+    data: dict[str, Any] = {"kind": event.kind, **broken(plain(event.data))}
     return LoggingMessageNotification(
         params=LoggingMessageNotificationParams(level=level(event), logger="fourhands", data=data)
     )

@@ -15,6 +15,7 @@ from mcp_types import BlobResourceContents, ReadResourceResult, Resource, Resour
 from fourhands.core import schema
 from fourhands.core.call import Actor, Result
 from fourhands.core.errors import FourhandsError, NotFound
+from fourhands.core.quote import broken
 from fourhands.core.registry import Command, Registry
 from fourhands.surfaces.mcp.words import json_text, plain
 from fourhands.workbench.workbench import Workbench
@@ -54,10 +55,10 @@ def listed(bench: Workbench, reader: Actor) -> list[Resource]:
     ]
     found += [
         Resource(
-            name=terminal.title,
-            title=f"Terminal {terminal.title}",
+            name=broken(terminal.title),
+            title=broken(f"Terminal {terminal.title}"),
             uri=terminal_uri(terminal.id),
-            description=f"What terminal {terminal.title} printed; ?since=POSITION goes on from a position.",
+            description=broken(f"What terminal {terminal.title} printed; ?since=POSITION goes on from a position."),
             mime_type=PLAIN,
         )
         for terminal in bench.terminals.list()
@@ -70,7 +71,7 @@ def listed(bench: Workbench, reader: Actor) -> list[Resource]:
             continue  # gone, or not for agents
         found.append(
             Resource(
-                name=editor.path,
+                name=broken(editor.path),
                 uri=file_uri(editor.path),
                 description="A file that is open in an editor, as it is on disk.",
                 mime_type=_kind(editor.path),
