@@ -64,6 +64,14 @@ async def test_results_are_told_exactly_once(here: World):
     assert len(session.results) == 1, "they can still be looked at"
 
 
+def test_a_tools_output_is_told_once_though_its_text_has_it_too(registry: Registry):
+    data = {"id": "term_1", "output": "one\ntwo\n", "text": "Terminal Session: term_1\n\nOutput:\none\ntwo\n"}
+    told = render([result(command="openspace.tool.terminal_continue", data=data)], registry)
+    assert (told.count("two"), "Terminal Session" in told) == (1, False)
+    alone = render([result(command="openspace.tool.terminal_stop", data={"text": "Terminal\nterminated."})], registry)
+    assert "terminated." in alone
+
+
 async def test_what_could_not_be_sent_comes_again_before_what_is_newer(here: World):
     session = here.session()
     record(here.bench, session, "openspace.editor.open", 1)
