@@ -55,6 +55,7 @@ async def test_blocks_are_taken_out_and_run_and_the_agent_is_told(stage):
     prompts = [message["params"]["prompt"] for message in stage.sent() if message.get("method") == "session/prompt"]
     assert len(prompts) == 2  # it goes on with the results by itself
     assert "seen.txt" in prompts[1][0]["text"]
+    assert [data["stopReason"] for data in stage.of("agent.finished")] == ["end_turn"]  # one turn, of two rounds
 
 
 async def test_an_agent_runs_commands_in_our_terminals(stage):

@@ -1,5 +1,7 @@
 import asyncio
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.agents.kit import World, world
@@ -81,14 +83,18 @@ async def test_a_posted_manifest_adds_and_replaces_nothing_of_ours(place: Place)
     ours = {"id": "openspace.editor.open", "name": "Fake", "description": "Not the real one."}
     schema = {"type": "object"}
     body = {"version": "1", "commands": [COMMAND | {"arguments_schema": schema}, ours], "lastUpdated": "2026-01-01"}
-    assert place.hub.post_manifest(body) == OK
+    assert place.hub.post_manifest(body) == {**OK, "passedOver": ["openspace.editor.open"]}
     after = place.hub.manifest()
-    commands = after["commands"]
+    commands, known = after["commands"], before["commands"]
     assert isinstance(commands, list)
-    assert commands[:-1] == before["commands"]
-    assert commands[-1] == {**COMMAND, "label": "Hello", "arguments_schema": schema}
-    assert after["version"] != before["version"]
-    assert "- openspace.demo.hello: Say hello." in place.hub.instructions()
+    assert isinstance(known, list)
+    assert [command for command in commands if not command["announced"]] == known
+    [entry] = [command for command in commands if command["announced"]]
+    assert set(entry) == set(known[0]), "it has every member that ours have"
+    assert {**entry, **COMMAND, "arguments_schema": schema, "actors": ["person", "agent"]} == entry
+    assert (entry["readOnly"], entry["danger"], entry["scope"], entry["category"]) == (False, False, "run", "demo")
+    assert before["version"] != after["version"] == place.world.registry.version, "as a page is told by its socket"
+    assert "- openspace.demo.hello(): Say hello." in place.hub.instructions()
     assert len(place.seen("manifest.changed")) == 1
     place.hub.post_manifest(body)
     assert len(place.seen("manifest.changed")) == 1, "nothing was different"
@@ -102,13 +108,15 @@ async def test_a_command_registered_later_takes_the_place_of_a_posted_one(place:
     async def hello(bench: object) -> None:
         """Really say hello."""
 
-    place.world.registry.include(demo)
+    dispose = place.world.registry.include(demo)
     commands = place.hub.manifest()["commands"]
     assert isinstance(commands, list)
     assert [c["description"] for c in commands if c["id"] == "openspace.demo.hello"] == ["Really say hello."]
     told = place.seen("manifest.changed")
     assert len(told) == 2
     assert told[-1].data["version"] == place.hub.manifest()["version"]
+    dispose()
+    assert place.world.registry.get("openspace.demo.hello").announced, "its name is free again"
 
 
 @pytest.mark.parametrize(
@@ -127,6 +135,12 @@ async def test_a_command_registered_later_takes_the_place_of_a_posted_one(place:
         {"commands": [COMMAND], "extra": 1},
         {"commands": [{"id": f"openspace.demo.c{n}"} for n in range(MOST_COMMANDS + 1)]},
         {"commands": [{"id": "openspace.demo.x", "arguments_schema": {"a": object()}}]},
+        {"commands": [COMMAND | {"actors": []}]},
+        {"commands": [COMMAND | {"actors": ["system"]}]},
+        {"commands": [COMMAND, COMMAND | {"id": "openspace.demo.b", "arguments_schema": {"type": "array"}}]},
+        {"commands": [COMMAND | {"arguments_schema": {"properties": "x"}}]},
+        {"commands": [COMMAND | {"arguments_schema": {"required": "x"}}]},
+        {"commands": [COMMAND | {"arguments_schema": {"properties": {str(n): {} for n in range(101)}}}]},
     ],
 )
 async def test_a_bad_manifest_is_refused_and_changes_nothing(place: Place, body):
@@ -143,6 +157,51 @@ async def test_posts_are_bounded(place: Place):
     place.hub.post_manifest({"commands": [{"id": f"openspace.demo.a{n}"} for n in range(half)]})
     with pytest.raises(LimitReached, match="commands"):
         place.hub.post_manifest({"commands": [{"id": f"openspace.demo.b{n}"} for n in range(half)]})
+
+
+async def test_names_that_agents_know_as_tools_of_ours_cannot_be_taken(place: Place):
+    ids = ["openspace.agent.help", "openspace.editor_open.x", "openspace.tool.bash", "openspace.demo.a_b"]
+    clash = "openspace.demo.a.b"
+    place.world.registry.include(many := Contribution("openspace.editor.open"))
+    assert not many.commands
+    body = {"commands": [{"id": id} for id in [*ids, clash]]}
+    assert place.hub.post_manifest(body) == {**OK, "passedOver": ["openspace.agent.help", "openspace.tool.bash"]}
+    there = [command.id for command in place.world.registry if command.announced]
+    assert there == ["openspace.demo.a.b", "openspace.editor_open.x"], (
+        "two that are one name as tools: the first has it"
+    )
+
+
+async def test_announced_commands_are_there_after_a_restart_and_can_be_taken_back(place: Place, caplog):
+    more = {"id": "openspace.demo.bye", "arguments_schema": {"properties": {"to": {"type": "string"}}}}
+    place.hub.post_manifest({"commands": [COMMAND, more]})
+    before = place.hub.manifest()["commands"]
+    place.hub.close()
+    assert not [command for command in place.world.registry if command.announced], "nobody would answer"
+    again = Hub(place.world.bench, place.world.registry)
+    assert again.manifest()["commands"] == before
+    with pytest.raises(NotFound, match="announced command"):
+        again.take_back(["openspace.demo.hello", "openspace.editor.open"])
+    assert again.take_back(["openspace.demo.hello"]) == {**OK, "commands": ["openspace.demo.hello"]}
+    assert "openspace.demo.hello" not in place.world.registry
+    again.close()
+    third = Hub(place.world.bench, place.world.registry)
+    assert third.take_back() == {**OK, "commands": ["openspace.demo.bye"]}
+    assert third.take_back() == {**OK, "commands": []}
+    third.close()
+    file = Path(place.world.bench.root, "announced.json")
+    assert file.stat().st_mode & 0o777 == 0o600
+    for nonsense in (b"{", b"[]", b"{}", b'{"commands": [{"id": "x"}]}', b"\xff", b'{"commands": [' + b"[" * 5000):
+        file.write_bytes(nonsense)
+        Hub(place.world.bench, place.world.registry).close()
+        assert "must be posted again" in caplog.text
+        caplog.clear()
+    odd = {"id": "openspace.demo.odd", "arguments_schema": {"properties": 1}}
+    file.write_text(json.dumps({"commands": [odd, {"id": "openspace.demo.ok"}]}))
+    hub = Hub(place.world.bench, place.world.registry)
+    assert [command.id for command in place.world.registry if command.announced] == ["openspace.demo.ok"]
+    assert "openspace.demo.odd" in caplog.text
+    hub.close()
 
 
 async def test_the_state_lists_panes_and_the_active_one(place: Place):

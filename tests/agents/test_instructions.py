@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 from tests.agents.kit import FakeTerminal, World, editor, world
 
+from fourhands.agents.announced import Requests
 from fourhands.agents.budget import INSTRUCTIONS_TOKENS, STATE_TOKENS, TERMINALS_TOKENS, tokens
 from fourhands.agents.instructions import EXAMPLES, Instructions
-from fourhands.agents.posted import Posted, PostedCommand, PostedManifest, PostedState
+from fourhands.agents.posted import Posted, PostedCommand, PostedState
 from fourhands.agents.stream import Interceptor
 from fourhands.app import CONTRIBUTIONS
 from fourhands.core import schema
@@ -226,8 +227,10 @@ def many(count: int) -> Contribution:
 async def test_everything_at_once_stays_within_the_budget(here: World):
     session = here.session()
     posted = Posted()
-    commands = tuple(PostedCommand(id=f"openspace.out.verb_{n}", description="Long. " * 300) for n in range(200))
-    posted.add_manifest(PostedManifest(commands=commands))
+    requests = Requests(here.events)
+    for number in range(200):
+        command = PostedCommand(id=f"openspace.out.verb_{number}", description="Long. " * 300)
+        here.registry.add(requests.command(command))
     posted.set_state(PostedState(panes=tuple({"id": str(n), "title": "日本語" * 50} for n in range(200))))
     for number in range(60):
         here.bench.state.open_editor(f"src/{'long' * 30}/{number}.py", owner="person")

@@ -128,6 +128,7 @@ async def test_rounds_without_commands_end_the_turn(watched) -> None:
         await chat.prompt("hi")
         await watched.until("agent.changed", status="idle")
         assert len(model.requests) == 1
+    assert [(data["stopReason"], data["usage"]) for data in watched.of("agent.finished")] == [("end_turn", None)]
 
 
 async def test_rounds_are_limited(watched) -> None:
@@ -137,6 +138,7 @@ async def test_rounds_are_limited(watched) -> None:
         await watched.until("agent.changed", status="idle")
         assert len(model.requests) == 3
     assert "stopped after 3 rounds" in str(watched.of("agent.noted")[-1]["text"])
+    assert [data["stopReason"] for data in watched.of("agent.finished")] == ["max_turn_requests"]
 
 
 async def test_a_busy_endpoint_is_tried_again_and_nothing_is_lost(watched) -> None:
@@ -170,7 +172,29 @@ async def test_a_refusal_is_told_once_and_not_repeated(watched, status) -> None:
         await chat.prompt("hi")
         failed = await watched.until("agent.failed")
         assert f"status {status}" in str(failed["error"])
+        assert (await watched.until("agent.finished"))["stopReason"] == "failed"
         assert len(model.requests) == 1
+
+
+REASONS: dict[str, tuple[Interface, bytes]] = {
+    "end_turn": ("openai", b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}]}'),
+    "max_tokens": ("openai", b'{"choices":[{"message":{"content":"x"},"finish_reason":"length"}]}'),
+    "refusal": ("openai", b'{"choices":[{"message":{"content":"x"},"finish_reason":"content_filter"}]}'),
+    "stop_sequence": ("anthropic", b'{"type":"message","content":[],"stop_reason":"stop_sequence"}'),
+    "max_tokens, streamed": ("anthropic", b'{"type":"message_delta","delta":{"stop_reason":"max_tokens"}}'),
+}
+
+
+async def test_why_an_answer_ended_is_told_with_the_end_of_the_turn(watched) -> None:
+    async with Model() as model:
+        chat = await start(watched, model)
+        for name, (kind, body) in REASONS.items():
+            answer = STREAM + b"data: " + body + b"\n\n" if "streamed" in name else WHOLE + body
+            async with listening(once(answer)) as port:
+                chat.endpoint = Endpoint(url=f"http://127.0.0.1:{port}", model="fake", kind=kind, retries=0)
+                await chat.prompt("go")
+                await chat.idle()
+    assert [data["stopReason"] for data in watched.of("agent.finished")] == [n.partition(",")[0] for n in REASONS]
 
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"

@@ -183,6 +183,7 @@ async def test_a_recorded_turn_is_told_in_order_and_its_permission_is_asked():
             if event["type"] != "server.connected":
                 t.server.events.put_nowait(event)
         await t.until("agent.changed", status="idle")
+        assert [event.data["stopReason"] for event in t.seen if event.kind == "agent.finished"] == ["end_turn"]
         assert t.said() == "Hello  worldSeen it."
         assert t.said("agent.thought") == "hmm"
         assert question.data["options"] == ("once", "session", "deny")
@@ -360,6 +361,7 @@ async def test_stopping_aborts_the_turn():
         await t.app.call("openspace.agent.stop", {"sessionId": t.session.id})
         await t.server.until(f"/session/{SES}/abort")
         await t.until("agent.failed", code="stopped")
+        await t.until("agent.finished", stopReason="cancelled")
         await t.until("question.withdrawn")
 
 
@@ -370,6 +372,7 @@ async def test_an_error_of_its_own_is_told_and_idle_of_the_turn_before_does_not_
         t.server.idle()
         failed = await t.until("agent.failed")
         assert failed.data["error"] == "OpenCode: no credit"
+        await t.until("agent.finished", stopReason="failed")
         t.seen.clear()
         t.server.posted.clear()
         await t.app.bench.prompt(t.session, "again")

@@ -22,6 +22,7 @@ from tests.support.served import Served
 
 from fourhands.agents.runner import Runner
 from fourhands.agents.stream import Interceptor
+from fourhands.agents.trial_tasks import Scratch
 from fourhands.app import App
 from fourhands.core import call as core
 from fourhands.core.call import Actor
@@ -387,13 +388,18 @@ def agreeable_person(app: App) -> Iterator[None]:
         leave()
 
 
+def no_scratch() -> contextlib.AbstractAsyncContextManager[Scratch]:
+    """Nothing is tried here."""
+    raise AssertionError
+
+
 def run_cli(words: list[str], env: dict[str, str], given: str | None = None) -> Any:
     """The command line in this process, without what only a server needs."""
 
     async def nobody(options: object) -> None:
         raise AssertionError("nothing is served here")
 
-    return CliRunner().invoke(build(nobody, lambda workspace: []), words, env=env, input=given)
+    return CliRunner().invoke(build(nobody, lambda workspace: [], no_scratch), words, env=env, input=given)
 
 
 DOORS: dict[str, Callable[[Served], contextlib.AbstractAsyncContextManager[Caller]]] = {

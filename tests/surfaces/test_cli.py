@@ -14,7 +14,7 @@ import pexpect
 import pytest
 import pytest_asyncio
 from click.testing import CliRunner
-from tests.support.agree import run_cli
+from tests.support.agree import no_scratch, run_cli
 from tests.support.program import MAIN, Home, Server, new_home
 from tests.support.served import Served
 
@@ -25,7 +25,7 @@ from fourhands.surfaces.cli.main import LATE, Options, build
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-COMMANDS = [*LATE, "serve", "doctor"]
+COMMANDS = [*LATE, "serve", "doctor", "instructions"]
 TERMINAL = ["list", "run", "read", "kill", "attach"]
 
 
@@ -129,7 +129,7 @@ async def test_colours_are_for_those_who_want_them(env: dict[str, str], coloured
     async def nobody(options: Options) -> None:
         raise AssertionError
 
-    program = build(nobody, lambda workspace: [])
+    program = build(nobody, lambda workspace: [], no_scratch)
     wanted = {"TERM": "xterm", "NO_COLOR": None, **env}
     done = CliRunner().invoke(program, ["classify", "ls"], env=wanted, color=True)  # as in a terminal
     assert ("\x1b[" in done.output) is coloured
@@ -145,7 +145,7 @@ async def test_a_directory_alone_is_served(tmp_path: Path) -> None:
     async def serve(options: Options) -> None:
         asked.append(options)
 
-    program = build(serve, lambda workspace: [])
+    program = build(serve, lambda workspace: [], no_scratch)
     for words in ([str(tmp_path), "--agent", "tour", "--no-open"], ["serve", str(tmp_path), "--port", "0", "-v"]):
         assert (await asyncio.to_thread(CliRunner().invoke, program, words)).exit_code == 0
     assert asked[0] == Options(str(tmp_path), ("tour",), None, None, open_page=False)
@@ -327,7 +327,7 @@ async def test_doctor_tells_of_settings_that_are_wrong_among_the_rest(home: Home
         raise BadArgument("no setting 'nonsense'")
 
     words = ["doctor", "--json", "-w", str(home.work)]
-    done = await asyncio.to_thread(CliRunner().invoke, build(nobody, providers), words, env=home.env)
+    done = await asyncio.to_thread(CliRunner().invoke, build(nobody, providers, no_scratch), words, env=home.env)
     found = {finding["subject"]: finding for finding in json.loads(done.output)}
     assert (done.exit_code, found["settings"]["level"], found["workspace"]["level"]) == (1, "problem", "ok")
     assert "nonsense" in found["settings"]["text"]

@@ -263,6 +263,8 @@ async def test_an_agent_cannot_use_what_is_the_persons(served: Served) -> None:
         for path, body in posts.items():
             response = await client.post(path, json=body)
             assert response.status_code == 403, (path, response.text)
+        assert (await client.delete("/openspace/manifest")).status_code == 403
+        assert (await client.get("/openspace/command-requests")).status_code == 403
         assert (await client.get("/openspace/instructions")).status_code == 200
         assert (await client.get("/openspace/manifest")).status_code == 200
 

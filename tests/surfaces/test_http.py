@@ -101,6 +101,8 @@ async def test_parts_outside_post_manifest_state_and_results(served: Served) -> 
     async with served.client() as client:
         assert (await client.post("/openspace/manifest", json=manifest)).json() == {"success": True}
         assert "openspace.outside.do" in (await client.get("/openspace/manifest")).text
+        gone = {"success": True, "commands": ["openspace.outside.do"]}
+        assert (await client.delete("/openspace/manifest")).json() == gone
         assert (await client.post("/openspace/state", json={"panes": "none"})).status_code == 400
         assert (await client.post("/openspace/command-results", json={"sessionId": 5})).status_code == 400
 
@@ -205,7 +207,10 @@ async def test_a_client_that_goes_in_mid_answer_is_no_accident(
 # -- the document ----------------------------------------------------------------------------------------------------
 
 # What runs generated text as a program, waits for minutes or starts agents is tried elsewhere, with chosen arguments.
-UNTRIED = ("openspace.tool.", "openspace.agent.start", "openspace.terminal.wait", "openspace.terminal.create")
+UNTRIED = (
+    *("openspace.tool.", "openspace.agent.start", "openspace.terminal.wait", "openspace.terminal.create"),
+    "command-requests",  # it waits
+)
 
 
 async def test_the_document_names_every_command(served: Served) -> None:
@@ -257,6 +262,7 @@ async def test_generated_requests_find_no_crash_and_nothing_undocumented(served:
     headers = {"Authorization": f"Bearer {served.token}"}
     tried = await asyncio.to_thread(_try_everything, served.url, headers)
     assert tried > 100
+    served.running.hub.take_back()
     for terminal in served.app.terminals.list():
         await terminal.close()
 

@@ -21,6 +21,7 @@ from tests.support.story import block, cut
 from fourhands.agents import origin
 from fourhands.agents.dialects import framing
 from fourhands.agents.upstream import Remote
+from fourhands.core.event import Event
 from fourhands.surfaces import proxyexchange
 from fourhands.surfaces.proxy import Proxy
 
@@ -201,6 +202,31 @@ async def test_an_answer_that_is_cut_off_breaks_off_and_its_complete_blocks_run(
         assert await s.ran() == ["openspace.terminal.list"]
         with pytest.raises(openai.InternalServerError, match="Fourhands: the model's server broke off"):
             await client.chat.completions.create(model="fake", messages=ASK)
+
+
+async def test_the_end_of_each_answer_is_told_but_not_of_one_on_the_side_or_of_a_connectors_turn():
+    script = [Answer("one"), Answer("two", cut=1), Answer("a title"), Answer("three")]
+    async with stage(script) as s, s.openai() as client:
+        told: list[tuple[object, object]] = []
+
+        def note(event: Event) -> None:
+            if event.kind == "agent.finished":
+                told.append((event.data["session"], event.data["stopReason"]))
+
+        s.app.events.published.subscribe(note)
+        tools: Any = [{"type": "function", "function": {"name": "x", "parameters": {}}}]
+        await client.chat.completions.create(model="fake", messages=ASK, tools=tools)
+        with pytest.raises(openai.InternalServerError):
+            await client.chat.completions.create(model="fake", messages=ASK, tools=tools)
+        await client.chat.completions.create(model="fake", messages=ASK)  # without its tools: for a title
+        assert told == [(s.session.id, "end_turn"), (s.session.id, "failed")]
+
+        async def prompt(text: str) -> None:
+            """A connector's, which tells of its turns itself."""
+
+        s.app.bench.prompters[s.session.id] = prompt
+        await client.chat.completions.create(model="fake", messages=ASK, tools=tools)
+        assert len(told) == 2
 
 
 async def test_when_the_client_goes_away_the_request_ends_and_complete_blocks_run():

@@ -76,6 +76,7 @@ model.onMissed = () => {
   void takeSnapshot();
   void takeChats();
 };
+model.onOdd = (text) => console.warn(text);
 model.onManifest = () => void takeManifest();
 model.onActions = () => {
   void link.call("openspace.workbench.actions", {}).then((answer) => {

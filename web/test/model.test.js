@@ -193,6 +193,32 @@ test("arguments come from the schema, required ones first, and bad values say wh
   assert.throws(() => parseValue({ ...path, form: "choice", choices: ["a"] }, "b"), /one of: a/);
 });
 
+test("one odd entry of a manifest costs none of the others", () => {
+  const model = new Model();
+  const told = [];
+  model.onOdd = (text) => told.push(text);
+  const good = { id: "openspace.file.read", label: "Read", description: "Reads.", category: "file", key: null, danger: false, actors: ["person"], readOnly: true, undoable: false, example: null, announced: false, arguments_schema: { properties: { path: { type: "string" } }, required: ["path"] } };
+  const seed = { id: "openspace.presentation.create", name: "Create", description: "Makes one." };
+  const garbage = [null, 5, "x", [], {}, { id: 5 }, { id: "" }, undefined, true, good];
+  const wild = { id: "openspace.wild.one", label: 7, actors: "person", key: {}, danger: "yes", readOnly: 1, example: [], description: null, arguments_schema: { properties: { a: null, b: { anyOf: "x", enum: 5, type: 9, description: [] }, c: { type: ["string", null] }, __proto__: 1 }, required: "a" } };
+  model.setManifest({ version: "1", commands: [good, ...garbage, seed, wild] });
+  assert.deepEqual([...model.commands.keys()], [good.id, seed.id, wild.id]);
+  assert.deepEqual(model.commands.get(good.id), good);
+  const made = model.commands.get(seed.id);
+  assert.deepEqual([made.label, made.actors, made.category, made.key, made.readOnly], ["Create", ["person", "agent"], "presentation", null, false]);
+  assert.deepEqual(argumentsOf(made.arguments_schema), []);
+  const odd = model.commands.get(wild.id);
+  assert.deepEqual([odd.label, odd.actors, odd.key, odd.danger, odd.readOnly], [wild.id, ["person", "agent"], null, false, false]);
+  assert.deepEqual(argumentsOf(odd.arguments_schema).map((one) => [one.name, one.form, one.required]), [["a", "json", false], ["b", "json", false], ["c", "text", false]]);
+  assert.equal(told.length, garbage.length);
+  for (const commands of [undefined, null, {}, "x"]) model.setManifest({ version: "2", commands });
+  assert.deepEqual([model.commands.size, model.manifestVersion], [3, "1"]); // what was there stays
+  let deep = {};
+  for (let level = 0; level < 5000; level++) deep = { properties: { x: deep }, anyOf: [deep] };
+  model.setManifest({ version: "3", commands: [{ id: "openspace.deep.one", arguments_schema: deep }] });
+  assert.equal(argumentsOf(model.commands.get("openspace.deep.one").arguments_schema).length, 1);
+});
+
 test("a few letters find the name", () => {
   assert.ok(score("nt", "New terminal"));
   assert.equal(score("xyz", "New terminal"), null);

@@ -22,7 +22,7 @@ from fourhands.agents.acp_terminal import AcpTerminals, Place
 from fourhands.agents.acp_updates import Updates
 from fourhands.agents.catalogue import Recipe, parse, recipes
 from fourhands.agents.connect import Connections
-from fourhands.agents.conversation import Conversation, Recollection
+from fourhands.agents.conversation import END_TURN, Conversation, Recollection
 from fourhands.agents.jsonrpc import Peer, PeerFailed, PeerGone
 from fourhands.agents.memory import Memory
 from fourhands.agents.process import AgentProcess, launch
@@ -300,7 +300,7 @@ class AcpAgent(Conversation):
             if not self.updates.commands or not self.session.untold:
                 return
             said = ""
-        self._emit("agent.noted", text=f"stopped after {ROUNDS} rounds; say 'go on' to continue")
+        self.stopped_going_on(ROUNDS)
 
     async def _round(self, text: str) -> None:
         peer = await self._settled()
@@ -323,7 +323,7 @@ class AcpAgent(Conversation):
             raise answer
         self._instructed = True
         self.keep()
-        self._emit("agent.finished", stopReason=answer.get("stopReason"), usage=shortened(answer.get("usage")))
+        self.stop_reason, self.usage = str(answer.get("stopReason") or END_TURN)[:100], shortened(answer.get("usage"))
 
     async def _ask(self, peer: Peer, blocks: list[dict[str, str]]) -> dict[str, Any] | FourhandsError:
         try:

@@ -24,7 +24,7 @@ RECENT_TOKENS = 1_200
 SLOW_MS = 500
 """A command that took longer is mentioned in the instructions."""
 
-OUTSIDE_TOKENS = 300
+OUTSIDE_TOKENS = 900
 """What programs outside the server have announced, in the instructions."""
 
 TURN_CHARS = 40_000

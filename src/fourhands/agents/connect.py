@@ -101,17 +101,11 @@ async def _tour(connections: Connections, session: Session, spec: str) -> Conver
 
 
 async def _model(connections: Connections, session: Session, spec: str) -> Conversation:
-    anthropic = spec.startswith("anthropic:")
-    url, _, model = spec.removeprefix("anthropic:").partition("#")
-    env = connections.wiring.env
-    name = "ANTHROPIC_API_KEY" if anthropic else "OPENAI_API_KEY"
-    key = env.get("FOURHANDS_MODEL_KEY") or env.get(name, "")
-    endpoint = Endpoint(url=url, model=model, kind="anthropic" if anthropic else "openai", key=key)
     return ChatModel(
         connections.bench,
         session,
         connections.tasks,
-        endpoint,
+        Endpoint.of(spec, connections.wiring.env),
         connections.wiring.instructions,
         memory=connections.memories.of(session, spec),
     )

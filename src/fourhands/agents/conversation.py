@@ -1,7 +1,8 @@
 """What all connectors share: a person's messages one after the other, one turn at a time, and a way to stop it.
 
 A connector says what an agent says by events: `agent.said` with the text so far of one message, `agent.thought`,
-`agent.step` for what it does by tools of its own. Blocks never appear in them.
+`agent.step` for what it does by tools of its own. Blocks never appear in them. Each turn ends with one
+`agent.finished`, whatever came of it; it is told here and nowhere else.
 """
 
 import asyncio
@@ -34,11 +35,21 @@ ROUNDS = 12
 """How often an agent goes on by itself to see what came of its commands, for one message of the person."""
 
 
+END_TURN = "end_turn"
+TOO_MANY_ROUNDS = "max_turn_requests"
+
+
 class Recollection(TypedDict, total=False):
     """What a connector has kept of it."""
 
     history: list[Turn]
     remote: str
+
+
+def tell_finished(bench: Workbench, session: Session, stop_reason: str, usage: object = None) -> None:
+    """Tell that a turn is over: why, in ACP's words (or "failed"), and what it used as far as the agent says so."""
+    data = {"session": session.id, "stopReason": stop_reason, "usage": usage}
+    bench.events.emit("agent.finished", data, actor=session.actor)
 
 
 class Conversation:
@@ -60,6 +71,9 @@ class Conversation:
         self._waiting: deque[str] = deque()
         self._turn: asyncio.Task[None] | None = None
         self._resumed = asyncio.Event()
+        self.stop_reason = END_TURN
+        """Why the turn ended; a connector that knows better says so."""
+        self.usage: object = None
         self._forget = bench.events.published.subscribe(self._happened)
         bench.prompters[session.id] = self.prompt
 
@@ -81,18 +95,28 @@ class Conversation:
             await self.unpaused()
             text = self._waiting.popleft()
             self._status("working")
+            self.stop_reason, self.usage = END_TURN, None
             try:
                 await self.turn(text)
             except FourhandsError as error:
+                self.stop_reason = "failed"
                 self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
             except asyncio.CancelledError:
+                self.stop_reason = "cancelled"
                 self._emit("agent.failed", error="stopped", hint="", code="stopped")
                 raise
             except Exception as error:
+                self.stop_reason = "failed"
                 log.exception("a turn of %s failed", self.session.name)
                 self._emit("agent.failed", error=f"the turn failed: {error}", hint="see the log", code="internal")
             finally:
+                tell_finished(self.bench, self.session, self.stop_reason, self.usage)
                 self._status("idle")
+
+    def stopped_going_on(self, rounds: int) -> None:
+        """Say that the agent has gone on by itself as often as it may for one message."""
+        self.stop_reason = TOO_MANY_ROUNDS
+        self._emit("agent.noted", text=f"stopped after {rounds} rounds; say 'go on' to continue")
 
     def recollection(self) -> Recollection:
         """What a connector needs to go on after a restart of the server, besides results that were not told."""

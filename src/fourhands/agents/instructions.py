@@ -23,7 +23,7 @@ from fourhands.agents.digest import Digest
 from fourhands.agents.inventory import Inventory
 from fourhands.agents.posted import Posted
 from fourhands.agents.shorten import one_line
-from fourhands.commands.help import block, first_sentence
+from fourhands.commands.help import HELP, block, line
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.lane import Limits
@@ -109,7 +109,7 @@ class Instructions:
         session = self._bench.sessions.find(session_id)
         examples = self._worked_examples()
         outside = self._outside()
-        taken = tokens(INTRODUCTION) + tokens(examples) + STATE_TOKENS + RECENT_TOKENS + OUTSIDE_TOKENS + 60
+        taken = tokens(INTRODUCTION) + tokens(examples) + STATE_TOKENS + RECENT_TOKENS + tokens(outside) + 60
         used = self._used.get(session_id or "", self._used_by_all)
         parts = [
             INTRODUCTION,
@@ -144,10 +144,12 @@ class Instructions:
         return self._examples[1]
 
     def _outside(self) -> str:
-        """What other programs have announced; said apart, since blocks cannot reach it."""
-        commands = [c for c in self._posted.commands.values() if c.id not in self._bench.registry]
-        lines = [f"- {c.id}: {one_line(first_sentence(c.description) or c.label or c.name, 120)}" for c in commands]
-        lines = ["Announced by programs outside; they take these themselves, blocks do not:", *lines] if lines else []
+        """What other programs have announced and tell of themselves; said apart, and never at the cost of ours."""
+        commands = [one for one in self._bench.registry if one.announced and "agent" in one.actors]
+        lines = [one_line(line(one), 300) for one in commands]
+        if lines:
+            about = "Run by programs outside, by blocks like any other; the person is asked before each"
+            lines = [f"{about} ({block(HELP, {'command': 'ID'})} explains one):", *lines]
         state = self._posted.state
         if state is not None and state.panes:
             shown = [self._outside_pane(pane, state.active_pane) for pane in state.panes]

@@ -1,6 +1,7 @@
 """The commands as instructions list them: all in full while there is room, else the least used in a line each.
 
-What an agent may not use is not listed. The text is kept until the registry or the choice of shortened ones changes.
+What an agent may not use is not listed, nor what is announced from outside, which has its own place. The text is kept
+until the registry or the choice of shortened ones changes.
 """
 
 from collections.abc import Mapping
@@ -36,7 +37,8 @@ class Inventory:
     def _refresh(self) -> None:
         version = self._registry.version
         if version != self._version:
-            self._commands = [command for command in self._registry if "agent" in command.actors]
+            mine = [command for command in self._registry if "agent" in command.actors]
+            self._commands = [command for command in mine if not command.announced]
             self._full = {command.id: explain(command) for command in self._commands}
             self._brief = {command.id: line(command) for command in self._commands}
             headings = _HEADING * len({command.category for command in self._commands})

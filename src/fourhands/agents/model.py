@@ -6,18 +6,19 @@ its answers with their blocks: a model that does not see its own commands repeat
 """
 
 import asyncio
+import contextlib
 import logging
 import ssl
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import httpx
 
-from fourhands.agents.conversation import ROUNDS, Conversation, Recollection, Speech
+from fourhands.agents.conversation import END_TURN, ROUNDS, Conversation, Recollection, Speech
 from fourhands.agents.memory import Memory, Turn
 from fourhands.agents.results import turn_message
-from fourhands.agents.utterance import pieces, refusal
+from fourhands.agents.utterance import Piece, pieces, refusal
 from fourhands.agents.wayout import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
@@ -53,6 +54,47 @@ class Endpoint:
             raise BadArgument(f"a model's address begins with http:// or https://, not {self.url[:60]!r}")
         if not self.model:
             raise BadArgument("no model is named", hint="give it as URL#MODEL, e.g. http://127.0.0.1:11434/v1#llama3")
+
+    @classmethod
+    def of(cls, spec: str, env: Mapping[str, str], key_variable: str = "") -> "Endpoint":
+        """Read `URL#MODEL` or `anthropic:URL#MODEL`; the key is in a variable that is named, or in one of the usual."""
+        anthropic = spec.startswith("anthropic:")
+        url, _, model = spec.removeprefix("anthropic:").partition("#")
+        usual = ("FOURHANDS_MODEL_KEY", "ANTHROPIC_API_KEY" if anthropic else "OPENAI_API_KEY")
+        key = next((env[name] for name in ([key_variable] if key_variable else usual) if env.get(name)), "")
+        if key_variable and not key:
+            raise BadArgument(f"the environment variable {key_variable} is not set", hint="it is to hold the key")
+        return cls(url=url, model=model, kind="anthropic" if anthropic else "openai", key=key)
+
+
+@contextlib.asynccontextmanager
+async def connected(
+    endpoint: Endpoint, env: Mapping[str, str], tls: ssl.SSLContext | None = None
+) -> AsyncIterator[httpx.AsyncClient]:
+    """A client for requests to an endpoint, by the way that the environment names."""
+    url = httpx.URL(endpoint.url)
+    way = proxy_to(url, env)
+    verify = (tls or certificates(env)) if url.scheme == "https" else False
+    async with httpx.AsyncClient(
+        timeout=httpx.Timeout(endpoint.timeout_s, connect=10),
+        trust_env=False,
+        verify=verify,
+        proxy=way.url if way else None,
+    ) as client:
+        yield client
+
+
+async def spoken(
+    client: httpx.AsyncClient, endpoint: Endpoint, system: str, messages: list[Turn]
+) -> AsyncGenerator[Piece, None]:
+    """Ask a model once and give its answer as it comes."""
+    path, headers, body = _request(endpoint, system, messages)
+    url = endpoint.url.rstrip("/") + path
+    async with client.stream("POST", url, headers=headers, json=body) as response:
+        if response.status_code >= 400:
+            await _refused(response)
+        async for piece in pieces(response, endpoint.kind):
+            yield piece
 
 
 class Busy(Unavailable):
@@ -91,14 +133,10 @@ class ChatModel(Conversation):
 
     async def turn(self, text: str) -> None:
         """One message of the person, as many rounds as its commands need."""
-        timeout = httpx.Timeout(self.endpoint.timeout_s, connect=10)
-        url, env = httpx.URL(self.endpoint.url), self.bench.terminals.env
-        if url.scheme == "https":
+        env = self.bench.terminals.env
+        if self.endpoint.url.startswith("https:"):
             self._tls = self._tls or certificates(env)  # loading them takes longer than all the rest
-        way = proxy_to(url, env)
-        async with httpx.AsyncClient(
-            timeout=timeout, trust_env=False, verify=self._tls or False, proxy=way.url if way else None
-        ) as self._client:
+        async with connected(self.endpoint, env, self._tls) as self._client:
             self._asking = True
             try:
                 await self._rounds(text, self.history)
@@ -143,7 +181,7 @@ class ChatModel(Conversation):
             said = message.text
             if number + 2 == self.endpoint.rounds:
                 said += "\n\nThis is your last round for this message: tell the person what you found."
-        self._emit("agent.noted", text=f"stopped after {self.endpoint.rounds} rounds; say 'go on' to continue")
+        self.stopped_going_on(self.endpoint.rounds)
 
     async def _round(self, history: list[Turn]) -> Speech:
         """One answer of the model; tried again while nothing of it has arrived."""
@@ -181,38 +219,38 @@ class ChatModel(Conversation):
         super()._happened(event)
 
     async def _stream(self, speech: Speech, history: list[Turn]) -> None:
-        path, headers, body = self._request(history)
-        url = self.endpoint.url.rstrip("/") + path
-        async with self._client.stream("POST", url, headers=headers, json=body) as response:
-            if response.status_code >= 400:
-                await self._refused(response)
-            async for kind, text in pieces(response, self.endpoint.kind):
+        system = self._instructions(self.session.id)
+        messages = fit(history, self.endpoint.budget_tokens - int(len(system) / CHARACTERS_PER_TOKEN))
+        self.stop_reason = END_TURN  # what an earlier round ended with is of no interest any more
+        async with contextlib.aclosing(spoken(self._client, self.endpoint, system, messages)) as answer:
+            async for kind, text in answer:
                 if kind == "text":
                     speech.hear(text)  # looks at the clock too: an open block is given up with the next text
-                else:
+                elif kind == "thought":
                     self.think(text, speech.id)
+                else:
+                    self.stop_reason = text
         speech.end()
 
-    async def _refused(self, response: httpx.Response) -> None:
-        status, detail = response.status_code, await refusal(response)
-        if status == 429 or status >= 500:
-            after = response.headers.get("retry-after", "")
-            raise Busy(f"status {status}: {detail}", float(after) if after.replace(".", "", 1).isdigit() else None)
-        hint = "check the key" if status in (401, 403) else "check the address and the model's name"
-        raise Unavailable(f"the model refused with status {status}: {detail}", hint=hint)
 
-    def _request(self, history: list[Turn]) -> tuple[str, dict[str, str], dict[str, object]]:
-        endpoint = self.endpoint
-        system = self._instructions(self.session.id)
-        messages = fit(history, endpoint.budget_tokens - int(len(system) / CHARACTERS_PER_TOKEN))
-        if endpoint.kind == "anthropic":
-            headers = {"x-api-key": endpoint.key, "anthropic-version": "2023-06-01"}
-            body: dict[str, object] = {"model": endpoint.model, "system": system, "messages": messages, "stream": True}
-            return "/v1/messages", headers, body | {"max_tokens": endpoint.max_tokens}
-        headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
-        full = [{"role": "system", "content": system}, *messages]
-        body = {"model": endpoint.model, "messages": full, "stream": True, "max_tokens": endpoint.max_tokens}
-        return "/chat/completions", headers, body
+async def _refused(response: httpx.Response) -> None:
+    status, detail = response.status_code, await refusal(response)
+    if status == 429 or status >= 500:
+        after = response.headers.get("retry-after", "")
+        raise Busy(f"status {status}: {detail}", float(after) if after.replace(".", "", 1).isdigit() else None)
+    hint = "check the key" if status in (401, 403) else "check the address and the model's name"
+    raise Unavailable(f"the model refused with status {status}: {detail}", hint=hint)
+
+
+def _request(endpoint: Endpoint, system: str, messages: list[Turn]) -> tuple[str, dict[str, str], dict[str, object]]:
+    if endpoint.kind == "anthropic":
+        headers = {"x-api-key": endpoint.key, "anthropic-version": "2023-06-01"}
+        body: dict[str, object] = {"model": endpoint.model, "system": system, "messages": messages, "stream": True}
+        return "/v1/messages", headers, body | {"max_tokens": endpoint.max_tokens}
+    headers = {"authorization": f"Bearer {endpoint.key}"} if endpoint.key else {}
+    full = [{"role": "system", "content": system}, *messages]
+    body = {"model": endpoint.model, "messages": full, "stream": True, "max_tokens": endpoint.max_tokens}
+    return "/chat/completions", headers, body
 
 
 def fit(history: list[Turn], budget_tokens: int) -> list[Turn]:

@@ -119,7 +119,7 @@ class OpenCode(Conversation):
             if not self.session.untold:
                 return
             text = GO_ON
-        self._emit("agent.noted", text=f"stopped after {ROUNDS} rounds; say 'go on' to continue")
+        self.stopped_going_on(ROUNDS)
 
     async def _settled(self) -> None:
         """Return when the commands of the answer have run, wherever they were taken out."""

@@ -1,29 +1,34 @@
 """What parts outside the server have posted to the hub: commands that they announce, their state, their results.
 
-Checked by type and bounded in size and number, since it is kept in memory and shown to models. A posted command is
-only an announcement: nothing in the registry changes, and calling it through the gate fails as any unknown one does.
+Checked by type and bounded in size and number, since it is kept in memory and shown to models. The announced commands
+are kept in a file too: the program that announced them need not know when this one was started again.
 """
 
+import logging
 import time
 from collections import OrderedDict, deque
-from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.core import schema
-from fourhands.core.errors import BadArgument, LimitReached
+from fourhands.core.errors import BadArgument, FourhandsError, LimitReached
+from fourhands.workbench.saved import Saved
 from fourhands.workbench.session import KEPT_RESULTS, CommandResult
 
 MOST_COMMANDS = 200
 MOST_PANES = 200
 MOST_SESSIONS = 32
 MOST_BYTES = 256 * 1024
-"""The size of a posted manifest or state as JSON."""
+"""The size of a posted manifest or state as JSON, and of all announced commands together."""
 
 MOST_RESULT_BYTES = 64 * 1024
 """The size of a posted result as JSON."""
+
+log = logging.getLogger(__name__)
 
 _B = TypeVar("_B", bound=Struct)
 
@@ -36,7 +41,10 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class PostedCommand(Struct, frozen=True, kw_only=True):
-    """One announced command; `name` and `label` are the same text, one of them is enough."""
+    """One announced command; `name` and `label` are the same text, one of them is enough.
+
+    Members that it has beyond these are passed over: `readOnly` for one, since nobody here could hold it to that.
+    """
 
     id: Id
     name: Short = ""
@@ -45,16 +53,16 @@ class PostedCommand(Struct, frozen=True, kw_only=True):
     category: Short | None = None
     arguments_schema: dict[str, object] | None = None
     handler: Short | None = None
+    actors: Annotated[tuple[Literal["person", "agent"], ...], Meta(min_length=1, max_length=2)] = ("person", "agent")
+    danger: bool = False
 
-    def describe(self) -> dict[str, object]:
-        """Return the command's entry in the manifest."""
-        label = self.label or self.name or self.id
-        entry: dict[str, object] = {"id": self.id, "name": label, "label": label, "description": self.description}
-        optional = {"category": self.category, "arguments_schema": self.arguments_schema, "handler": self.handler}
-        return entry | {name: value for name, value in optional.items() if value is not None}
+    @property
+    def title(self) -> str:
+        """What people see of it."""
+        return self.label or self.name or self.id
 
 
-class PostedManifest(Struct, frozen=True, kw_only=True, rename="camel"):
+class PostedManifest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """A manifest from outside."""
 
     commands: Annotated[tuple[PostedCommand, ...], Meta(max_length=MOST_COMMANDS)]
@@ -62,7 +70,7 @@ class PostedManifest(Struct, frozen=True, kw_only=True, rename="camel"):
     last_updated: Short = ""
 
 
-class PostedState(Struct, frozen=True, kw_only=True, rename="camel"):
+class PostedState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """The panes of another part."""
 
     panes: Annotated[tuple[dict[str, object], ...], Meta(max_length=MOST_PANES)]
@@ -80,13 +88,14 @@ class Outcome(Struct, frozen=True, kw_only=True, rename="camel"):
     execution_time: Annotated[float, Meta(ge=0, description="Milliseconds.")] | None = None
 
 
-class PostedResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A result from outside; the timestamp is in milliseconds, or a text."""
+class PostedResult(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """A result from outside; the timestamp is in milliseconds, or a text. `callId` names the call that it answers."""
 
     session_id: Name
     command_id: Id
     result: Outcome
     timestamp: str | float | None = None
+    call_id: Name | None = None
 
     def to_result(self) -> CommandResult:
         """Return it as the sessions keep results; it has no number, since the gate did not count it."""
@@ -105,31 +114,60 @@ class PostedResult(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Posted:
-    """Everything posted; `revision` rises when what GET shows of it changes."""
+    """Everything posted; the commands are in `file` too, and are there again after a restart."""
 
-    def __init__(self) -> None:
+    def __init__(self, file: Path | None = None) -> None:
         self.commands: dict[str, PostedCommand] = {}
         self.state: PostedState | None = None
         self.results: OrderedDict[str, deque[CommandResult]] = OrderedDict()
-        self.revision = 0
+        self._saved = None if file is None else Saved(file)
+        if file is not None:
+            self._load(file)
 
-    def add_manifest(self, manifest: PostedManifest) -> bool:
+    def close(self) -> None:
+        """Store what is not stored yet."""
+        if self._saved is not None:
+            self._saved.settle()
+
+    def add(self, commands: Iterable[PostedCommand]) -> bool:
         """Add commands, or replace those posted before under the same ids; say whether anything is different."""
-        fresh = {**self.commands, **{command.id: command for command in manifest.commands}}
+        fresh = {**self.commands, **{command.id: command for command in commands}}
         if len(fresh) > MOST_COMMANDS:
             raise LimitReached(
-                f"{len(fresh)} commands would be posted from outside", hint=f"at most {MOST_COMMANDS} are kept"
+                f"{len(fresh)} commands would be posted from outside",
+                hint=f"at most {MOST_COMMANDS} are kept; DELETE /openspace/manifest takes back what is not needed",
             )
         if fresh == self.commands:
             return False
-        self.commands = dict(sorted(fresh.items()))
-        self.revision += 1
+        size = len(_encoded(fresh))
+        if size > MOST_BYTES:
+            raise LimitReached(
+                f"the commands posted from outside would have {size} bytes", hint=f"at most {MOST_BYTES} are kept"
+            )
+        self._keep(fresh)
         return True
+
+    def remove(self, ids: Collection[str]) -> None:
+        """Forget these commands."""
+        self._keep({id: command for id, command in self.commands.items() if id not in ids})
+
+    def _keep(self, commands: dict[str, PostedCommand]) -> None:
+        self.commands = dict(sorted(commands.items()))
+        if self._saved is not None:
+            self._saved.soon(_encoded(self.commands))
+
+    def _load(self, file: Path) -> None:
+        try:
+            manifest = check(msgspec.json.decode(file.read_bytes()), PostedManifest, 2 * MOST_BYTES)
+            self.commands = {command.id: command for command in manifest.commands}
+        except FileNotFoundError:
+            pass
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError, FourhandsError) as error:
+            log.warning("announced commands in %s cannot be read and must be posted again: %s", file, error)
 
     def set_state(self, state: PostedState) -> None:
         """Keep the newest state."""
         self.state = state
-        self.revision += 1
 
     def keep(self, session_id: str, result: CommandResult) -> None:
         """Keep a result of a session that lives outside: its last ones, of the sessions heard of last."""
@@ -151,6 +189,10 @@ def check(body: object, type_: type[_B], most_bytes: int = MOST_BYTES) -> _B:
     if size > most_bytes:
         raise LimitReached(f"the body has {size} bytes", hint=f"at most {most_bytes} are accepted")
     return schema.decode(body, type_)
+
+
+def _encoded(commands: Mapping[str, PostedCommand]) -> bytes:
+    return msgspec.json.encode(PostedManifest(commands=tuple(commands.values())))
 
 
 def _wrapped(data: object) -> dict[str, object] | None:

@@ -140,7 +140,9 @@ def _declaration(id: str, registry: Registry) -> tuple[set[str], bool]:
         command = registry.get(id)
     except NotFound:
         return set(), True
-    return {argument.name for argument in describe(command.args_type)}, command.read_only
+    # What a program outside gives back is all that is known of what it did.
+    told = command.read_only or command.announced is not None
+    return {argument.name for argument in describe(command.args_type)}, told
 
 
 def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tuple[list[str], list[_Piece]]:

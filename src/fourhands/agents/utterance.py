@@ -1,7 +1,8 @@
-"""What a chat model's endpoint answers, read as pieces of text and thought, however well it keeps to its interface.
+"""What a chat model's endpoint answers, read as pieces: text, thoughts, and why it stopped.
 
-Streamed or in one piece, of OpenAI's form or Anthropic's. What is not understood is passed over; an answer of which
-nothing is understood is an error that shows its beginning, since then the address is wrong more often than the model.
+Streamed or in one piece, of OpenAI's form or Anthropic's, however well it keeps to it. What is not understood is passed
+over; an answer of which nothing is understood is an error that shows its beginning, since then the address is wrong
+more often than the model.
 """
 
 import logging
@@ -20,10 +21,13 @@ MOST_BODY = 32 * 1024 * 1024
 MOST_REFUSAL = 64 * 1024
 EXCERPT = 200
 
-Kind: TypeAlias = Literal["text", "thought"]
+Kind: TypeAlias = Literal["text", "thought", "stop"]
 Piece: TypeAlias = tuple[Kind, str]
 
 log = logging.getLogger(__name__)
+
+# OpenAI's words for why an answer ends, in ACP's, which are nearly Anthropic's.
+_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "end_turn"}
 
 
 async def pieces(response: httpx.Response, kind: str) -> AsyncIterator[Piece]:
@@ -117,6 +121,8 @@ def _choice(choice: Any) -> Iterator[Piece]:
         for name in ("reasoning_content", "reasoning", "content"):
             if text := _content(said.get(name)):
                 yield ("text" if name == "content" else "thought"), text
+    if isinstance(reason := choice.get("finish_reason"), str) and reason:
+        yield "stop", _REASONS.get(reason, reason[:100])
 
 
 def _content(content: Any) -> str:
@@ -144,6 +150,10 @@ def _anthropic(message: Any) -> list[Piece] | None:
             found.append(("text", text))
         elif kind in ("thinking", "thinking_delta") and isinstance(text := block.get("thinking"), str):
             found.append(("thought", text))
+        elif "stop_reason" in block and isinstance(reason := block["stop_reason"], str) and reason:
+            found.append(("stop", reason[:100]))
+    if isinstance(reason := message.get("stop_reason"), str) and reason:  # of an answer in one piece
+        found.append(("stop", reason[:100]))
     return found
 
 

@@ -3,6 +3,7 @@
 Lazy (PEP 562): most commands of the command line need little, and what needs the whole program imports it then.
 """
 
+import contextlib
 import io
 import signal
 import sys
@@ -14,6 +15,9 @@ import click
 from fourhands.surfaces.command import Directory
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from fourhands.agents.trial_tasks import Scratch
     from fourhands.app.wiring import CONTRIBUTIONS as CONTRIBUTIONS
     from fourhands.app.wiring import App as App
     from fourhands.providers.base import Provider
@@ -45,7 +49,7 @@ def program() -> click.Group:
     from fourhands.surfaces.cli.main import build
     from fourhands.surfaces.mcp.command import mcp_command
 
-    group = build(_serve, _providers)
+    group = build(_serve, _providers, _scratch)
     group.add_command(mcp_command(_headless))
     group.add_command(_acp)
     return group
@@ -74,6 +78,14 @@ async def _serve(options: "Options") -> None:
     from fourhands.app.serve import serve
 
     await serve(options)
+
+
+@contextlib.asynccontextmanager
+async def _scratch() -> "AsyncIterator[Scratch]":
+    from fourhands.app.scratch import scratch
+
+    async with scratch() as place:
+        yield place
 
 
 def _providers(workspace: str) -> "list[Provider]":

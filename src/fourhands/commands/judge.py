@@ -7,6 +7,7 @@ will get, with what already stands on it. Variables and input that come with a c
 it and a here-document behind it.
 """
 
+import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -71,6 +72,8 @@ class LineJudge:
 
     def __call__(self, call: Call, command: Command, args: Struct | None) -> Judgement | None:
         """The judgement of a call, or None where nothing is run."""
+        if command.announced is not None:
+            return _outside(call, command)
         reading = self._readings.get(command.safety or "")
         return reading(call, args) if reading is not None and args is not None else None
 
@@ -300,6 +303,18 @@ class LineJudge:
     def _unasked(self, isolation: str) -> str:
         free = self._bench.settings.safety.unasked_in_sandbox and isolation in ("sandbox", "container")
         return f"runs in a {isolation}" if free else ""
+
+
+def _outside(call: Call, command: Command) -> Judgement:
+    """A command that a program outside runs: what it does is not known here, whatever is said of it."""
+    args = json.dumps(call.args, ensure_ascii=False, default=repr)
+    return Judgement(
+        level="dangerous" if command.destructive else "unknown",
+        shown=visible(f"{command.id} {args}"),
+        reason="a program outside runs it" + (", and says that it is dangerous" if command.destructive else ""),
+        rule_key=f"outside:{command.id}",
+        rule_text=f"call {command.id}, whatever its arguments",
+    )
 
 
 def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:

@@ -21,7 +21,7 @@ MISSED = "events.missed"
 LIMIT_BYTES = 1 << 20
 
 # What an agent learns of only where it is its own.
-_NOT_FOR_AGENTS = ("question.", "call.", "file.", "action.", "agent.", "presence.")
+_NOT_FOR_AGENTS = ("question.", "call.", "command.", "file.", "action.", "agent.", "presence.")
 
 Dispose = Callable[[], None]
 _T = TypeVar("_T")

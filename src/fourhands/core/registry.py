@@ -31,6 +31,14 @@ _ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
 
 
 @dataclass(frozen=True, slots=True)
+class Announcement:
+    """What a program outside has said of a command that it runs itself, in its own words."""
+
+    arguments_schema: schema.JsonSchema
+    handler: str
+
+
+@dataclass(frozen=True, slots=True)
 class Command:
     """One ability: who may use it, what it takes, what it does."""
 
@@ -53,6 +61,7 @@ class Command:
     uri: str | None = None  # the resource that it reads, as a URI template over its arguments
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
+    announced: Announcement | None = None  # it runs outside: one of ours takes its place, and nobody knows its effect
 
     async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:
         """Run the handler with exactly the parameters that it declares."""
@@ -68,8 +77,8 @@ class Command:
             "label": self.label,
             "description": self.description,
             "category": self.category,
-            "arguments_schema": schema.schema(self.args_type),
-            "handler": f"{self.handler.__module__}.{self.handler.__qualname__}",
+            "arguments_schema": self.announced.arguments_schema if self.announced else schema.schema(self.args_type),
+            "handler": self.announced.handler if self.announced else _name(self.handler),
             "key": self.key,
             "danger": self.destructive,
             "scope": self.scope,
@@ -77,6 +86,7 @@ class Command:
             "readOnly": self.read_only,
             "undoable": self.undoable,
             "example": None if self.example is None else dict(self.example),
+            "announced": self.announced is not None,
         }
 
 
@@ -170,7 +180,7 @@ class Registry:
         return self._include([command])
 
     def include(self, contribution: Contribution) -> Dispose:
-        """Add all commands of a contribution or, if one of their ids is taken, none."""
+        """Add all commands of a contribution or, if one of their ids is taken, none; what was announced yields."""
         return self._include(contribution.commands)
 
     def get(self, id: str, reader: str = "system") -> Command:
@@ -196,7 +206,7 @@ class Registry:
 
     def _include(self, commands: Sequence[Command]) -> Dispose:
         added = {command.id: command for command in commands}
-        taken = sorted(id for id in added if id in self._commands)
+        taken = sorted(id for id in added if id in self._commands and not self._commands[id].announced)
         if taken or len(added) < len(commands):
             twice = taken or sorted({c.id for c in commands if sum(c.id == other.id for other in commands) > 1})
             raise Conflict(f"command {', '.join(twice)} exists already", hint="choose another name or load one of them")
@@ -224,6 +234,10 @@ class Registry:
 
     def __contains__(self, id: object) -> bool:
         return id in self._commands
+
+
+def _name(handler: Handler) -> str:
+    return f"{handler.__module__}.{handler.__qualname__}"
 
 
 def _no_arguments(id: str, example: Mapping[str, object]) -> None:

@@ -19,6 +19,9 @@ from fourhands.core.errors import BadArgument
 JsonSchema = dict[str, object]
 _S = TypeVar("_S", bound=Struct)
 _SHOWN = 80
+MOST_TYPES = 4096
+"""How many readings are kept: types may be made at run time, from schemas that come from outside."""
+
 _PATH = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>\d+|\.\.\.)\]")
 _UNKNOWN = re.compile(r"^Object contains unknown field `(?P<name>.*)`$", re.DOTALL)
@@ -35,7 +38,7 @@ class Argument(NamedTuple):
     default: object
 
 
-@functools.cache
+@functools.lru_cache(MOST_TYPES)
 def schema(type_: type[Struct] | None) -> JsonSchema:
     """Return the JSON Schema of a struct with its root inlined (None: an object without members). Do not change it."""
     if type_ is None:
@@ -59,7 +62,7 @@ def components(types: Iterable[type[Struct]], place: str) -> tuple[dict[type[Str
     return dict(zip(distinct, references, strict=True)), dict(parts)
 
 
-@functools.cache
+@functools.lru_cache(MOST_TYPES)
 def describe(type_: type[Struct] | None) -> tuple[Argument, ...]:
     """Return the arguments of a struct, required ones first, in words."""
     if type_ is None:
@@ -78,10 +81,11 @@ def describe(type_: type[Struct] | None) -> tuple[Argument, ...]:
 
 def decode(args: Mapping[str, object], type_: type[_S]) -> _S:
     """Check `args` against a struct and return it; raise `BadArgument` with the value, the accepted and the nearest."""
-    known = _names(type_)
-    for name in args:
-        if name not in known:
-            raise unknown("argument", str(name), known)
+    if type_.__struct_config__.forbid_unknown_fields:
+        known = _names(type_)
+        for name in args:
+            if name not in known:
+                raise unknown("argument", str(name), known)
     missing = [argument.name for argument in describe(type_) if argument.required and argument.name not in args]
     if missing:
         raise _missing(missing, inspect.type_info(type_))
@@ -189,14 +193,14 @@ def _description(type_: inspect.Type) -> str:
     return ""
 
 
-@functools.cache
+@functools.lru_cache(MOST_TYPES)
 def _fields(type_: type[Struct]) -> tuple[inspect.Field, ...]:
     info = inspect.type_info(type_)
     assert isinstance(info, inspect.StructType)
     return info.fields
 
 
-@functools.cache
+@functools.lru_cache(MOST_TYPES)
 def _names(type_: type[Struct]) -> tuple[str, ...]:
     return tuple(argument.name for argument in describe(type_))
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.applications import Starlette
@@ -31,6 +31,8 @@ from fourhands.surfaces.tokens import BROWSER_LIFE_S, Principal, Tokens
 from fourhands.surfaces.viewer import serve_viewer
 from fourhands.workbench.workbench import Workbench
 
+_T = TypeVar("_T")
+
 STATIC = Path(__file__).parent.parent / "static"
 
 STATUS = {
@@ -39,6 +41,7 @@ STATUS = {
     "cancelled": 499,
     "conflict": 409,
     "denied": 403,
+    "failed-outside": 502,
     "internal": 500,
     "limit": 429,
     "no-answer": 503,
@@ -100,6 +103,10 @@ SOON_S = 0.5
 """How long a call runs before anybody looks whether its client is still there."""
 
 
+MOST_WAIT_S = 60
+"""How long somebody may ask to wait for a call that is to be answered from outside."""
+
+
 class Cancelled(FourhandsError):
     """Nobody waits for the answer any more."""
 
@@ -145,6 +152,8 @@ class Routes:
             Route("/api/commands/{id}", guarded(self.command), methods=["POST"]),
             Route("/openspace/manifest", guarded(self.manifest)),
             Route("/openspace/manifest", guarded(self.post(self.hub.post_manifest)), methods=["POST"]),
+            Route("/openspace/manifest", guarded(self.take_back), methods=["DELETE"]),
+            Route("/openspace/command-requests", guarded(self.requests)),
             Route("/openspace/state", guarded(self.post(self.hub.post_state)), methods=["POST"]),
             Route("/openspace/command-results", guarded(self.post(self.hub.post_result)), methods=["POST"]),
             Route("/openspace/instructions", guarded(self.instructions)),
@@ -214,10 +223,23 @@ class Routes:
 
         async def handler(request: Request) -> Response:
             _person_only(request)
-            store(await read_json(request))
-            return Json({"success": True})
+            return Json(store(await read_json(request)))
 
         return handler
+
+    async def take_back(self, request: Request) -> Response:
+        """Forget announced commands: those that `id` names, or all."""
+        _person_only(request)
+        return Json(self.hub.take_back(request.query_params.getlist("id")))
+
+    async def requests(self, request: Request) -> Response:
+        """The calls of announced commands that wait for an answer; never for an agent."""
+        _person_only(request)
+        given = request.query_params.get("waitSeconds", "0")
+        if not given.isascii() or not given.isdigit() or int(given) > MOST_WAIT_S:
+            raise BadArgument(f"waitSeconds is a whole number from 0 to {MOST_WAIT_S}, not {given[:50]!r}")
+        waiting = await _while_connected(request, self.hub.requests(int(given)))
+        return Json({"success": True, "requests": waiting})
 
     async def instructions(self, request: Request) -> Response:
         """What a model is told; for the token's session, or the one that is named."""
@@ -249,7 +271,7 @@ class Routes:
         await serve_viewer(self.bench, socket)
 
 
-async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) -> Result:
+async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
     """Give up what changes nothing, such as a long wait, when nobody is there any more to read what came of it."""
     async with Tasks() as tasks:
         call = tasks.start(work, "a call over HTTP")
@@ -258,7 +280,7 @@ async def _while_connected(request: Request, work: Coroutine[Any, Any, Result]) 
             gone = tasks.start(_gone(request), "a client that waits")
             await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
         if call.done():
-            result: Result = call.result()
+            result: _T = call.result()
             return result
         raise Cancelled("the client has gone")
 

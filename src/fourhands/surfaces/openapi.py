@@ -59,6 +59,7 @@ def _others(references: dict[type, JsonSchema]) -> JsonSchema:
         "properties": {"name": name, "forms": {"type": "boolean", "default": False}},
         "additionalProperties": False,
     }
+    wait: JsonSchema = {"type": "integer", "minimum": 0, "maximum": 60, "default": 0}
     return {
         "/health": {"get": {**health, "security": []}},
         "/metrics": {"get": _operation("metrics", "What the server does, in Prometheus' form.", _text("text/plain"))},
@@ -76,12 +77,32 @@ def _others(references: dict[type, JsonSchema]) -> JsonSchema:
         "/openspace/manifest": {
             "get": _operation("manifest", "Every command with its argument schema.", _json({"type": "object"})),
             "post": _posted("manifest", "Announce commands of a part outside the server.", references[PostedManifest]),
+            "delete": {
+                **_operation(
+                    "take-back",
+                    "Take announced commands back: those that `id` names, or all.",
+                    _json(_success(commands={"type": "array", "items": _TEXT})),
+                ),
+                "parameters": [{"name": "id", "in": "query", "schema": {"type": "array", "items": _TEXT}}],
+            },
+        },
+        "/openspace/command-requests": {
+            "get": {
+                **_operation(
+                    "command-requests",
+                    "The calls of announced commands that wait for their answers; waits for one where there is none.",
+                    _json(_success(requests={"type": "array", "items": {"type": "object"}})),
+                ),
+                "parameters": [{"name": "waitSeconds", "in": "query", "schema": wait}],
+            }
         },
         "/openspace/state": {
             "post": _posted("state", "Tell the panes of a part outside the server.", references[PostedState])
         },
         "/openspace/command-results": {
-            "post": _posted("results", "Tell what came of a command that ran outside.", references[PostedResult])
+            "post": _posted(
+                "results", "Answer a call, or tell what came of a command outside.", references[PostedResult]
+            )
         },
         "/openspace/instructions": {
             "get": {
@@ -142,6 +163,7 @@ def _refusals() -> JsonSchema:
         "499": "The client had gone.",
         "500": "A fault of ours; the log has the details.",
         "501": "It cannot be done here as things are set up: trying again is no use.",
+        "502": "The program outside that runs this command says that it failed.",
         "503": "Something that it needs is not there at the moment, or nobody answered.",
         "504": "A deadline passed.",
     }

@@ -19,6 +19,7 @@ from starlette.types import Scope, Send
 from fourhands.agents.answer import Answer
 from fourhands.agents.breaker import Resting, Trial
 from fourhands.agents.connection import Headers, Response
+from fourhands.agents.conversation import END_TURN, tell_finished
 from fourhands.agents.dialects import DIALECTS, Dialect, Filter, Filtered
 from fourhands.agents.dialects.framing import BodyFilter
 from fourhands.agents.inflated import ENCODINGS, Inflated, Source
@@ -190,11 +191,21 @@ class Exchange:
             )
         source = Inflated(response) if encoding in ENCODINGS else response
         answer_filter = dialect.filter(response.header(b"content-type"), self._proxy.now)
-        with self._proxy.answer(self._session) as answer:
-            if isinstance(answer_filter, BodyFilter):
-                await self._whole(response, source, answer_filter, answer)
-            else:
-                await self._stream(response, source, answer_filter, answer)
+        stop_reason = "failed"
+        try:
+            with self._proxy.answer(self._session) as answer:
+                if isinstance(answer_filter, BodyFilter):
+                    await self._whole(response, source, answer_filter, answer)
+                else:
+                    await self._stream(response, source, answer_filter, answer)
+            stop_reason = "failed" if self._broken else END_TURN
+        except asyncio.CancelledError:
+            stop_reason = "cancelled"
+            raise
+        finally:
+            # An agent that a connector talks to has its turns told by that one; of others we see single answers only.
+            if not self._aside and self._session.id not in self._proxy.bench.prompters:
+                tell_finished(self._proxy.bench, self._session, stop_reason)
 
     async def _pass(self, response: Response) -> None:
         """An answer that is none of a model's, or an error: as it is."""

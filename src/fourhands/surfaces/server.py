@@ -229,6 +229,7 @@ async def serving(
             yield Running(address, tokens, hub, server)
         finally:
             bench.leaving = True
+            hub.leave()
             for question in bench.questions.open():
                 bench.questions.withdraw(question.id, "Fourhands is being stopped; ask again when it is back")
             await mcp.close()

@@ -26,11 +26,80 @@ export interface ManifestCommand {
   readOnly: boolean;
   undoable: boolean;
   example: Record<string, unknown> | null;
+  announced: boolean; // run by a program outside
 }
 
 export interface Manifest {
   version: string;
-  commands: ManifestCommand[];
+  commands: unknown;
+}
+
+type Bag = Record<string, unknown>;
+const DEPTH = 8;
+
+// The commands of a manifest, whoever wrote it: what is missing or odd in one gets a default, and one that cannot be used is
+// passed over and told of. One odd entry must never cost the others. Null where there is no list at all.
+export function readCommands(commands: unknown, odd: (text: string) => void): ManifestCommand[] | null {
+  if (!Array.isArray(commands)) {
+    odd("the manifest has no list of commands");
+    return null;
+  }
+  const found = new Map<string, ManifestCommand>();
+  commands.forEach((entry: unknown, index) => {
+    const command = readCommand(entry);
+    if (!command) odd(`command ${index + 1} of the manifest has no id and is passed over`);
+    else if (found.has(command.id)) odd(`${command.id} is in the manifest twice; the first one counts`);
+    else found.set(command.id, command);
+  });
+  return [...found.values()];
+}
+
+function readCommand(entry: unknown): ManifestCommand | null {
+  if (!isBag(entry) || typeof entry.id !== "string" || entry.id === "") return null;
+  const actors = Array.isArray(entry.actors) ? entry.actors.filter((one) => typeof one === "string") : ["person", "agent"];
+  return {
+    id: entry.id,
+    label: text(entry.label) || text(entry.name) || entry.id,
+    description: text(entry.description),
+    category: text(entry.category) || (entry.id.split(".")[1] ?? ""),
+    arguments_schema: readSchema(entry.arguments_schema),
+    key: text(entry.key) || null,
+    danger: entry.danger === true,
+    actors,
+    readOnly: entry.readOnly === true,
+    undoable: entry.undoable === true,
+    example: isBag(entry.example) ? entry.example : null,
+    announced: entry.announced === true,
+  };
+}
+
+// A schema of which every member that is read here is of the right kind; the others are left out.
+function readSchema(value: unknown, depth = DEPTH): Schema {
+  if (!isBag(value) || depth === 0) return {};
+  const { type, properties, required, description, enum: choices, anyOf, items } = value;
+  const schema: Schema = { ...value };
+  const keep = <Name extends keyof Schema>(name: Name, wanted: boolean, good: () => Schema[Name]) => {
+    if (wanted) schema[name] = good();
+    else delete schema[name];
+  };
+  const texts = (list: unknown): string[] => (list as unknown[]).filter((one): one is string => typeof one === "string");
+  const inner = (one: unknown): Schema => readSchema(one, depth - 1);
+  keep("type", typeof type === "string" || Array.isArray(type), () => (typeof type === "string" ? type : texts(type)));
+  keep("properties", isBag(properties), () => Object.fromEntries(Object.entries(properties as Bag).map(([name, one]) => [name, inner(one)])));
+  keep("required", Array.isArray(required), () => texts(required));
+  keep("description", typeof description === "string", () => description as string);
+  keep("enum", Array.isArray(choices), () => choices as unknown[]);
+  keep("anyOf", Array.isArray(anyOf), () => (anyOf as unknown[]).map(inner));
+  keep("items", items !== undefined, () => inner(items));
+  return schema;
+}
+
+function isBag(value: unknown): value is Bag {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }
 
 export type Form = "text" | "number" | "boolean" | "choice" | "json";

@@ -19,7 +19,7 @@ import type {
 import { Chat } from "./chat.ts";
 import { tabs } from "./geometry.ts";
 import { type Offer, readOffers } from "./offers.ts";
-import type { Manifest, ManifestCommand } from "./schema.ts";
+import { type Manifest, type ManifestCommand, readCommands } from "./schema.ts";
 import { Signals } from "./signal.ts";
 import { type CallSummary, type Step, worthListing } from "./steps.ts";
 import { toolNews } from "./tool.ts";
@@ -116,8 +116,10 @@ export class Model {
   }
 
   setManifest(manifest: Manifest): void {
+    const commands = readCommands(manifest.commands, this.onOdd);
+    if (!commands) return;
     this.manifestVersion = manifest.version;
-    this.commands = new Map(manifest.commands.map((command) => [command.id, command]));
+    this.commands = new Map(commands.map((command) => [command.id, command]));
     this.signals.fire(["manifest"]);
   }
 
@@ -242,6 +244,7 @@ export class Model {
 
   onActions: () => void = () => {};
   onManifest: () => void = () => {};
+  onOdd: (text: string) => void = () => {}; // something in the manifest cannot be used
 
   private tellTerminal(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
     const terminals = new Map(this.terminals);

@@ -12,6 +12,7 @@ export interface Item {
   note?: string;
   key?: string;
   agent?: boolean;
+  outside?: boolean;
   value?: string;
   hits?: number[];
   score?: number;
@@ -148,6 +149,7 @@ export class Palette {
           },
           h("span", { class: "name" }, ...marked(item.label, item.hits ?? [])),
           item.note ? h("span", { class: "note" }, item.note) : null,
+          item.outside ? h("span", { class: "tag outside" }, "runs outside") : null,
           item.agent ? h("span", { class: "tag" }, "agent may use") : null,
           item.key ? h("kbd", {}, item.key) : null,
         ),
@@ -223,6 +225,7 @@ export class Palette {
         note: command.id.replace("openspace.", ""),
         ...(command.key ? { key: command.key } : {}),
         agent: command.actors.includes("agent"),
+        outside: command.announced,
         run: () => this.prepare(command.id, {}),
         options: () => this.prepare(command.id, {}, true),
       }),
@@ -393,7 +396,7 @@ export class Palette {
     }
     const answer = await this.desk.run(command.id, args);
     if (!answer.success) return;
-    if (command.readOnly) {
+    if (command.readOnly || command.announced) {
       const { success: _, ...data } = answer;
       show(command.label, h("pre", { class: "json", tabindex: "0" }, JSON.stringify(data, null, 2)));
     } else if (/\.(open|create|show|focus)$/.test(command.id)) {

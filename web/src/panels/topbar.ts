@@ -2,13 +2,14 @@
 
 import type { Desk } from "./desk.ts";
 import { h, icon, setText } from "./dom.ts";
+import { Presence } from "./presence.ts";
 
 const DOUBLE_MS = 1500;
 
 export class TopBar {
   readonly element: HTMLElement;
   private readonly workspace = h("span", { class: "workspace" });
-  private readonly presence = h("div", { class: "presence" });
+  private readonly presence: Presence;
   private readonly follow = h("button", { class: "button follow" });
   private readonly pause = h("button", { class: "button" });
   private readonly stop = h("button", { class: "button bad" }, icon("stop", true), "Stop");
@@ -18,6 +19,7 @@ export class TopBar {
     private readonly desk: Desk,
     toggleFiles: () => void,
   ) {
+    this.presence = new Presence(desk);
     const search = h(
       "button",
       { class: "searchbox", on: { click: () => desk.openPalette() } },
@@ -36,7 +38,7 @@ export class TopBar {
       h("button", { class: "button drawerbutton", title: "Files and activity (Ctrl B)", on: { click: toggleFiles } }, icon("file"), "Files"),
       this.workspace,
       search,
-      this.presence,
+      this.presence.element,
       this.follow,
       this.pause,
       this.stop,
@@ -50,11 +52,6 @@ export class TopBar {
     const { model } = this.desk;
     setText(this.workspace, model.workspace.split("/").filter(Boolean).at(-1) ?? "");
     this.workspace.title = model.workspace;
-    const pills = [
-      h("span", { class: "pill", title: "Browsers with this page" }, model.browsers > 1 ? `You ×${model.browsers}` : "You"),
-      ...[...model.agents.values()].map((agent) => h("span", { class: "pill agent", title: agent.connector }, agent.name)),
-    ];
-    this.presence.replaceChildren(...pills);
     const agent = model.agents.get(this.desk.agent());
     const { following } = this.desk;
     const words = following ? "Following agent" : "Paused following — resume";
@@ -67,6 +64,7 @@ export class TopBar {
     this.pause.replaceChildren(icon(paused ? "play" : "pause", paused), paused ? "Resume" : "Pause");
     this.pause.setAttribute("aria-pressed", String(paused));
     for (const button of [this.follow, this.pause, this.stop]) button.disabled = !agent;
+    this.presence.render(); // when all else has its width
   }
 
   async togglePause(): Promise<void> {

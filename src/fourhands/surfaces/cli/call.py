@@ -121,13 +121,8 @@ def _value(name: str, text: str) -> object:
     return value
 
 
-@click.command(short_help="Print what a model is told.")
-@click.option("--session", help="For this agent session.")
-@workspace_option
-@json_option
-@told
-def instructions(session: str | None, workspace: str, as_json: bool) -> None:
-    """Print what a model is told: commands, state, examples, recent results."""
+def tell_instructions(workspace: str, session: str | None, *, as_json: bool) -> None:
+    """Print what the running server tells a model."""
     text = Client(workspace).text("/openspace/instructions", **({"sessionId": session} if session else {}))
     if as_json:
         show({"instructions": text}, as_json=True)

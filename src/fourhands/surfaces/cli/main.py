@@ -17,12 +17,14 @@ from fourhands.surfaces.cli.base import json_option, run_async, workspace_option
 from fourhands.surfaces.command import Directory, told
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from fourhands.agents.trial_tasks import Scratch
     from fourhands.providers.base import Provider
 
 LATE = {
     "call": ("call", "call"),
     "classify": ("classify", "classify_line"),
-    "instructions": ("call", "instructions"),
     "journal": ("journal", "journal"),
     "open": ("call", "open_page"),
     "stop": ("stop", "stop"),
@@ -80,8 +82,12 @@ class _DirectoryFirst(click.Group):
         return super().get_command(ctx, cmd_name)
 
 
-def build(serve: Callable[[Options], Awaitable[None]], providers: "Callable[[str], list[Provider]]") -> click.Group:
-    """The command line around these two."""
+def build(
+    serve: Callable[[Options], Awaitable[None]],
+    providers: "Callable[[str], list[Provider]]",
+    scratch: "Callable[[], AbstractAsyncContextManager[Scratch]]",
+) -> click.Group:
+    """The command line around these three."""
 
     @click.group(
         cls=_DirectoryFirst,
@@ -139,6 +145,56 @@ def build(serve: Callable[[Options], Awaitable[None]], providers: "Callable[[str
         from fourhands.surfaces.cli.doctor import examine
 
         await examine(workspace, providers, as_json=as_json)
+
+    @main.command("instructions", short_help="Print what a model is told, or try it with one.")
+    @click.option("--session", help="For this agent session.")
+    @click.option(
+        "--try",
+        "model",
+        metavar="ENDPOINT#MODEL",
+        help="Ask this model 20 small tasks and judge its blocks; needs no server, and runs nothing.",
+    )
+    @click.option("--key-variable", metavar="NAME", help="With --try: the environment variable that has the key.")
+    @click.option(
+        "--output",
+        type=click.Path(dir_okay=False, writable=True),
+        help="With --try: write this JSON file, and one to read beside it.  [default: instructions-try.json]",
+    )
+    @click.option("--at-least", type=click.IntRange(0, 20), help="With --try: end with 1 if fewer tasks are right.")
+    @workspace_option
+    @json_option
+    @told
+    def instructions(
+        session: str | None,
+        model: str | None,
+        key_variable: str | None,
+        output: str | None,
+        at_least: int | None,
+        workspace: str,
+        as_json: bool,
+    ) -> None:
+        """Print what a model is told: commands, state, examples, recent results.
+
+        With --try, ask a model of your own whether it understands them: its blocks are judged, not run.
+
+        \b
+          fourhands instructions --try http://127.0.0.1:11434/v1#llama3
+          fourhands instructions --try anthropic:https://api.anthropic.com#claude-sonnet-4-5 --at-least 18
+
+        The key comes from FOURHANDS_MODEL_KEY, else from OPENAI_API_KEY or ANTHROPIC_API_KEY.
+        """
+        if model is None:
+            from fourhands.surfaces.cli.call import tell_instructions
+
+            if key_variable or output or at_least is not None:
+                raise click.UsageError("--key-variable, --output and --at-least go with --try")
+            tell_instructions(workspace, session, as_json=as_json)
+            return
+        from fourhands.surfaces.cli.instructions import OUTPUT, attempt
+
+        if session is not None:
+            raise click.UsageError("--session and --try do not go together")
+        attempt(model, scratch, key_variable or "", output or OUTPUT, at_least or 0, as_json=as_json)
 
     return main
 
