@@ -66,9 +66,10 @@ async def test_results_are_told_exactly_once(here: World):
 
 def test_a_tools_output_is_told_once_though_its_text_has_it_too(registry: Registry):
     data = {"id": "term_1", "output": "one\ntwo\n", "text": "Terminal Session: term_1\n\nOutput:\none\ntwo\n"}
-    told = render([result(command="openspace.tool.terminal_continue", data=data)], registry)
+    told = render([result(command="openspace.tool.terminal_continue", data=data)], registry, kept)
     assert (told.count("two"), "Terminal Session" in told) == (1, False)
-    alone = render([result(command="openspace.tool.terminal_stop", data={"text": "Terminal\nterminated."})], registry)
+    stopped = result(command="openspace.tool.terminal_stop", data={"text": "Terminal\nterminated."})
+    alone = render([stopped], registry, kept)
     assert "terminated." in alone
 
 
