@@ -90,7 +90,7 @@ class FakeTerminal:
     secret: bool = False
     fault: str = ""
     slow_start: str = ""
-    argv: tuple[str, ...] = ("bash",)
+    command: str = "bash"
     exit: Any = None
 
     def __post_init__(self) -> None:
