@@ -35,7 +35,7 @@ def hints() -> Iterator[tuple[str, str]]:
 
 
 def _named(target: ast.expr) -> bool:
-    return isinstance(target, ast.Name) and target.id in ("hint", "rest", "how")
+    return isinstance(target, ast.Name) and target.id in ("hint", "rest", "how", "IN_PIECES", "_BY_ID")
 
 
 def _words(node: ast.expr) -> str:

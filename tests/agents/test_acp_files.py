@@ -46,6 +46,24 @@ async def test_files_are_read_and_written_through_the_gate(stage):
     ]
 
 
+async def test_lines_of_a_file_are_read_that_is_too_large_to_be_read_at_once(stage):
+    path = Path(stage.bench.root, "large.txt")
+    lines = [f"{n} {'x' * 1000}\n" for n in range(11_000)]
+    path.write_text("".join(lines))
+    answers = await stage.turn(
+        ["call", "fs/read_text_file", {"path": str(path), "line": 10_000, "limit": 2}],
+        ["call", "fs/read_text_file", {"path": str(path), "line": 10_999}],
+        ["call", "fs/read_text_file", {"path": str(path), "limit": 0}],
+        ["call", "fs/read_text_file", {"path": str(path)}],
+    )
+    assert [answer["result"]["content"] for answer in answers[:3]] == [
+        "".join(lines[9999:10_001]),
+        "".join(lines[-2:]),
+        "",
+    ]
+    assert answers[3]["error"]["data"]["code"] == "too-large"
+
+
 async def test_a_read_has_what_the_person_has_not_saved(stage):
     root = Path(stage.bench.root)
     (root / "a.txt").write_text("saved\n")

@@ -65,7 +65,8 @@ def test_hunks_are_kept_and_reverted_one_by_one(page: Page, served: Served) -> N
     expect(card.locator(".hunk")).to_have_count(0)  # the one that is left is the file's
     assert file.read_text() == before.replace("return 3\n", "return 33\n")
     assert agent.call("openspace.file.read", {"path": "src/app.py"}).success
-    assert agent.call("openspace.file.write", {"path": "src/app.py", "content": changed}).success
+    edits = [{"old": "return 30\n", "new": "return 300\n"}]
+    assert agent.call("openspace.file.edit", {"path": "src/app.py", "edits": edits}).success
     card.get_by_role("button", name="Keep the change at line 10").click()
     expect(card.locator(".hunk")).to_have_count(0)
     expect(card.locator(".diff .add")).to_have_text("+     return 300")

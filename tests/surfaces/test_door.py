@@ -450,6 +450,7 @@ async def test_a_body_too_large_is_refused_by_its_length(served: Served) -> None
         answer = await raw.rest()
     assert answer.startswith(b"HTTP/1.1 413")
     assert b"too-large" in answer
+    assert b"openspace.file.write" in answer  # in pieces
 
 
 async def test_a_body_too_large_is_refused_while_it_comes(served: Served) -> None:

@@ -40,7 +40,7 @@ from fourhands.workbench.workbench import Workbench
 # The newest revision has other ways to do these, and the client says so.
 pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 
-FILE = "fourhands://file/{+path}"
+FILE = "fourhands://file/{+path}{?startLine,endLine,offset,limit}"
 TERMINAL = "fourhands://terminal/{terminalId}{?since,lines}"
 
 

@@ -37,7 +37,11 @@ async def test_resources_are_files_terminals_and_the_instructions(app: App, mode
         listed = {one.name: one.uri for one in (await client.list_resources()).resources}
         assert set(listed) == {"instructions", "build"}
         templates = [one.uri_template for one in (await client.list_resource_templates()).resource_templates]
-        assert templates == ["fourhands://file/{+path}", "fourhands://terminal/{terminalId}{?since,lines}"]
+        assert templates == [
+            "fourhands://file/{+path}{?startLine,endLine,offset,limit}",
+            "fourhands://terminal/{terminalId}{?since,lines}",
+            "fourhands://output/{outputId}{?offset,limit}",
+        ]
 
         async def read(uri: str) -> Any:
             return (await client.read_resource(uri)).contents[0]

@@ -42,6 +42,7 @@ def refused(text, *edits, most=10**7):
         ("one\r\ntwo\r\n", [("one\ntwo", "1\n2")], "1\r\n2\r\n", [[(1, 2)]]),
         ("one\r\ntwo\r\n", [("one", "1\n1b")], "1\r\n1b\r\ntwo\r\n", [[(1, 2)]]),
         ("one\r\ntwo\r\n", [("\n", "\n\n", "all")], "one\r\n\r\ntwo\r\n\r\n", [[(1, 2), (3, 4)]]),
+        ("one\r\ntwo\r\n", [("\ntwo", "\n2")], "one\r\n2\r\n", [[(1, 2)]]),
         ("one\ntwo\n", [("one\r\ntwo", "1\r\n2")], "1\n2\n", [[(1, 2)]]),
         ("a\r\nb\nc\r\nd\n", [("b\n", "B\nB\n"), ("c\n", "C\nC\n")], "a\r\nB\nB\nC\r\nC\r\nd\n", [[(2, 3)], [(4, 5)]]),
         ("no end", [("no", "one\r\n")], "one\r\n end", [[(1, 1)]]),

@@ -264,6 +264,8 @@ test("deeds are put into words", () => {
   const words = (command, args) => describe({ command, args }, (id) => id).join(" ").trim();
   assert.equal(words("openspace.editor.open", { path: "a.py", line: 3 }), "opened a.py:3");
   assert.equal(words("openspace.terminal.send", { terminalId: "sh", text: "ls\n" }), "ran ls in sh");
+  assert.equal(words("openspace.file.edit", { path: "a.py", edits: [] }), "edited a.py");
+  assert.equal(words("openspace.file.write", { path: "a.py", content: "x", append: true }), "added to a.py");
   assert.equal(words("openspace.thing.do_it", {}), "thing: do it");
   assert.equal(ago(75), "1 min");
 });

@@ -304,7 +304,7 @@ class AcpAgent(Conversation):
 
     async def _round(self, text: str) -> None:
         peer = await self._settled()
-        told = turn_message(self.session, self.bench.registry)
+        told = turn_message(self.session, self.bench.registry, self.bench.outputs)
         parts = [told.text if told else "", text]
         if self._instructions is not None and not self._instructed:
             parts.insert(0, self._instructions(self.session.id))

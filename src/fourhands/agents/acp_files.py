@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 from fourhands.agents.acp_error import decode_params, rpc_failure
 from fourhands.agents.acp_terminal import Place
 from fourhands.agents.jsonrpc import Handler
-from fourhands.core.call import Call
+from fourhands.core.call import Call, Result
 from fourhands.core.errors import FourhandsError
 from fourhands.core.quote import mended
 from fourhands.safety.patherrors import BadPath
@@ -55,8 +55,10 @@ class AcpFiles:
         wanted = decode_params(params, Read)
         place = self._resolve(wanted.session_id)
         path = self._inside(wanted.path)
-        call = Call(command="openspace.file.read", args={"path": path}, actor=place.session.actor, origin="acp")
-        result = await self._bench.gate.run(call)
+        draft = self._draft(mended(path), place)
+        if draft is None and (wanted.line is not None or wanted.limit is not None) and self._is_large(path, place):
+            return {"content": await self._some(place, path, wanted)}
+        result = await self._call_read(place, {"path": path})
         draft = self._draft(mended(path), place)
         if draft is not None:  # the gate has not seen it: what it holds of blocks is quoted here
             draft = self._bench.gate.given.quote(place.session.id, draft, f"file {self._bench.relative(path)}")
@@ -71,6 +73,28 @@ class AcpFiles:
         else:
             raise rpc_failure(result)
         return {"content": _lines(text, wanted.line, wanted.limit)}
+
+    async def _some(self, place: Place, path: str, wanted: Read) -> str:
+        """Some lines of a file that is too large to be read at once."""
+        first = max(wanted.line or 1, 1)
+        args: dict[str, object] = {"path": path, "startLine": first}
+        if wanted.limit is not None:
+            args["endLine"] = first + wanted.limit  # one more, so that the end of the last one is known
+        result = await self._call_read(place, args)
+        if not result.success:
+            raise rpc_failure(result)
+        return _lines(str(result.data["content"]), 1, wanted.limit)
+
+    def _is_large(self, path: str, place: Place) -> bool:
+        files = self._bench.files(place.session.actor)
+        try:
+            return files.stat(path).size > files.settings.read_limit_bytes
+        except FourhandsError:
+            return False  # the call will say what is wrong
+
+    async def _call_read(self, place: Place, args: dict[str, object]) -> Result:
+        call = Call(command="openspace.file.read", args=args, actor=place.session.actor, origin="acp")
+        return await self._bench.gate.run(call)
 
     async def write(self, params: dict[str, Any]) -> dict[str, object]:
         """Replace a file's text, or create it with the directories that are missing."""

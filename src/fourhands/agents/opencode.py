@@ -137,7 +137,7 @@ class OpenCode(Conversation):
             body["model"] = {"providerID": provider, "modelID": model}
         message = None
         if self._instructions is not None:
-            message = turn_message(self.session, self.bench.registry)
+            message = turn_message(self.session, self.bench.registry, self.bench.outputs)
             given = self._instructions(self.session.id)
             body["system"] = f"{given}\n\n{message.text}" if message is not None else given
         try:

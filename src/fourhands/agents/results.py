@@ -2,13 +2,15 @@
 
 `turn_message` takes the results out of the session; if the message could not be sent, `restore` puts them back, and the
 next message has them again. Rules of shortening: `budget.py` has the numbers. A command that only reads returns its
-data, one that acts a short line. Text keeps its beginning and its end; the gap says what is missing and how to read it.
-Markers of blocks in them are broken already: the gate hands results on in no other way (`core/quote.py`).
+data, one that acts a short line. Text keeps its beginning and its end; the gap says what is missing and how to read it:
+with an argument of the command, or else by an id under which the whole is kept for a while. Markers of blocks in them
+are broken already: the gate hands results on in no other way (`core/quote.py`).
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import msgspec
 
@@ -18,6 +20,7 @@ from fourhands.core.errors import NotFound
 from fourhands.core.quote import JOINER
 from fourhands.core.registry import Registry
 from fourhands.core.schema import describe
+from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.session import KEPT_RESULTS, CommandResult, Session
 
 OPENING = (
@@ -28,13 +31,15 @@ OPENING = (
 _HOW = {
     "startLine": 'read them with "startLine" and "endLine"',
     "since": 'read from a position with "since"',
-    "includePattern": 'ask for less with "includePattern"',
-    "limit": 'ask for less with "limit"',
-    "path": 'ask for a narrower "path"',
+    "outputId": 'ask for less with "limit"',
 }
+_BY_ID = "openspace.tool.read_output"
 _INLINE = 100
 _FRAME = 24  # two fences of usual length, the word behind the first, and line ends
 _TICKS = re.compile("`{3,}")
+
+Keep: TypeAlias = Callable[[str, str], None]
+"""Keeps a whole text under an id."""
 
 
 @dataclass(slots=True)
@@ -59,22 +64,27 @@ class _Piece:
     text: str
     first_line: int
     how: str
+    keep_as: str = ""
 
 
-def turn_message(session: Session, registry: Registry) -> TurnMessage | None:
-    """Take what the model has not been told yet and put it into words; None if there is nothing."""
+def turn_message(session: Session, registry: Registry, outputs: Outputs) -> TurnMessage | None:
+    """Take what the model has not been told yet and put it into words; None if there is nothing.
+
+    What is shortened is kept whole in `outputs`.
+    """
     results = tuple(session.tell())
     if not results:
         return None
     try:
-        return TurnMessage(render(results, registry), session, results)
+        text = render(results, registry, lambda id, whole: outputs.put(id, session.id, whole))
+        return TurnMessage(text, session, results)
     except BaseException:
         _put_back(session, results)
         raise
 
 
-def render(results: Sequence[CommandResult], registry: Registry) -> str:
-    """Put results into words, in the order given, in at most `TURN_CHARS` characters."""
+def render(results: Sequence[CommandResult], registry: Registry, keep: Keep) -> str:
+    """Put results into words, in the order given, in at most `TURN_CHARS` characters; `keep` gets what is shortened."""
     parts = [_parts(result, registry) for result in results]
     heads = [head for head, _ in parts]
     shown = _how_many(heads, TURN_CHARS // 2)
@@ -86,7 +96,7 @@ def render(results: Sequence[CommandResult], registry: Registry) -> str:
     for head, pieces, mine in zip(heads, bodies, rooms, strict=False):
         lines.append(f"\n{head}")
         for piece, limit in zip(pieces, share(map(_size, pieces), mine, mine), strict=True):
-            lines += _framed(piece, limit)
+            lines += _framed(piece, limit, keep)
     if closing:
         lines.append(f"\n{closing}")
     return "\n".join(lines)
@@ -117,7 +127,7 @@ def _parts(result: CommandResult, registry: Registry) -> tuple[str, list[_Piece]
     head = f"{number}{result.command_id}{args} → "
     inline, pieces = _sorted_data(result, names, read_only)
     if result.output:
-        pieces.append(_Piece("output", clean(result.output), 1, ""))
+        pieces.append(_piece(result, "output", clean(result.output), 1, ""))
     if result.success:
         head += "SUCCESS" + (f": {', '.join(inline)}" if inline else "")
     else:
@@ -141,7 +151,7 @@ def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tup
     pieces: list[_Piece] = []
     start = result.args.get("startLine")
     first_line = start if isinstance(start, int) and "startLine" in names else 1
-    how = next((text for name, text in _HOW.items() if name in names), "ask for less at a time")
+    how = next((text for name, text in _HOW.items() if name in names), "")
     room = HEAD_CHARS // 2
     for name, value in (result.data or {}).items():
         if value is None or (name == "text" and "output" in (result.data or {})):
@@ -151,8 +161,17 @@ def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tup
             inline.append(f"{name} {small}")
             room -= len(inline[-1]) + 2
         elif (read_only and result.success) or (isinstance(value, str) and "\n" in value):
-            pieces.append(_Piece(name, _worded(value), first_line, how))
+            pieces.append(_piece(result, name, _worded(value), first_line, how))
     return inline, pieces
+
+
+def _piece(result: CommandResult, name: str, text: str, first_line: int, how: str) -> _Piece:
+    """A piece, and how the rest of it can be read: as its command says, else by id, where there is one."""
+    if how or not result.call_id:
+        return _Piece(name, text, first_line, how or "ask for less at a time")
+    cropped = (result.data or {}).get("outputId")  # by the command itself, which has kept the whole
+    id = str(cropped) if cropped else result.call_id if name == "output" else f"{result.call_id}.{name}"
+    return _Piece(name, text, first_line, f'{_BY_ID} {{"outputId": "{id}"}} has all of it', "" if cropped else id)
 
 
 def _is_plain(value: object) -> bool:
@@ -193,11 +212,13 @@ def _fence(text: str) -> str:
     return "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(text))])
 
 
-def _framed(piece: _Piece, limit: int) -> list[str]:
+def _framed(piece: _Piece, limit: int, keep: Keep) -> list[str]:
     label, fence = _label(piece), _fence(piece.text)
     room = limit - len(label) - 2 * len(fence) - _FRAME
+    if room < len(piece.text) and piece.keep_as:
+        keep(piece.keep_as, piece.text)
     if room < len(piece.text) and room < 40:
-        bare = f"{label} left out, ask for it alone"
+        bare = f"{label} left out, {piece.how if piece.keep_as else 'ask for it alone'}"
         return [bare] if len(bare) < limit else []
     text = shorten(piece.text, room, first_line=piece.first_line, how=piece.how)
     return [label, f"{fence}text", text.removesuffix("\n"), fence]

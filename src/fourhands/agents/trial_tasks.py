@@ -105,7 +105,7 @@ def _mistake(registry: Registry) -> list[Turn]:
     return [
         {"role": "user", "content": "Show me line 9 of the file with the functions f1 to f29."},
         {"role": "assistant", "content": f"I open it.\n\n{block('openspace.editor.open', wrong)}\n"},
-        {"role": "user", "content": render([result], registry)},
+        {"role": "user", "content": render([result], registry, lambda id, text: None)},
     ]
 
 

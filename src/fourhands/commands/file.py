@@ -26,6 +26,11 @@ commands = Contribution("openspace.file", scope="write")
 BLOB_LIMIT = 1024 * 1024
 """Bytes of a binary file that are given out at once."""
 
+IN_PIECES = (
+    'a large file is written in pieces: openspace.file.write with "append": true, or changed by openspace.file.edit'
+)
+"""What to do where a message is too large."""
+
 MOST_EDITS = 100
 """Edits in one call."""
 
@@ -131,7 +136,11 @@ def _no_text(path: str, size: int, *, most: bool) -> BadArgument:
 
 
 @commands.add(
-    "read", label="Read a file", read_only=True, uri="fourhands://file/{+path}", example={"path": "README.md"}
+    "read",
+    label="Read a file",
+    read_only=True,
+    uri="fourhands://file/{+path}{?startLine,endLine,offset,limit}",
+    example={"path": "README.md"},
 )
 async def read_file(bench: Workbench, args: ReadAny, call: Call) -> Content:
     """Return the text of a file, or a part of it: some lines, or some bytes with offset and limit.

@@ -171,7 +171,7 @@ class ReadOutput(Args, frozen=True, kw_only=True):
 
     output_id: Annotated[str, Meta(description="The outputId of a cropped result.")]
     offset: Annotated[From0, Meta(description="First character, from 0.")] = 0
-    limit: Annotated[int, Meta(ge=1, le=100_000, description="How many characters.")] = 10_000
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="How many characters.")] = 9_000
 
 
 class Piece(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -187,10 +187,11 @@ class Piece(Struct, frozen=True, kw_only=True, rename="camel"):
     "read_output",
     label="Read more of an output",
     read_only=True,
+    uri="fourhands://output/{outputId}{?offset,limit}",
     example={"outputId": "01J8ZQ5T9V0000000000000000", "offset": 5000},
 )
 async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Piece:
-    """Return a part of the output of an earlier bash, execute_command or run_script that was cropped."""
+    """Return a part of an output or a result that was cropped, by the id that stands where it was cut."""
     owner = owner_of(call) if is_agent(call) else None
     text, total = bench.outputs.read(args.output_id, owner, args.offset, args.limit)
     end = args.offset + len(text)

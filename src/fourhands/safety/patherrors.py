@@ -6,6 +6,9 @@ from contextlib import contextmanager
 
 from fourhands.core.errors import BadArgument, Conflict, Denied, FourhandsError, LimitReached, NotFound, Unavailable
 
+IN_PIECES = 'write a large file in pieces: openspace.file.write with "append": true; change it by openspace.file.edit'
+"""What to do where a message is too large to be taken."""
+
 
 class BadPath(BadArgument):
     """A path is not written in a form that is accepted, or has too many links."""

@@ -14,6 +14,7 @@ from urllib.parse import parse_qs
 import msgspec
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from fourhands.safety.patherrors import IN_PIECES
 from fourhands.surfaces.tokens import Principal, Tokens
 
 log = logging.getLogger(__name__)
@@ -154,7 +155,7 @@ class Door:
         if length := headers.get("content-length"):
             limit = _limit(scope)
             if not (length.isascii() and length.isdigit() and len(length) <= 15) or int(length) > limit:
-                raise Refusal(413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken")
+                raise Refusal(413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken", IN_PIECES)
         return principal
 
     def _is_open(self, scope: Scope) -> bool:
@@ -263,7 +264,7 @@ class _Body:
             self._taken += len(message.get("body", b""))
             self._complete = not message.get("more_body", False)
             if self._taken > self._limit:
-                return await self._end(Refusal(413, "too-large", f"a body of more than {self._limit} bytes"))
+                return await self._end(Refusal(413, "too-large", f"a body of more than {self._limit} bytes", IN_PIECES))
         return message
 
     async def _end(self, refusal: Refusal) -> Message:

@@ -351,9 +351,9 @@ def _replace(place: Descent, data: bytes, expected: str | None, keep: int | None
         finally:
             os.close(fd)
         with _replacing:
-            # What was copied must still be there, and what was expected is told first.
-            _check_version(place, old if expected is None else expected)
-            _check_version(place, None if old == expected else old)
+            _check_version(place, expected)
+            if old != expected:  # what was copied must still be there
+                _check_version(place, old)
             os.rename(temporary, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
     except BaseException:
         with suppress(OSError):

@@ -1,4 +1,5 @@
-"""The full output of one-shot commands whose answer was cropped, kept for a while so that the rest can be read.
+"""The full text of what was cropped, kept for a while so that the rest can be read: outputs of one-shot commands, and
+results that were shortened for a model's next turn.
 
 Bounded in number and in characters, the oldest goes first; a session's go with it. They do not outlive the server.
 """
@@ -30,6 +31,8 @@ class Outputs:
     def put(self, id: str, owner: str, text: str) -> None:
         """Keep an output under an id of its own; what is too long by itself keeps its beginning."""
         text = text[: self._most_characters]
+        if id in self._kept:
+            self._drop(id)
         self._kept[id] = _Output(owner, text)
         self._characters += len(text)
         while len(self._kept) > self._most or self._characters > self._most_characters:

@@ -78,6 +78,7 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
     data: dict[str, object] | None = None
     execution_time: float = 0.0  # milliseconds
     timestamp: float = 0.0
+    call_id: str = ""
 
     @classmethod
     def of(cls, call: Call, result: Result) -> "CommandResult":
@@ -91,6 +92,7 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
             data=result.data or None,
             execution_time=round(result.duration_ms, 3),
             timestamp=time.time(),
+            call_id=call.id,
         )
 
 

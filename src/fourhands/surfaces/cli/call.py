@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from fourhands.core.errors import BadArgument
+from fourhands.safety.patherrors import IN_PIECES
 from fourhands.surfaces.cli.base import Client, json_option, show, workspace_option
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.command import FAILED, told
@@ -70,7 +71,7 @@ def _object(raw: str | bytes) -> dict[str, object]:
 def _standard_input() -> bytes:
     text = sys.stdin.buffer.read(STDIN_LIMIT + 1)
     if len(text) > STDIN_LIMIT:
-        raise BadArgument(f"more than {STDIN_LIMIT} bytes on standard input")
+        raise BadArgument(f"more than {STDIN_LIMIT} bytes on standard input", hint=IN_PIECES)
     return text
 
 

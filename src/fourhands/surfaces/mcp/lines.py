@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from fourhands.safety.patherrors import IN_PIECES
+
 LINE_LIMIT = 1024 * 1024
 """Bytes of a message."""
 
@@ -34,7 +36,7 @@ class TooLong:
         """The refusal, to the request that it was if that can be seen."""
         found = _AT_FIRST.match(self.head) or _AT_LAST.search(self.tail)
         id = msgspec.json.decode(found[1]) if found else None
-        return refusal(id, -32600, f"a message of {self.size} bytes; at most {LINE_LIMIT} are taken")
+        return refusal(id, -32600, f"a message of {self.size} bytes; at most {LINE_LIMIT} are taken ({IN_PIECES})")
 
 
 Lines = asyncio.Queue[bytes | TooLong]

@@ -113,6 +113,8 @@ def read(uri: str, result: Result) -> ReadResourceResult:
     if isinstance(blob, str):
         return ReadResourceResult(contents=[BlobResourceContents(uri=uri, blob=blob, mime_type=kind, _meta=meta)])
     if content is None:
+        content = lines if isinstance(lines, str) else None
+    if content is None:
         content = "\n".join(map(str, lines)) if isinstance(lines, list) else json_text(data)
     return contents(uri, str(content), kind, meta)
 
