@@ -75,7 +75,7 @@ class LineJudge:
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, "command": fresh}
 
-        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd="", input=stdin)
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=self._cwd(call), input=stdin)
 
     def _launch(self, call: Call, args: Any) -> Judgement:
         """A program with arguments, as the line that would start it."""
@@ -86,7 +86,7 @@ class LineJudge:
             return {**call.args, **_as_launch(fresh, args.env)}
 
         verdict = self._with_input(line, args.input)
-        cwd = args.working_directory or ""
+        cwd = self._cwd(call, args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Judgement:
@@ -102,13 +102,13 @@ class LineJudge:
             return {**call.args, "script": fresh, "env": removed}  # the exports are theirs now
 
         verdict = self._with_input(line, args.input)
-        cwd = args.working_directory or ""
+        cwd = self._cwd(call, args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _exec(self, call: Call, args: Any) -> Judgement:
         """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
         check_variables(args.env)
-        cwd, isolation = args.cwd or "", self._isolation(call)
+        cwd, isolation = self._cwd(call, args.cwd), self._isolation(call)
         line = as_line(args.command, args.args, args.env)
 
         def edit(fresh: str) -> dict[str, object]:
@@ -125,6 +125,11 @@ class LineJudge:
         while mark in text or mark in line:
             mark += "_"
         return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
+
+    def _cwd(self, call: Call, given: str | None = None) -> str:
+        """Where it would run, as far as this caller or its session says; else in the workspace itself."""
+        session = self._bench.session(call)
+        return given or (session.state.cwd if session is not None else None) or ""
 
     def _isolation(self, call: Call) -> str:
         """The level in which this caller's programs run."""

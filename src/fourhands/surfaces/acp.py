@@ -28,7 +28,6 @@ from fourhands.core.question import Answer, Choice, Question
 from fourhands.core.tasks import Tasks
 from fourhands.host.places import Places
 from fourhands.surfaces.command import INTERRUPTED, Directory, told
-from fourhands.workbench.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 PROTOCOL_VERSION = 1
@@ -123,9 +122,8 @@ class AcpDoor:
         wanted = decode_params(params, NewSession)
         if not os.path.isabs(wanted.cwd):
             raise BadCwd(f"the working directory must be an absolute path, not {wanted.cwd!r:.200}")
-        cwd = resolve_cwd(wanted.cwd, self._bench.root, self._bench.settings.terminal.allowed_root)
-        session = self._bench.begin_session(self._client, "acp")
-        self._places[session.id] = Place(session, cwd)
+        session = self._bench.begin_session(self._client, "acp", cwd=wanted.cwd)
+        self._places[session.id] = Place(session)
         self._leave[session.id] = self._bench.questions.attend(session.id)
         return {"sessionId": session.id}
 
