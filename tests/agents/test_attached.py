@@ -36,7 +36,7 @@ async def cat(app: App, title: str = "build", line: str = "") -> Terminal:
 async def say(one: Terminal, line: str) -> None:
     """Type a line: the terminal shows it, then the program prints it."""
     await one.type(f"{line}\n")
-    await until(lambda: one.lines(200).count(line) == 2)
+    await until(lambda: "\n".join(one.lines(200)).count(line) == 2)
 
 
 async def ask(app: App, verb: str, **args: object) -> Result:
