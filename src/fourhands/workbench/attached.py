@@ -59,6 +59,7 @@ class Attached:
         self._bench.sessions.save()
         data: dict[str, object] = {"session": session.id, "terminalId": terminal.id, "title": terminal.title}
         self._bench.events.emit("agent.attached", data)
+        self._note(session, f"Terminal {terminal.title} is attached: the agent is told what is new in it.")
 
     def detach(self, session: Session, terminal: Terminal, reason: str = "") -> None:
         """Tell it no longer; `reason` says why if nobody asked for it."""
@@ -73,6 +74,8 @@ class Attached:
             "reason": reason,
         }
         self._bench.events.emit("agent.detached", data)
+        why = f": {reason}" if reason else ""
+        self._note(session, f"Terminal {terminal.title} is no longer attached{why}.")
 
     def release(self, terminal: Terminal, reason: str) -> list[Session]:
         """A terminal has ended or is gone: nobody is told of it any more. Gives the sessions it was attached to."""
@@ -122,3 +125,7 @@ class Attached:
             if id in session.attached:
                 session.attached[id] = position
         self._bench.sessions.save()
+
+    def _note(self, session: Session, text: str) -> None:
+        """A line in the chat, which is kept with it."""
+        self._bench.events.emit("agent.noted", {"session": session.id, "text": text})
