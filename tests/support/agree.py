@@ -171,6 +171,8 @@ STORY = [
     Case("agent.list_chats", {"sessionId": "helper"}, "unavailable"),
     Case("agent.load_chat", {"sessionId": "helper", "chat": "x"}, "unavailable"),
     Case("agent.sign_in", {"sessionId": "helper", "method": "x"}, "unavailable"),
+    Case("agent.attach", {"sessionId": "helper", "terminalId": "none"}, "not-found"),
+    Case("agent.detach", {"sessionId": "helper", "terminalId": "none"}, "not-found"),
     Case("agent.reset", {"sessionId": "helper"}),
     Case("agent.end", {"sessionId": "nobody"}, "not-found"),
     Case("agent.end", {"sessionId": "helper"}),
