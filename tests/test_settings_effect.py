@@ -18,6 +18,7 @@ from tests.support.served import until
 from fourhands.agents.upstream import Upstreams
 from fourhands.app import App
 from fourhands.core.call import Actor, Call, Entry
+from fourhands.core.errors import BadCwd
 from fourhands.host.places import Places
 from fourhands.providers.container import Container
 from fourhands.providers.engine import Engine
@@ -56,6 +57,7 @@ EFFECTS = {
     "agentDefaults.persistent.settleInterval": "test_agents_wait_as_the_settings_say",
     "agentDefaults.persistent.maxInterval": "test_agents_wait_as_the_settings_say",
     "agents.provider": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.cwd": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",
@@ -234,6 +236,7 @@ async def test_agents_begin_as_the_settings_say() -> None:
 
 async def test_an_agent_of_that_name_begins_as_the_settings_say() -> None:
     text = """[agents.ada]
+cwd = 'deeper'
 bash = { cropOutput = 20, timeoutSeconds = 0.5 }
 persistent = { minInterval = 0.0, settleInterval = 3600, maxInterval = 0.2 }
 [agents.bob]
@@ -243,6 +246,12 @@ persistent = { minInterval = 0.7, settleInterval = 0.01, maxInterval = 3600 }
 safeCommands = ['sleep', 'seq']
 """
     async with opened(text) as app:
+        with pytest.raises(BadCwd, match="'deeper' does not exist"):
+            app.bench.begin_session("ada", "test")
+        Path(app.bench.root, "deeper").mkdir()
+        began = app.bench.begin_session("ada", "test")
+        assert (began.state.cwd, app.bench.own_cwd(began)) == ("deeper", f"{app.bench.root}/deeper")
+        await app.bench.end_session(began.id)
         ada, eve = let_in(app, "ada"), let_in(app, "eve")
         assert (await call(app, "tool.bash", ada, command="seq 1000"))["truncated"]
         assert not (await call(app, "tool.bash", eve, command="seq 1000"))["truncated"]

@@ -97,6 +97,7 @@ class AgentSettings(Part, frozen=True, kw_only=True):
     """What one agent, or all of one kind, start with instead of the defaults."""
 
     provider: Word | None = None
+    cwd: Word | None = None
     bash: AgentBash = AgentBash()
     persistent: AgentPersistent = AgentPersistent()
 
@@ -211,6 +212,11 @@ class Settings(Part, frozen=True, kw_only=True):
             if key in self.agents:
                 chosen = self.agents[key].over(chosen)
         return chosen
+
+    def cwd_for_agent(self, name: str, kind: str) -> str | None:
+        """The directory in which a new agent's programs start, if one is set: for its name, else for its kind."""
+        chosen = (self.agents[key].cwd for key in (name, kind) if key in self.agents)
+        return next((cwd for cwd in chosen if cwd is not None), None)
 
 
 _ALIASES = {

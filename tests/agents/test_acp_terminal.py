@@ -46,7 +46,7 @@ class Desk:
         self.bench = app.bench
         self.session = session
         self.root = app.bench.root
-        self.places = {"s1": Place(session, self.root)}
+        self.places = {"s1": Place(session)}
         self.now = 0.0
         self.limit_s = 40
         self.allowed = Allowed(app.bench, now=lambda: self.now)
@@ -243,7 +243,7 @@ async def test_builtins_and_programs_pass_as_single_words(desk):
 
 
 async def test_other_sessions_do_not_see_a_terminal(desk):
-    desk.places["s2"] = Place(desk.session, desk.root)
+    desk.places["s2"] = Place(desk.session)
     id = await desk.create("echo hi")
     for method in ("output", "wait_for_exit", "kill", "release"):
         assert await desk.error(method, terminalId=id, sessionId="s2") == (-32002, "not-found")

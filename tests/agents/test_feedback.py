@@ -41,7 +41,7 @@ async def test_an_agent_acts_looks_and_corrects_itself(app: App):
             Call(command=found["cmd"], args=found["args"], actor=session.actor, origin="block") for found in commands
         ]
         await asyncio.gather(*(app.gate.run(call) for call in calls))
-        message = turn_message(session, app.registry, app.bench.outputs)
+        message = turn_message(session, app.registry, app.bench)
         assert message is not None
         return message.text
 

@@ -282,11 +282,11 @@ async def test_a_posted_result_is_shown_and_told_once(place: Place):
     assert place.hub.post_result(result()) == OK
     assert "- openspace.demo.hello → FAILED: file not found (5ms)" in place.hub.instructions(session.id)
     place.hub.post_result(result(success=True, output="one\ntwo", data=[1, 2]))
-    message = turn_message(session, place.world.registry, place.world.bench.outputs)
+    message = turn_message(session, place.world.registry, place.world.bench)
     assert message is not None
     assert "openspace.demo.hello → FAILED: file not found" in message.text
     assert "one\ntwo" in message.text
-    assert turn_message(session, place.world.registry, place.world.bench.outputs) is None
+    assert turn_message(session, place.world.registry, place.world.bench) is None
 
 
 async def test_sessions_outside_have_a_ring_of_their_own(place: Place):

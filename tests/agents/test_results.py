@@ -1,4 +1,6 @@
 import re
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +15,7 @@ from fourhands.core.errors import NotFound
 from fourhands.core.registry import Registry
 from fourhands.workbench.outputs import Outputs
 from fourhands.workbench.session import CommandResult
+from fourhands.workbench.workbench import Workbench
 
 
 @pytest.fixture
@@ -49,7 +52,7 @@ async def test_failures_come_first_then_by_number(here: World):
     record(here.bench, session, "openspace.editor.open", 1)
     record(here.bench, session, "openspace.editor.open", 2, error="no file 'x'", args={"path": "x"})
     record(here.bench, session, "openspace.editor.open", 3)
-    message = turn_message(session, here.registry, here.bench.outputs)
+    message = turn_message(session, here.registry, here.bench)
     assert message is not None
     assert numbers(message.text) == [2, 1, 3]
     assert '#2 openspace.editor.open {"path":"x"} → FAILED: no file \'x\'' in message.text
@@ -57,10 +60,10 @@ async def test_failures_come_first_then_by_number(here: World):
 
 async def test_results_are_told_exactly_once(here: World):
     session = here.session()
-    assert turn_message(session, here.registry, here.bench.outputs) is None
+    assert turn_message(session, here.registry, here.bench) is None
     record(here.bench, session, "openspace.editor.open", 1)
-    assert turn_message(session, here.registry, here.bench.outputs) is not None
-    assert turn_message(session, here.registry, here.bench.outputs) is None
+    assert turn_message(session, here.registry, here.bench) is not None
+    assert turn_message(session, here.registry, here.bench) is None
     assert len(session.results) == 1, "they can still be looked at"
 
 
@@ -77,12 +80,12 @@ async def test_what_could_not_be_sent_comes_again_before_what_is_newer(here: Wor
     session = here.session()
     record(here.bench, session, "openspace.editor.open", 1)
     record(here.bench, session, "openspace.editor.open", 2)
-    lost = turn_message(session, here.registry, here.bench.outputs)
+    lost = turn_message(session, here.registry, here.bench)
     record(here.bench, session, "openspace.editor.open", 3)
     assert lost is not None
     lost.restore()
     lost.restore()
-    again = turn_message(session, here.registry, here.bench.outputs)
+    again = turn_message(session, here.registry, here.bench)
     assert again is not None
     assert numbers(again.text) == [1, 2, 3]
 
@@ -90,17 +93,17 @@ async def test_what_could_not_be_sent_comes_again_before_what_is_newer(here: Wor
 async def test_two_messages_on_their_way_do_not_disturb_each_other(here: World):
     session = here.session()
     record(here.bench, session, "openspace.editor.open", 1)
-    first = turn_message(session, here.registry, here.bench.outputs)
+    first = turn_message(session, here.registry, here.bench)
     record(here.bench, session, "openspace.editor.open", 2)
-    second = turn_message(session, here.registry, here.bench.outputs)
+    second = turn_message(session, here.registry, here.bench)
     assert first is not None
     assert second is not None
     first.restore()
-    again = turn_message(session, here.registry, here.bench.outputs)
+    again = turn_message(session, here.registry, here.bench)
     assert again is not None
     assert numbers(again.text) == [1]
     second.restore()
-    last = turn_message(session, here.registry, here.bench.outputs)
+    last = turn_message(session, here.registry, here.bench)
     assert last is not None
     assert numbers(last.text) == [2]
 
@@ -113,6 +116,7 @@ def test_nothing_is_lost_or_doubled_whatever_fails(steps):
 
     registry, sessions = known(), Sessions()
     session = sessions.add("Ada", "test")
+    bench = cast(Workbench, SimpleNamespace(outputs=Outputs(), attached=SimpleNamespace(news=lambda session: [])))
     sent: list[int] = []
     count = 0
     for step in [*steps, "send"]:
@@ -121,7 +125,7 @@ def test_nothing_is_lost_or_doubled_whatever_fails(steps):
             call = Call(command="openspace.editor.open", actor=session.actor, origin="block")
             sessions.record(call, Result(success=count % 3 > 0, number=count))
             continue
-        message = turn_message(session, registry, Outputs())
+        message = turn_message(session, registry, bench)
         if message is not None and step == "send":
             sent += numbers(message.text)
         elif message is not None:
@@ -139,19 +143,19 @@ async def test_a_result_that_cannot_be_put_into_words_is_not_lost(here: World, m
     with monkeypatch.context() as patch:
         patch.setattr(results, "render", fail)
         with pytest.raises(RuntimeError):
-            turn_message(session, here.registry, here.bench.outputs)
-    assert turn_message(session, here.registry, here.bench.outputs) is not None
+            turn_message(session, here.registry, here.bench)
+    assert turn_message(session, here.registry, here.bench) is not None
 
 
 async def test_a_new_chat_does_not_get_results_of_the_old_one(here: World):
     session = here.session()
     record(here.bench, session, "openspace.editor.open", 1)
-    message = turn_message(session, here.registry, here.bench.outputs)
+    message = turn_message(session, here.registry, here.bench)
     session.reset()
     record(here.bench, session, "openspace.editor.open", 2)
     assert message is not None
     message.restore()
-    fresh = turn_message(session, here.registry, here.bench.outputs)
+    fresh = turn_message(session, here.registry, here.bench)
     assert fresh is not None
     assert numbers(fresh.text) == [2]
 
@@ -159,7 +163,7 @@ async def test_a_new_chat_does_not_get_results_of_the_old_one(here: World):
 async def test_an_ended_session_gets_nothing_back(here: World):
     session = here.session()
     record(here.bench, session, "openspace.editor.open", 1)
-    message = turn_message(session, here.registry, here.bench.outputs)
+    message = turn_message(session, here.registry, here.bench)
     here.bench.sessions.remove(session.id)
     assert message is not None
     message.restore()
@@ -222,7 +226,7 @@ async def test_what_is_shortened_can_be_read_by_an_id(here: World):
         told = CommandResult.of(call, Result(success=True, data=values, number=number))
         session.results.append(told)
         session.untold.append(told)
-    message = turn_message(session, here.registry, here.bench.outputs)
+    message = turn_message(session, here.registry, here.bench)
     assert message is not None
     ids = re.findall(r'openspace.tool.read_output \{"outputId": "([^"]*)"\} has all of it', message.text)
     assert ids == ["call1", "call1.stderr", "kept-by-itself"]
@@ -232,7 +236,7 @@ async def test_what_is_shortened_can_be_read_by_an_id(here: World):
         with pytest.raises(NotFound):
             outputs.get(id, owner)
     message.restore()
-    assert turn_message(session, here.registry, outputs) is not None  # told again, kept once
+    assert turn_message(session, here.registry, here.bench) is not None  # told again, kept once
     assert outputs.get("call1", session.id) == long
 
 

@@ -188,6 +188,8 @@ STORY = [
     Case("agent.list_chats", {"sessionId": "helper"}, "unsupported"),
     Case("agent.load_chat", {"sessionId": "helper", "chat": "x"}, "unsupported"),
     Case("agent.sign_in", {"sessionId": "helper", "method": "x"}, "unsupported"),
+    Case("agent.attach", {"sessionId": "helper", "terminalId": "none"}, "not-found"),
+    Case("agent.detach", {"sessionId": "helper", "terminalId": "none"}, "not-found"),
     Case("agent.reset", {"sessionId": "helper"}),
     Case("agent.end", {"sessionId": "nobody"}, "not-found"),
     Case("agent.end", {"sessionId": "helper"}),

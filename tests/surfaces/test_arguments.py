@@ -363,12 +363,17 @@ async def agent_(door: Door) -> None:
 
     with contextlib.closing(Connections(served.app.bench, served.app.tasks, wiring)) as connections:
         acp.register(connections)
-        id = (await door("agent.start", agent=f"acp {shlex.join([sys.executable, str(FAKE)])}"))["sessionId"]
+        (door.root / "begun").mkdir()
+        spec = f"acp {shlex.join([sys.executable, str(FAKE)])}"
+        assert await door.code("agent.start", agent=spec, cwd="nowhere") == "bad-cwd"
+        id = (await door("agent.start", agent=spec, cwd="begun"))["sessionId"]
         of = functools.partial(door, sessionId=id)
+        assert (await here(id))["state"]["cwd"] == "begun"
         assert [way["id"] for way in (await of("agent.describe"))["signIn"]] == ["browser"]
         assert await door.code("agent.sign_in", sessionId=id, method="magic") == "bad-argument"
         await of("agent.sign_in", method="browser")
         assert received("authenticate") == [{"methodId": "browser"}]
+        assert {one["cwd"] for one in received("session/new")} == {str(door.root / "begun")}
         await of("agent.set_mode", mode="code")
         assert received("session/set_mode")[0]["modeId"] == "code"
         await of("agent.set_option", option="model", value="big")
@@ -385,11 +390,18 @@ async def agent_(door: Door) -> None:
         await of("agent.resume")
         assert not (await here(id))["paused"]
         changed: Result = {"provider": "local", "cropOutput": 777, "timeoutSeconds": 33.0}
-        changed |= {"minInterval": 0.1, "settleInterval": 0.2, "maxInterval": 3.0}
+        changed |= {"minInterval": 0.1, "settleInterval": 0.2, "maxInterval": 3.0, "cwd": "begun/deeper"}
+        (door.root / "begun/deeper").mkdir()
         assert (await of("agent.configure", **changed))["state"] == changed
         empty = dict.fromkeys(changed)
         assert (await of("agent.configure", reset=True, cropOutput=5))["state"] == {**empty, "cropOutput": 5}
         assert (await of("agent.configure", reset=True, **changed))["state"] == changed  # a kept state, given back
+        shell = (await door("terminal.create", title="looked at"))["terminalId"]
+        seen = [{"terminalId": shell, "title": "looked at"}]
+        assert (await of("agent.attach", terminalId="looked at"))["attached"] == seen
+        assert (await here(id))["attached"] == seen
+        assert (await of("agent.detach", terminalId=shell))["attached"] == (await here(id))["attached"] == []
+        await door("terminal.close", terminalId=shell)
         await of("agent.consent", allow=True, scopes=["see"])
         assert ((await here(id))["consent"], (await here(id))["scopes"]) == ("granted", ["see"])
         await of("agent.consent", allow=False)

@@ -316,6 +316,22 @@ test("an agent's mode, usage and end reach the model", () => {
   assert.deepEqual(model.chat("s1").items.map((item) => item.text), ["Mode: code", "it ended: exit code 1 — no key"]);
 });
 
+test("terminals attached to a chat, and an agent's settings, reach the model", () => {
+  const model = new Model();
+  const agent = { id: "s1", name: "Ada", status: "idle", state: {}, attached: [{ terminalId: "t1", title: "build" }] };
+  model.reset({ ...snapshot(0), agents: [agent] });
+  const about = { session: "s1", terminalId: "t2", title: "test" };
+  for (const _ of [1, 2]) model.apply(event("agent.attached", about));
+  assert.deepEqual(model.agents.get("s1").attached.map((one) => one.title), ["build", "test"]);
+  model.apply(event("agent.detached", { ...about, terminalId: "t1", reason: "the terminal has ended" }));
+  assert.deepEqual(model.agents.get("s1").attached, [{ terminalId: "t2", title: "test" }]);
+  model.apply(event("agent.detached", { ...about, session: "nobody" }));
+  model.apply(event("agent.changed", { session: "s1", status: "idle", state: { cwd: "src" } }));
+  model.apply(event("agent.changed", { session: "s1", status: "working" }));
+  const { status, state } = model.agents.get("s1");
+  assert.deepEqual([status, state], ["working", { cwd: "src" }]);
+});
+
 test("an agent's own commands: what is none is left out, the beginning of a word finds it", () => {
   const offers = readOffers([
     { name: "test", description: "Run the tests", input: { hint: "which" } },

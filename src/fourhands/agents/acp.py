@@ -11,6 +11,7 @@ import logging
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from fourhands.agents.acp_allowed import Allowed
@@ -64,7 +65,9 @@ class AcpAgent(Conversation):
         self.recipe = recipe
         self.argv = tuple(argv)
         self.process: AgentProcess | None = None
-        self.acp = AcpSession(session, bench.root, self.argv[0], self._tell, auth=recipe.auth, servers=mcp_servers)
+        self.acp = AcpSession(
+            session, partial(bench.own_cwd, session), self.argv[0], self._tell, auth=recipe.auth, servers=mcp_servers
+        )
         self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
         self._env = env
         self._instructions = instructions
@@ -117,7 +120,7 @@ class AcpAgent(Conversation):
             await asyncio.wait([self._life])  # or its end would take away what the next one has begun
         process = self.process = launch(
             self.argv,
-            cwd=self.bench.root,
+            cwd=self.bench.own_cwd(self.session),
             env={**_outside(self._env), **self.recipe.env},
             tasks=self._tasks,
             name=self.session.name,
@@ -304,7 +307,7 @@ class AcpAgent(Conversation):
 
     async def _round(self, text: str) -> None:
         peer = await self._settled()
-        told = turn_message(self.session, self.bench.registry, self.bench.outputs)
+        told = turn_message(self.session, self.bench.registry, self.bench)
         parts = [told.text if told else "", text]
         if self._instructions is not None and not self._instructed:
             parts.insert(0, self._instructions(self.session.id))
@@ -358,7 +361,7 @@ class AcpAgent(Conversation):
     def _place(self, acp_session: str) -> Place:
         if acp_session != self.acp.id or not acp_session:
             raise UnknownSession.of("session", acp_session[:200], [self.acp.id] if self.acp.id else [])
-        return Place(self.session, self.bench.root)
+        return Place(self.session)
 
     def _tell(self, kind: str, data: dict[str, object]) -> None:
         self.bench.events.emit(kind, {**data, "session": self.session.id}, actor=self.session.actor)

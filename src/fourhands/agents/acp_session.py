@@ -40,7 +40,7 @@ class AcpSession:
     def __init__(
         self,
         session: Session,
-        root: str,
+        cwd: Callable[[], str],
         program: str,
         emit: Emit,
         *,
@@ -54,7 +54,7 @@ class AcpSession:
         self.title = ""
         self._name = session.name
         self._session = session
-        self._root = root
+        self._cwd = cwd
         self._program = program
         self._emit = emit
         self._auth = auth
@@ -116,7 +116,7 @@ class AcpSession:
 
     def _surroundings(self) -> dict[str, object]:
         servers = self._servers(self._session, self.can("mcpCapabilities", "http")) if self._servers else ()
-        return {"cwd": self._root, "mcpServers": list(servers)}
+        return {"cwd": self._cwd(), "mcpServers": list(servers)}
 
     # -- signing in ------------------------------------------------------------------------------------------------
 
@@ -195,7 +195,7 @@ class AcpSession:
         found: list[Chat] = []
         cursor: object = None
         for _ in range(_PAGES):
-            params = {"cwd": self._root} | ({"cursor": cursor} if cursor else {})
+            params = {"cwd": self._cwd()} | ({"cursor": cursor} if cursor else {})
             answer = await peer.request("session/list", params)
             page = answer if isinstance(answer, dict) else {}
             found += chats(page.get("sessions"))

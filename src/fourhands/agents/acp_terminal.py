@@ -35,10 +35,9 @@ _SLACK = 4096  # read more than is shown, so that a secret is never cut in two b
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What an ACP session id stands for here: an agent session of ours, and its directory."""
+    """What an ACP session id stands for here: an agent session of ours, which has a directory."""
 
     session: Session
-    cwd: str
 
 
 class EnvVariable(Struct, frozen=True):
@@ -202,8 +201,9 @@ class AcpTerminals:
 
     def _cwd(self, cwd: str | None, place: Place) -> str:
         """An existing directory inside the workspace, looked up before anybody is asked about the command."""
-        wanted = place.cwd if cwd is None else cwd
-        return resolve_cwd(wanted, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
+        if cwd is None:
+            return self._bench.own_cwd(place.session)
+        return resolve_cwd(cwd, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
 
     # -- output ----------------------------------------------------------------------------------------------------
 

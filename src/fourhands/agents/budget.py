@@ -24,6 +24,9 @@ RECENT_TOKENS = 1_200
 SLOW_MS = 500
 """A command that took longer is mentioned in the instructions."""
 
+ATTACHED_TOKENS = 400
+"""Terminals attached to the chat, and the last lines that are new in them, in the instructions."""
+
 OUTSIDE_TOKENS = 900
 """What programs outside the server have announced, in the instructions."""
 
@@ -32,6 +35,12 @@ TURN_CHARS = 40_000
 
 RESULT_CHARS = 10_000
 """The data of one result in that message, in characters."""
+
+ATTACHED_CHARS = 4_000
+"""New output of one terminal attached to the chat, in the message of one turn, in characters."""
+
+ATTACHED_TURN_CHARS = 12_000
+"""New output of all of them in that message, in characters."""
 
 HEAD_CHARS = 600
 """The line of one result in that message: its number, command, arguments, and error or small values."""

@@ -72,15 +72,15 @@ class Connections:
         if conversation is not None and conversation.memory is not None:
             conversation.memory.forget()
 
-    async def start(self, spec: str) -> Session:
-        """Start the agent that `spec` names and return its session."""
+    async def start(self, spec: str, *, cwd: str | None = None) -> Session:
+        """Start the agent that `spec` names, its programs in `cwd`, and return its session."""
         spec = spec.strip()
         word = re.split("[:# ]", spec, maxsplit=1)[0]
         kind = self.kinds.get(word)
         if kind is None:
             raise NotFound.of("agent", spec, self.kinds)
         absent = self.bench.sessions.absent
-        session = self.bench.begin_session(_name(spec), word)
+        session = self.bench.begin_session(_name(spec), word, cwd=cwd)
         if session.id in absent:  # the session goes on; whether the agent remembers it has yet to be seen
             self.bench.events.emit("agent.noted", {"session": session.id, "text": FORGOTTEN})
         try:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from fourhands.agents.budget import (
+    ATTACHED_TOKENS,
     INSTRUCTIONS_TOKENS,
     OUTSIDE_TOKENS,
     RECENT_TOKENS,
@@ -110,7 +111,8 @@ class Instructions:
         session = self._bench.sessions.find(session_id)
         examples = self._worked_examples()
         outside = self._outside()
-        taken = tokens(INTRODUCTION) + tokens(examples) + STATE_TOKENS + RECENT_TOKENS + tokens(outside) + 60
+        taken = tokens(INTRODUCTION) + tokens(examples) + STATE_TOKENS + ATTACHED_TOKENS + RECENT_TOKENS
+        taken += tokens(outside) + 60
         used = self._used.get(session_id or "", self._used_by_all)
         parts = [
             INTRODUCTION,

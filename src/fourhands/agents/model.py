@@ -154,7 +154,7 @@ class ChatModel(Conversation):
             super().keep()
 
     async def _rounds(self, text: str, history: list[Turn]) -> None:
-        message = turn_message(self.session, self.bench.registry, self.bench.outputs)
+        message = turn_message(self.session, self.bench.registry, self.bench)
         said = f"{message.text}\n\n{text}" if message else text
         for number in range(self.endpoint.rounds):
             history.append({"role": "user", "content": said})
@@ -173,7 +173,7 @@ class ChatModel(Conversation):
             await self.runner.finished()
             await self.unpaused()
             self._asking = True
-            message = turn_message(self.session, self.bench.registry, self.bench.outputs)
+            message = turn_message(self.session, self.bench.registry, self.bench)
             if message is None or not speech.commands:
                 if message is not None:
                     message.restore()

@@ -137,7 +137,7 @@ class OpenCode(Conversation):
             body["model"] = {"providerID": provider, "modelID": model}
         message = None
         if self._instructions is not None:
-            message = turn_message(self.session, self.bench.registry, self.bench.outputs)
+            message = turn_message(self.session, self.bench.registry, self.bench)
             given = self._instructions(self.session.id)
             body["system"] = f"{given}\n\n{message.text}" if message is not None else given
         try:
@@ -258,8 +258,8 @@ class OpenCode(Conversation):
             return
         places = self.bench.terminals.places
         private = Path(places.state) / "opencode" / self.session.id
-        base = self.bench.terminals.env
-        async with started(self._command, self._gateway, cwd=self.bench.root, private=private, base=base) as address:
+        base, cwd = self.bench.terminals.env, self.bench.own_cwd(self.session)
+        async with started(self._command, self._gateway, cwd=cwd, private=private, base=base) as address:
             yield address
 
     @contextlib.asynccontextmanager
@@ -270,7 +270,7 @@ class OpenCode(Conversation):
         async with httpx.AsyncClient(
             base_url=url,
             auth=auth,
-            headers={"x-opencode-directory": self.bench.root},
+            headers={"x-opencode-directory": self.bench.own_cwd(self.session)},
             timeout=REQUEST_S,
             trust_env=False,
             verify=certificates(env) if url.scheme == "https" else False,

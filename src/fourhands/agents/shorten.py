@@ -8,6 +8,7 @@ import re
 HEAD_PART = 0.4
 """How much of the room the beginning gets; the end gets the rest, since errors and results tend to stand there."""
 
+_TICKS = re.compile("`{3,}")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 
 
@@ -24,6 +25,11 @@ def one_line(text: str, limit: int) -> str:
     """Put a text of unknown origin on one line: no control characters, no code marks, at most `limit` characters."""
     flat = " ".join(_UNSAFE.sub(" ", clean(text[: limit * 4])).replace("`", "'").split())
     return flat if len(flat) <= limit and len(text) <= limit * 4 else flat[: max(limit - 1, 0)] + "…"[:limit]
+
+
+def fence(text: str) -> str:
+    """A mark before and behind a text, longer than any run of the same sign in it, so that no text can end it."""
+    return "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(text))])
 
 
 def shorten(text: str, limit: int, *, first_line: int = 1, how: str = "") -> str:

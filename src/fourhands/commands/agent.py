@@ -10,7 +10,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
-from fourhands.workbench.session import AgentState, SessionInfo
+from fourhands.workbench.session import AgentState, AttachedTerminal, SessionInfo
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.agent", scope="see")
@@ -40,6 +40,9 @@ class Start(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.start`."""
 
     agent: Annotated[str, Meta(min_length=1, max_length=1000, description="tour, opencode, URL#MODEL …")]
+    cwd: Annotated[
+        str | None, Meta(description="Directory in the workspace where its programs start; default: its root.")
+    ] = None
 
 
 class Started(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -51,7 +54,7 @@ class Started(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("start", label="Connect an agent", actors=("person",), example={"agent": "tour"})
 async def start(bench: Workbench, args: Start) -> Started:
     """Start an agent: the tour, a coding agent by its name, or a model as URL#MODEL."""
-    return Started(session_id=(await bench.connect(args.agent)).id)
+    return Started(session_id=(await bench.connect(args.agent, cwd=args.cwd)).id)
 
 
 @commands.add("pause", label="Pause an agent", actors=("person",))
@@ -185,6 +188,9 @@ class Configure(Args, frozen=True, kw_only=True):
     settle_interval: float | None = None
     max_interval: float | None = None
     reset: Annotated[bool, Meta(description="Go back to the defaults first; what else is given is set then.")] = False
+    cwd: Annotated[
+        str | None, Meta(description='Directory where its programs start; "." is the workspace. The person\'s choice.')
+    ] = None
 
 
 class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -196,7 +202,7 @@ class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("configure", label="Change an agent's settings", example={"timeoutSeconds": 120})
 async def configure(bench: Workbench, args: Configure, call: Call) -> Configured:
-    """Show or change a session's settings: timeout, crop limit, wait intervals; the provider is the person's choice.
+    """Show or change a session's settings: timeout, crop limit, wait intervals; provider and cwd are the person's.
 
     The `state` of an answer can be kept, and given back later together with reset: it is then as it was.
     """
@@ -210,16 +216,54 @@ async def configure(bench: Workbench, args: Configure, call: Call) -> Configured
         if call.actor.kind == "agent" and args.provider != bench.agent_settings(session).provider:
             raise BadArgument("the provider decides about isolation: only the person may change it")
         await bench.terminals.provider(args.provider)
+    if args.cwd is not None and call.actor.kind == "agent":
+        raise BadArgument("the directory where your programs start is the person's choice", hint="give cwd with a call")
     names = ("provider", "crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval")
     changes = {field: getattr(args, field) for field in names if getattr(args, field) is not None}
     before = session.state
     if args.reset:
-        before = AgentState(provider=before.provider if call.actor.kind == "agent" else None)
+        chosen = before if call.actor.kind == "agent" else AgentState()  # what only the person may change stays
+        before = AgentState(provider=chosen.provider, cwd=chosen.cwd)
     state = msgspec.structs.replace(before, **changes)
     state.check()
+    if args.cwd is not None:
+        bench.choose_cwd(session, args.cwd)
+        state = msgspec.structs.replace(state, cwd=session.state.cwd)
     session.state = state
     bench.sessions.save()
+    changed = {"session": session.id, "status": session.status, "state": msgspec.to_builtins(state)}
+    bench.events.emit("agent.changed", changed)
     return Configured(state=state, effective=msgspec.to_builtins(bench.agent_settings(session)))
+
+
+class Attach(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.attach` and `openspace.agent.detach`."""
+
+    session_id: SessionId
+    terminal_id: Annotated[str, Meta(description="Id or title of a terminal.")]
+
+
+class AttachedNow(Struct, frozen=True, kw_only=True, rename="camel"):
+    """All terminals that are attached to the chat now."""
+
+    attached: tuple[AttachedTerminal, ...]
+
+
+@commands.add("attach", label="Attach a terminal to a chat", actors=("person",))
+async def attach(bench: Workbench, args: Attach, call: Call) -> AttachedNow:
+    """Tell an agent with each turn what is new in a terminal, until you detach it or it ends."""
+    session = bench.sessions.get(args.session_id)
+    bench.attached.attach(session, bench.terminal(args.terminal_id, call))
+    return AttachedNow(attached=bench.attached.describe(session))
+
+
+@commands.add("detach", label="Detach a terminal from a chat", actors=("person",))
+async def detach(bench: Workbench, args: Attach, call: Call) -> AttachedNow:
+    """Tell an agent no longer what is new in a terminal; it can still read it."""
+    session = bench.sessions.get(args.session_id)
+    named = [one for one in bench.terminals.named(args.terminal_id) if one.id in session.attached]
+    bench.attached.detach(session, named[-1] if named else bench.terminal(args.terminal_id, call))
+    return AttachedNow(attached=bench.attached.describe(session))
 
 
 class Ask(Args, frozen=True, kw_only=True):

@@ -48,7 +48,7 @@ class Exec(Args, frozen=True, kw_only=True):
     env: Annotated[dict[str, str | None], Meta(description="Variables to set; null removes one.")] = msgspec.field(
         default_factory=dict
     )
-    cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: its root.")] = None
+    cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: yours, else its root.")] = None
     output_byte_limit: Annotated[From0 | None, Meta(description="Bytes of output that its reader wants.")] = None
 
 
@@ -70,7 +70,7 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
     session = bench.session(call)
     name = bench.agent_settings(session).provider if session else "local"
     provider = await bench.terminals.provider(name)
-    place = resolve_cwd(args.cwd, bench.root, bench.settings.terminal.allowed_root)
+    place = resolve_cwd(bench.cwd(call, args.cwd), bench.root, bench.settings.terminal.allowed_root)
     argv = [args.command, *(args.args or ())]
     if not args.args:
         word = args.command.strip()

@@ -88,7 +88,7 @@ class LineJudge:
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, "command": fresh}
 
-        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd="", input=stdin)
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=self._cwd(call), input=stdin)
 
     def _launch(self, call: Call, args: Any) -> Judgement:
         """A program with arguments, as the line that would start it; without them it may be a line for the shell."""
@@ -101,7 +101,7 @@ class LineJudge:
             return {**call.args, **_as_launch(fresh, args.env)}
 
         verdict = self._with_input(line, args.input)
-        cwd = self._place(args.working_directory)
+        cwd = self._cwd(call, args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Judgement:
@@ -123,13 +123,13 @@ class LineJudge:
             return {**call.args, argument: own, **theirs}
 
         verdict = self._with_input(line, args.input)
-        cwd = self._place(args.working_directory)
+        cwd = self._cwd(call, args.working_directory)
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _exec(self, call: Call, args: Any) -> Judgement:
         """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
         check_variables(args.env)
-        cwd, isolation = self._place(args.cwd), self._isolation(call)
+        cwd, isolation = self._cwd(call, args.cwd), self._isolation(call)
         line = as_line(args.command, args.args, args.env)
 
         def edit(fresh: str) -> dict[str, object]:
@@ -157,7 +157,7 @@ class LineJudge:
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, "env": _as_variables(fresh)}
 
-        where = self._place(args.cwd)
+        where = self._cwd(call, args.cwd)
         return self._judged(line.strip(), verdict, edit, isolation=self._isolation(call), cwd=where, rule=False)
 
     def _with_input(self, line: str, text: str | None) -> Verdict:
@@ -168,9 +168,12 @@ class LineJudge:
             mark += "_"
         return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
 
-    def _place(self, cwd: str | None) -> str:
-        """The directory that a call names, as it will be understood."""
-        return spelled_cwd(cwd, self._bench.root) if cwd else ""
+    def _cwd(self, call: Call, given: str | None = None) -> str:
+        """Where it would run, as far as this caller or its session says; else in the workspace itself."""
+        if given:
+            return spelled_cwd(given, self._bench.root)
+        session = self._bench.session(call)
+        return (session.state.cwd if session is not None else None) or ""
 
     def _isolation(self, call: Call) -> str:
         """The level in which this caller's programs run."""

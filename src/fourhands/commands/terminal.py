@@ -32,7 +32,7 @@ class Create(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.create`."""
 
     title: Annotated[str | None, Meta(description="A short name; accepted wherever the id is.")] = None
-    cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: its root.")] = None
+    cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: yours, else its root.")] = None
     shell_path: Annotated[str | None, Meta(description="An allowed shell; default: the user's.")] = None
     cols: Annotated[int | None, Meta(description="Columns; default 80, an agent's 120.")] = None
     rows: Annotated[int | None, Meta(description="Rows; default 24, an agent's 40.")] = None
@@ -63,7 +63,7 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
     provider = bench.agent_settings(session).provider if session else "local"
     title = args.title or _free_title(bench)
     wanted = {
-        "cwd": args.cwd,
+        "cwd": bench.cwd(call, args.cwd),
         "shell": args.shell_path,
         "cols": args.cols,
         "rows": args.rows,

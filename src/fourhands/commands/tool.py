@@ -64,7 +64,11 @@ async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> Ra
     check_line(args.command)
     mine = settings_of(bench, call)
     done = await bench.terminals.run_script(
-        args.command, timeout_s=mine.bash.timeout_s, provider=mine.provider, agent=is_agent(call)
+        args.command,
+        timeout_s=mine.bash.timeout_s,
+        cwd=bench.cwd(call),
+        provider=mine.provider,
+        agent=is_agent(call),
     )
     return _report(bench, call, effects, done, mine.bash.crop_output, args.command)
 
@@ -92,7 +96,9 @@ class ExecuteCommand(Args, frozen=True, kw_only=True):
         default=ONE_SHOT_S, name="timeoutSeconds"
     )
     env: Env = msgspec.field(default_factory=dict)
-    working_directory: Annotated[str | None, Meta(description="Directory in the workspace.")] = None
+    working_directory: Annotated[
+        str | None, Meta(description="Directory in the workspace; default: yours, else its root.")
+    ] = None
 
 
 @commands.add(
@@ -114,7 +120,7 @@ async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, ef
         input=args.input,
         timeout_s=args.timeout_s,
         env=args.env,
-        cwd=args.working_directory,
+        cwd=bench.cwd(call, args.working_directory),
         provider=mine.provider,
         agent=is_agent(call),
     )
@@ -140,7 +146,9 @@ class RunScript(Args, frozen=True, kw_only=True):
         default=ONE_SHOT_S, name="timeoutSeconds"
     )
     env: Env = msgspec.field(default_factory=dict)
-    working_directory: Annotated[str | None, Meta(description="Directory in the workspace.")] = None
+    working_directory: Annotated[
+        str | None, Meta(description="Directory in the workspace; default: yours, else its root.")
+    ] = None
 
 
 @commands.add(
@@ -159,7 +167,7 @@ async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Eff
         input=args.input,
         timeout_s=args.timeout_s,
         env=args.env,
-        cwd=args.working_directory,
+        cwd=bench.cwd(call, args.working_directory),
         provider=mine.provider,
         agent=is_agent(call),
     )

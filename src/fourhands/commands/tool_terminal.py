@@ -109,6 +109,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         call,
         title=free_title(bench, word),
         shell=word if shell else None,
+        cwd=bench.cwd(call),
         argv=None if shell else ["bash" if bash_there else "sh", "-c", args.command],
         provider=mine.provider,
         interactive=not agent,

@@ -128,8 +128,8 @@ class AcpDoor:
         wanted = decode_params(params, NewSession)
         allowed = self._bench.settings.terminal.allowed_root
         cwd = resolve_cwd(wanted.cwd, self._bench.root, allowed, absolute=True)
-        session = self._bench.begin_session(self._client, "acp")
-        self._places[session.id] = Place(session, cwd)
+        session = self._bench.begin_session(self._client, "acp", cwd=cwd)
+        self._places[session.id] = Place(session)
         self._leave[session.id] = self._bench.questions.attend(session.id)
         return {"sessionId": session.id}
 

@@ -56,7 +56,11 @@ def _others(references: dict[type, JsonSchema]) -> JsonSchema:
     agent: JsonSchema = {
         "type": "object",
         "required": ["name"],
-        "properties": {"name": name, "forms": {"type": "boolean", "default": False}},
+        "properties": {
+            "name": name,
+            "forms": {"type": "boolean", "default": False},
+            "cwd": {"type": ["string", "null"], "default": None},
+        },
         "additionalProperties": False,
     }
     wait: JsonSchema = {"type": "integer", "minimum": 0, "maximum": 60, "default": 0}

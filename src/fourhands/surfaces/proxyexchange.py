@@ -147,9 +147,9 @@ class Exchange:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(SETTLE_S):
                     await runner.finished()
-        text = self._proxy.hub.instructions(self._session.id)
         bench = self._proxy.bench
-        self._message = turn_message(self._session, bench.registry, bench.outputs)
+        self._message = turn_message(self._session, bench.registry, bench)
+        text = self._proxy.hub.instructions(self._session.id)
         if self._message is not None:
             text = f"{text}\n\n{self._message.text}"
         return _json(dialect.instruct(body, text))

@@ -37,6 +37,7 @@ class AgentState(Struct, frozen=True, kw_only=True, rename="camel", forbid_unkno
     min_interval: float | None = None
     settle_interval: float | None = None
     max_interval: float | None = None
+    cwd: str | None = None  # where its programs start, relative to the workspace; None: its root
 
     def over(self, defaults: AgentDefaults) -> AgentDefaults:
         """These settings merged over the defaults."""
@@ -110,6 +111,7 @@ class Session:
     untold: deque[CommandResult] = field(default_factory=lambda: deque(maxlen=UNTOLD_RESULTS))
     positions: dict[str, int] = field(default_factory=dict)
     seen: dict[str, str] = field(default_factory=dict)
+    attached: dict[str, int] = field(default_factory=dict)  # terminals, and up to where it was told of each
     ended: bool = False
 
     @property
@@ -131,6 +133,13 @@ class Session:
         self.seen.clear()
 
 
+class AttachedTerminal(Struct, frozen=True, kw_only=True, rename="camel"):
+    """A terminal that a person attached to a chat."""
+
+    terminal_id: str
+    title: str
+
+
 class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """A session as others see it."""
 
@@ -144,6 +153,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     pending: int = 0
     consent: str = "unasked"  # or granted, denied
     scopes: tuple[Scope, ...] = ()  # what it may do, where consent was given
+    attached: tuple[AttachedTerminal, ...] = ()
 
 
 class Known(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -154,6 +164,13 @@ class Known(Struct, frozen=True, kw_only=True, rename="camel"):
     connector: str
     created: float
     state: AgentState
+    attached: dict[str, int] = {}
+
+    @classmethod
+    def of(cls, session: Session) -> "Known":
+        """What is kept of this one."""
+        s = session
+        return cls(id=s.id, name=s.name, connector=s.connector, created=s.created, state=s.state, attached=s.attached)
 
 
 class Sessions:
@@ -192,6 +209,7 @@ class Sessions:
         session = Session(id, name, connector, before.created if before else time.time())
         if before is not None:
             session.state = before.state
+            session.attached = dict(before.attached)
         self._sessions[session.id] = session
         self.save()
         return session
@@ -209,7 +227,7 @@ class Sessions:
     def save(self, *, now: bool = False) -> None:
         """Store who is here, and who may still come back; soon, or before anything else happens."""
         if self._saved is not None:
-            here = [Known(id=s.id, name=s.name, connector=s.connector, created=s.created, state=s.state) for s in self]
+            here = [Known.of(session) for session in self]
             store = self._saved.now if now else self._saved.soon
             store(msgspec.json.encode([*here, *self._absent.values()]))
 

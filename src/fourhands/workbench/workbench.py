@@ -20,7 +20,7 @@ from msgspec import Struct
 
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.consent import Consent, Rules
-from fourhands.core.errors import FourhandsError, Unsupported
+from fourhands.core.errors import BadCwd, FourhandsError, Unsupported
 from fourhands.core.event import Events
 from fourhands.core.question import Questions
 from fourhands.core.quote import Given
@@ -30,6 +30,7 @@ from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
 from fourhands.safety.text import sanitize
 from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench import ink, view
+from fourhands.workbench.attached import Attached
 from fourhands.workbench.controls import Controls
 from fourhands.workbench.file import FileSettings, Workspace
 from fourhands.workbench.journal import Journal
@@ -43,7 +44,7 @@ from fourhands.workbench.session import FILE, PREFIX, CommandResult, Session, Se
 from fourhands.workbench.snapshot import BadSnapshot, Change, Limits, Snapshot, decode, encode
 from fourhands.workbench.state import State
 from fourhands.workbench.terminal import SLOW_START_S, Terminal
-from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.terminals import Terminals, resolve_cwd
 from fourhands.workbench.undo import UndoStack
 from fourhands.workbench.view import MOST_LINES, READ_LIMIT, Match, Slice, read_range
 from fourhands.workbench.writes import Writes
@@ -55,6 +56,9 @@ KEY_LINES = LONGEST_KEY // 64
 
 _JUDGED = 1000
 """Of how many calls it is kept which terminal was judged; far more than can wait for an answer at once."""
+
+LAST_CHARS = 4_000
+"""Of what a terminal printed last before it ended, for those to whose chats it was attached."""
 
 SAVE_S = 0.5
 """How long after a change the layout is saved, with what else has changed by then."""
@@ -96,7 +100,15 @@ class Gate(Protocol):
         ...
 
 
-async def _nobody(spec: str) -> Session:
+class Connect(Protocol):
+    """What starts an agent."""
+
+    async def __call__(self, spec: str, *, cwd: str | None = None) -> Session:
+        """Start the agent that `spec` names, its programs in `cwd`, and return its session."""
+        ...
+
+
+async def _nobody(spec: str, *, cwd: str | None = None) -> Session:
     raise Unsupported(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
 
 
@@ -148,6 +160,7 @@ class Workbench:
         self.registry = registry
         state = Path(terminals.places.state)
         self.sessions = Sessions(Saved(state / FILE), settings.server.max_sessions)
+        self.attached = Attached(self)
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()
@@ -165,7 +178,7 @@ class Workbench:
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
         self.fit_tabs()
-        self.connect: Callable[[str], Awaitable[Session]] = _nobody
+        self.connect: Connect = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.controls: dict[str, Controls] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
@@ -201,6 +214,30 @@ class Workbench:
     def agent_settings(self, session: Session) -> AgentDefaults:
         """What holds for an agent now: its own state, over what the settings say of it, over the defaults."""
         return session.state.over(self.settings.for_agent(session.name, session.connector))
+
+    # -- directories -----------------------------------------------------------------------------------------------
+
+    def cwd(self, call: Call, given: str | None = None) -> str | None:
+        """Where a caller's program is to start: the directory given, else that of the agent; None is the root."""
+        session = self.session(call) if given is None else None
+        return self.own_cwd(session) if session is not None and session.state.cwd is not None else given
+
+    def own_cwd(self, session: Session) -> str:
+        """The directory in which an agent's programs start; never silently another one."""
+        cwd = session.state.cwd
+        try:
+            return resolve_cwd(cwd, self.root, self.settings.terminal.allowed_root)
+        except BadCwd as error:
+            raise BadCwd(
+                f"{error.message}; it is the one of agent {session.name!r}",
+                hint="give another directory with the call, or make it again; the person can choose another with "
+                'openspace.agent.configure {"cwd": …}',
+            ) from None
+
+    def choose_cwd(self, session: Session, cwd: str) -> None:
+        """Let an agent's programs start in this directory; the workspace itself is the default."""
+        place = self.relative(resolve_cwd(cwd, self.root, self.settings.terminal.allowed_root))
+        session.state = msgspec.structs.replace(session.state, cwd=None if place == "." else place)
 
     # -- terminals -------------------------------------------------------------------------------------------------
 
@@ -354,12 +391,34 @@ class Workbench:
             for _, tab in list(tabs(self.state.layout.root)):
                 if tab.type == "terminal" and tab.content == terminal.id:
                     self.state.close(tab.id)
+            self.attached.release(terminal, "the terminal was closed")
             self.events.emit("terminal.closed", {"terminalId": terminal.id, "title": terminal.title})
             return
         info = self.describe(terminal)
         if kind == "created":
             self._follow(terminal, info)
+        elif kind == "exited":
+            self._tell_end(terminal)
         self._tell_info(kind, info)
+
+    def _tell_end(self, terminal: Terminal) -> None:
+        """A terminal has ended: those to whose chats it was attached are told how, with the last that it printed."""
+        listening = [session for session in self.sessions if terminal.id in session.attached]
+        last = {session.id: self.attached.of(session, terminal) for session in listening}
+        for session in self.attached.release(terminal, "the terminal has ended"):
+            end, news = terminal.exit, last[session.id]
+            how = {"exitCode": end.code, "signal": end.signal} if end is not None else {}
+            session.untold.append(
+                CommandResult(
+                    number=0,
+                    command_id="agent.detached",
+                    args={"terminalId": terminal.id, "title": terminal.title},
+                    success=True,
+                    output=news.text[-LAST_CHARS:] if news is not None else None,
+                    data={"reason": "the terminal has ended", **how},
+                    timestamp=time.time(),
+                )
+            )
 
     def _follow(self, terminal: Terminal, first: TerminalInfo) -> None:
         """Tell of what becomes of a terminal by itself, so that nobody need ask again and again."""
@@ -422,11 +481,22 @@ class Workbench:
             pending=self.gate.pending(session.id),
             consent=self.gate.consent.state(session.id, session.name),
             scopes=self.gate.consent.scopes(session.id, session.name),
+            attached=self.attached.describe(session),
         )
 
-    def begin_session(self, name: str, connector: str, *, id: str | None = None) -> Session:
-        """An agent has come, or is back: a session that a crash of the server interrupted goes on."""
+    def begin_session(self, name: str, connector: str, *, id: str | None = None, cwd: str | None = None) -> Session:
+        """An agent has come, or is back: a session that a crash of the server interrupted goes on.
+
+        Its programs start in `cwd`; without one, where they did before, or as the settings say, or in the workspace.
+        """
+        place = cwd if cwd is not None else self.settings.cwd_for_agent(name, connector)
+        if place is not None:
+            resolve_cwd(place, self.root, self.settings.terminal.allowed_root)  # before there is a session
         session = self.sessions.add(name, connector, id=id)
+        if place is not None and (cwd is not None or session.state.cwd is None):
+            self.choose_cwd(session, place)
+            self.sessions.save()
+        self.attached.come_back(session)
         self.events.emit("agent.started", {"session": msgspec.to_builtins(self.describe_session(session))})
         return session
 
@@ -469,6 +539,7 @@ class Workbench:
         """A new chat with the same agent: what it made goes, its settings stay."""
         session = self.sessions.get(name)
         self.gate.stop(session.id, "the chat was reset")
+        self.attached.clear(session)
         await self.clean_up(session.id)
         session.reset()
         self.events.emit("agent.reset", {"session": session.id})

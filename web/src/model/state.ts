@@ -5,6 +5,7 @@
 
 import type {
   Action,
+  AttachedTerminal,
   Change,
   Draft,
   Editor,
@@ -284,7 +285,12 @@ export class Model {
     } else if (past === "paused" || past === "resumed") {
       set({ paused: past === "paused" });
     } else if (past === "changed") {
-      set({ status: String(data.status ?? "") });
+      const state = data.state as SessionInfo["state"] | undefined;
+      set({ status: String(data.status ?? ""), ...(state ? { state } : {}) });
+    } else if (past === "attached" || past === "detached") {
+      const { terminalId, title } = data as unknown as AttachedTerminal;
+      const others = (agents.get(String(data.session ?? ""))?.attached ?? []).filter((one) => one.terminalId !== terminalId);
+      set({ attached: past === "attached" ? [...others, { terminalId, title }] : others });
     } else if (past === "consented") {
       const { consent, scopes } = data as unknown as Pick<SessionInfo, "consent" | "scopes">;
       set({ consent, scopes });

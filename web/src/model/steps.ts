@@ -135,6 +135,10 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return [args.kill ? "killed" : "stopped", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.consent":
       return [args.allow ? "said what may be done by" : "took consent back from", title(text(args.sessionId)) || "the agent", ""];
+    case "openspace.agent.attach":
+      return ["attached", terminal, `to the chat of ${title(text(args.sessionId)) || "the agent"}`];
+    case "openspace.agent.detach":
+      return ["detached", terminal, `from the chat of ${title(text(args.sessionId)) || "the agent"}`];
     case "openspace.agent.pause":
       return ["paused", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.resume":

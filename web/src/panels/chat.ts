@@ -12,6 +12,7 @@ import { Slash } from "./slash.ts";
 export class ChatPane {
   readonly element: HTMLElement;
   private readonly bar = h("div", { class: "agentbar" });
+  private readonly attached = h("ul", { class: "attached", "aria-label": "Attached terminals", hidden: true });
   private readonly log = h("div", { class: "chat", role: "log", "aria-label": "Conversation", tabindex: "0" });
   private readonly box = h("textarea", { rows: 1, placeholder: "Message the agent …", "aria-label": "Message the agent" });
   private readonly sendButton = h("button", { class: "button main" }, "Send");
@@ -19,6 +20,7 @@ export class ChatPane {
   private readonly queue: { session: string; text: string; key: string }[] = [];
   private session = "";
   private barText = "";
+  private attachedText = "";
   private atEnd = true;
   private readonly render = perFrame(() => this.draw());
 
@@ -28,7 +30,7 @@ export class ChatPane {
     private readonly openFile: (path: string, line?: number) => void,
   ) {
     const slash = new Slash(this.box, () => desk.model.offers.get(desk.agent()) ?? [], (text) => desk.announce(text));
-    this.element = h("div", { style: "display:flex;flex-direction:column;flex:1;min-height:0" }, this.bar, this.log, questions.element, h("div", { class: "composer" }, slash.element, this.box, this.sendButton));
+    this.element = h("div", { style: "display:flex;flex-direction:column;flex:1;min-height:0" }, this.bar, this.attached, this.log, questions.element, h("div", { class: "composer" }, slash.element, this.box, this.sendButton));
     this.box.addEventListener("input", () => this.grow());
     this.box.addEventListener("keydown", (event) => {
       this.desk.typed();
@@ -43,6 +45,7 @@ export class ChatPane {
     this.log.addEventListener("scroll", () => (this.atEnd = this.isAtEnd()));
     new ResizeObserver(() => this.atEnd && this.log.scrollTo(0, this.log.scrollHeight)).observe(this.log);
     desk.model.signals.on(["chat", "agents", "actions"], this.render);
+    desk.model.signals.on("terminals", () => this.drawAttached(this.desk.agent()));
     desk.model.signals.on("connection", () => {
       if (desk.link.status.kind === "open") void this.sendQueued();
     });
@@ -98,6 +101,7 @@ export class ChatPane {
     const { model } = this.desk;
     const session = this.desk.agent();
     this.drawBar(session);
+    this.drawAttached(session);
     if (session !== this.session) {
       this.session = session;
       this.drawn.clear();
@@ -130,7 +134,7 @@ export class ChatPane {
 
   private drawBar(session: string): void {
     const agents = [...this.desk.model.agents.values()];
-    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, one.consent, one.scopes]), this.desk.model.titles.get(session)]);
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, one.consent, one.scopes, one.state.cwd]), this.desk.model.titles.get(session)]);
     if (text === this.barText) return;
     this.barText = text;
     this.bar.hidden = agents.length === 0;
@@ -147,8 +151,29 @@ export class ChatPane {
     const may = h("button", { class: "link", title: `Change what this agent may do here: ${inWords(agent?.scopes ?? [])}` }, agent ? mayDo(agent) : "");
     may.addEventListener("click", () => void changeConsent(this.desk, this.desk.agent()));
     const named = title ? [h("div", { class: "title", title }, title)] : [];
-    renew(this.bar, [choose, h("span", { class: "state" }, state), may, reset, ...named]);
+    const cwd = agent?.state.cwd;
+    const place = cwd ? [h("span", { class: "state cwd", title: "Its programs start in this directory" }, `in ${cwd}`)] : [];
+    renew(this.bar, [choose, h("span", { class: "state" }, state), ...place, may, reset, ...named]);
     this.bar.querySelector("select")!.value = session;
+  }
+
+  // A chip for each terminal of which the agent is told what is new.
+  private drawAttached(session: string): void {
+    const { model } = this.desk;
+    const found = (model.agents.get(session)?.attached ?? []).map((one) => ({ ...one, title: model.title(one.terminalId) || one.title }));
+    const text = JSON.stringify([session, found]);
+    if (text === this.attachedText) return;
+    this.attachedText = text;
+    this.attached.hidden = found.length === 0;
+    this.attached.replaceChildren(
+      ...found.map(({ terminalId, title }) => {
+        const go = h("button", { class: "link", title: "Show this terminal" }, title);
+        go.addEventListener("click", () => void this.desk.run("openspace.terminal.show", { terminalId }));
+        const off = h("button", { class: "off", title: "Detach", "aria-label": `Detach ${title}` }, "×");
+        off.addEventListener("click", () => void this.desk.run("openspace.agent.detach", { sessionId: session, terminalId }));
+        return h("li", {}, go, off);
+      }),
+    );
   }
 
   private drawItem(item: ChatItem, old?: HTMLElement): HTMLElement {

@@ -9,6 +9,7 @@ import type { Pane, Tab } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { ask } from "./dialog.ts";
 import { h, icon, place, setStyle, setText } from "./dom.ts";
+import { type MenuItem, openMenu } from "./menu.ts";
 import { type SashHost, Sashes } from "./sashes.ts";
 
 export interface View {
@@ -231,7 +232,38 @@ export class Dock implements SashHost {
     });
     element.addEventListener("pointerdown", (event) => this.dragTab(event, element, id));
     element.addEventListener("keydown", (event) => this.tabKey(event, element, id));
+    element.addEventListener("contextmenu", (event) => {
+      event.preventDefault();
+      const box = element.getBoundingClientRect();
+      const byKey = event.clientX === 0 && event.clientY === 0;
+      openMenu("Tab", byKey ? box.left : event.clientX, byKey ? box.bottom : event.clientY, this.menuOf(id));
+    });
     return element;
+  }
+
+  // What can be done about a tab.
+  private menuOf(id: string): MenuItem[] {
+    const tab = this.find(id)?.tab;
+    if (!tab) return [];
+    const { desk } = this;
+    const terminal = tab.type === "terminal" ? desk.model.terminals.get(tab.content) : undefined;
+    const items: MenuItem[] = [];
+    for (const agent of terminal ? desk.model.agents.values() : []) {
+      const args = { sessionId: agent.id, terminalId: tab.content };
+      if (agent.attached.some((one) => one.terminalId === tab.content)) {
+        items.push({ label: `Detach from ${agent.name}'s chat`, run: () => void desk.run("openspace.agent.detach", args) });
+      } else if (terminal?.status === "running") {
+        items.push({ label: `Attach to ${agent.name}'s chat`, run: () => void desk.run("openspace.agent.attach", args) });
+      }
+    }
+    const split = (splitDirection: "vertical" | "horizontal") => async () => {
+      const answer = await desk.run("openspace.pane.open", { type: tab.type, contentId: tab.content, splitDirection });
+      if (answer.success && answer.note) desk.toasts.show("Not split", answer.note, "info");
+    };
+    if (terminal) items.push({ label: "Rename …", run: () => desk.askArguments("openspace.terminal.rename", { terminalId: tab.content }) });
+    items.push({ label: "Split right", run: split("vertical") }, { label: "Split below", run: split("horizontal") });
+    items.push({ label: "Close", run: () => void this.close(id) });
+    return items;
   }
 
   private fillTab(element: HTMLElement, tab: Tab, front: boolean): void {

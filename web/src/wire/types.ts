@@ -22,6 +22,17 @@ export interface AgentAsk {
   text: string;
 }
 
+/** Arguments of `openspace.agent.attach` and `openspace.agent.detach`. */
+export interface AgentAttach {
+  sessionId: string;
+  terminalId: string;
+}
+
+/** All terminals that are attached to the chat now. */
+export interface AgentAttachedNow {
+  attached: AttachedTerminal[];
+}
+
 /** Arguments of `openspace.agent.configure`: what is left out stays as it is. */
 export interface AgentConfigure {
   sessionId?: string | null;
@@ -32,6 +43,7 @@ export interface AgentConfigure {
   settleInterval?: number | null;
   maxInterval?: number | null;
   reset?: boolean;
+  cwd?: string | null;
 }
 
 /** The settings now, and what they come to over the defaults. */
@@ -77,6 +89,7 @@ export interface AgentRules {
 /** Arguments of `openspace.agent.start`. */
 export interface AgentStart {
   agent: string;
+  cwd?: string | null;
 }
 
 /** The agent's session. */
@@ -92,6 +105,7 @@ export interface AgentState {
   minInterval?: number | null;
   settleInterval?: number | null;
   maxInterval?: number | null;
+  cwd?: string | null;
 }
 
 /** Arguments of `openspace.agent.stop`. */
@@ -103,6 +117,12 @@ export interface AgentStop {
 /** How many commands were dropped or cancelled. */
 export interface AgentStopped {
   count: number;
+}
+
+/** A terminal that a person attached to a chat. */
+export interface AttachedTerminal {
+  terminalId: string;
+  title: string;
 }
 
 /** No more than that it worked. */
@@ -697,6 +717,7 @@ export interface SessionInfo {
   pending: number;
   consent: string;
   scopes: ("arrange" | "run" | "see" | "write")[];
+  attached: AttachedTerminal[];
 }
 
 /** Arguments of `openspace.terminal.set_limit`. */
@@ -1089,9 +1110,11 @@ export interface WorkbenchUndo {
 }
 
 export interface Commands {
+  "openspace.agent.attach": { args: AgentAttach; result: AgentAttachedNow };
   "openspace.agent.configure": { args: AgentConfigure; result: AgentConfigured };
   "openspace.agent.consent": { args: AgentConsent; result: BaseNothing };
   "openspace.agent.describe": { args: AgentOne; result: Described };
+  "openspace.agent.detach": { args: AgentAttach; result: AgentAttachedNow };
   "openspace.agent.drop_rule": { args: AgentDropRule; result: BaseNothing };
   "openspace.agent.end": { args: AgentOne; result: BaseNothing };
   "openspace.agent.help": { args: HelpExplain; result: Help };

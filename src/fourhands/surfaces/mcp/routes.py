@@ -30,10 +30,14 @@ NAME_LENGTH = 60
 
 
 class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `/api/agents` takes; `forms` says that the client with this token shows its forms to the person."""
+    """What `/api/agents` takes.
+
+    `forms` says that the client with this token shows its forms to the person; `cwd` is where its programs start.
+    """
 
     name: str
     forms: bool = False
+    cwd: str | None = None
 
 
 class McpRoutes:
@@ -121,7 +125,7 @@ class McpRoutes:
             name = asked.name.strip()
             if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
                 raise BadArgument(f"{name[:100]!r} is no name", hint=f"give 1 to {NAME_LENGTH} printable characters")
-            session = self._bench.begin_session(name, "mcp")
+            session = self._bench.begin_session(name, "mcp", cwd=asked.cwd)
         except FourhandsError as error:
             return _refusal(error)
         if asked.forms:

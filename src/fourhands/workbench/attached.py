@@ -1,0 +1,131 @@
+"""Terminals that a person attached to an agent's chat: with each turn the agent is told what is new in them.
+
+Which they are, and up to where the agent was told of each, belongs to its session and is kept with it. It is told
+nothing that it could not read by itself: clean text, without secrets, and only so much of it.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fourhands.core.errors import Conflict, LimitReached, NotFound
+from fourhands.workbench.session import AttachedTerminal, Session
+from fourhands.workbench.terminal import Terminal
+
+if TYPE_CHECKING:
+    from fourhands.workbench.workbench import Workbench
+
+MOST_ATTACHED = 8
+"""Terminals attached to one chat."""
+
+FIRST_BYTES = 4096
+"""How much of what a terminal printed before it was attached counts as new."""
+
+NEWS_BYTES = 64 * 1024
+"""How far back the newest output is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What a terminal printed that the agent was not told, as it may see it, from one position to another."""
+
+    terminal: Terminal
+    text: str
+    start: int
+    end: int
+
+
+class Attached:
+    """The terminals attached to chats, and what is new in them."""
+
+    def __init__(self, bench: "Workbench") -> None:
+        self._bench = bench
+
+    def attach(self, session: Session, terminal: Terminal) -> None:
+        """Tell an agent from now on what is new in a terminal."""
+        if terminal.exited:
+            raise Conflict(
+                f"terminal {terminal.title!r} has ended: nothing new will come",
+                hint="the agent can read it: openspace.terminal.read_output",
+            )
+        if terminal.id in session.attached:
+            return
+        if len(session.attached) >= MOST_ATTACHED:
+            raise LimitReached(
+                f"{len(session.attached)} terminals are attached to {session.name!r}",
+                hint=f"at most {MOST_ATTACHED}: detach one first",
+            )
+        session.attached[terminal.id] = max(terminal.log.floor, terminal.log.head - FIRST_BYTES)
+        self._bench.sessions.save()
+        data: dict[str, object] = {"session": session.id, "terminalId": terminal.id, "title": terminal.title}
+        self._bench.events.emit("agent.attached", data)
+        self._note(session, f"Terminal {terminal.title} is attached: the agent is told what is new in it.")
+
+    def detach(self, session: Session, terminal: Terminal, reason: str = "") -> None:
+        """Tell it no longer; `reason` says why if nobody asked for it."""
+        if session.attached.pop(terminal.id, None) is None:
+            there = [one.title for one in self.terminals(session)]
+            raise NotFound.of(f"terminal attached to {session.name!r}, named", terminal.title, there)
+        self._bench.sessions.save()
+        data: dict[str, object] = {
+            "session": session.id,
+            "terminalId": terminal.id,
+            "title": terminal.title,
+            "reason": reason,
+        }
+        self._bench.events.emit("agent.detached", data)
+        why = f": {reason}" if reason else ""
+        self._note(session, f"Terminal {terminal.title} is no longer attached{why}.")
+
+    def release(self, terminal: Terminal, reason: str) -> list[Session]:
+        """A terminal has ended or is gone: nobody is told of it any more. Gives the sessions it was attached to."""
+        found = [session for session in self._bench.sessions if terminal.id in session.attached]
+        for session in found:
+            self.detach(session, terminal, reason)
+        return found
+
+    def clear(self, session: Session) -> None:
+        """Detach all of a chat that is over."""
+        for terminal in self.terminals(session):
+            self.detach(session, terminal, "the chat is over")
+        session.attached.clear()
+
+    def come_back(self, session: Session) -> None:
+        """A session is here again: what ended while it was not is attached no more."""
+        live = {terminal.id for terminal in self.terminals(session)}
+        session.attached = {id: position for id, position in session.attached.items() if id in live}
+
+    def terminals(self, session: Session) -> list[Terminal]:
+        """Those that are attached to a chat, the oldest first."""
+        return [one for one in self._bench.terminals.list() if one.id in session.attached and not one.exited]
+
+    def describe(self, session: Session) -> tuple[AttachedTerminal, ...]:
+        """The same as others see it."""
+        return tuple(AttachedTerminal(terminal_id=one.id, title=one.title) for one in self.terminals(session))
+
+    def news(self, session: Session) -> Iterator[News]:
+        """What is new in each; only looks."""
+        for terminal in self.terminals(session):
+            if (news := self.of(session, terminal)) is not None:
+                yield news
+
+    def of(self, session: Session, terminal: Terminal) -> News | None:
+        """What is new in one, if anything is: neither told with a turn nor read by the agent itself."""
+        start = max(session.attached.get(terminal.id, 0), session.positions.get(terminal.id, 0))
+        head = terminal.log.head
+        if head <= start:
+            return None
+        self._bench.lease(terminal).look()
+        piece = self._bench.read_since(terminal, max(start, head - NEWS_BYTES), agent=True, limit=NEWS_BYTES)
+        return News(terminal, piece.text, start, piece.end)
+
+    def told(self, session: Session, positions: Mapping[str, int]) -> None:
+        """The agent was told up to here; or, where that was not sent, only up to there."""
+        for id, position in positions.items():
+            if id in session.attached:
+                session.attached[id] = position
+        self._bench.sessions.save()
+
+    def _note(self, session: Session, text: str) -> None:
+        """A line in the chat, which is kept with it."""
+        self._bench.events.emit("agent.noted", {"session": session.id, "text": text})
