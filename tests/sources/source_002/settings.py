@@ -333,8 +333,11 @@ async def serialized(doors: Doors) -> None:
     assert AgentState(crop_output=7, min_interval=0.5).over(AgentDefaults()).bash.crop_output == 7
 
 
-@DOCUMENT.works(
-    "state show", "show(): string[]", "HTTP: openspace.agent.configure {} shows what is set and what holds."
+@DOCUMENT.differs(
+    "state show",
+    "show(): string[]",
+    because="Pages, scripts and models read named values rather than lines.",
+    answer="`state`, what is set, and `effective`, what holds, as objects, by openspace.agent.configure {}.",
 )
 async def shown(doors: Doors) -> None:
     newcomer = doors.another("shower")
