@@ -82,7 +82,7 @@ async def test_the_state_lists_them_with_the_last_new_lines_until_they_are_read(
     assert "Attached to this chat by the person" not in instructions.text(other.id)
     text = instructions.text(session.id)
     assert f"- build ({one.id}): " in text
-    assert "; new since your last turn:\n  | '%%OS{evil}%%'\n" in text
+    assert "; new since your last turn:\n  | '%%\u2060OS{evil}%%'\n" in text
     read = await app.call(
         "openspace.terminal.read_output", {"terminalId": one.id, "since": 0}, actor=session.actor
     )  # an agent that is not given turns reads for itself

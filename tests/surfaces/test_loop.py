@@ -82,12 +82,15 @@ async def play(served: Served) -> set[str]:
             await call("file.list", client)
             await call("file.search", client, query="two")
             await call("file.write", client, path="README.md", content=f"written {client is agent}\n")
+            await call("file.edit", client, path="README.md", edits=[{"old": "written", "new": "edited"}])
             await call("pane.open", client, type="editor", contentId="README.md", splitDirection="vertical")
             await call("pane.focus", client, paneId="README.md")
             panes = await call("pane.list", client)
             await call("pane.resize", client, paneId="README.md", width=30)
             await call("pane.move", client, paneId="README.md", target=panes["panes"][0]["id"])
             await call("pane.close", client, paneId="README.md")
+            await call("terminal.limit", client)
+            await call("workbench.platform", client)
             await call("agent.list", client)
             await call("agent.help", client, command="openspace.file.read")
             await call("agent.configure", client, sessionId=session)
@@ -98,6 +101,10 @@ async def play(served: Served) -> set[str]:
         name = mine["terminalId"]
         for verb in ("take_over", "hand_back", "replay"):
             await call(f"terminal.{verb}", terminalId=name)
+        await call("terminal.set_limit", maxTerminals=50)
+        await call("safety.judge", command="ls")
+        for verb in ("attach", "detach"):
+            await call(f"agent.{verb}", sessionId=session, terminalId=name)
         await call("terminal.resize", terminalId=name, cols=90, rows=20)
         await call("pane.pin", paneId=name)
         await call("pane.set_sizes", split="none", sizes=[50, 50])

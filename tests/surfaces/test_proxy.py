@@ -283,11 +283,11 @@ async def test_connections_to_the_models_server_are_given_back_whatever_happens(
             await hold.wait()
 
     def script(request: Request) -> Answer:
-        return Answer("slow", before=before) if request.says("leave") else Answer("quick")
+        return Answer("slow", before=before) if request.says("go-away") else Answer("quick")
 
     async with stage(script) as s, s.raw() as client:
         for _ in range(3):
-            body = {"messages": [{"role": "user", "content": "leave"}], "stream": True}
+            body = {"messages": [{"role": "user", "content": "go-away"}], "stream": True}
             async with client.stream("POST", "/v1/chat/completions", json=body) as answer:
                 await anext(answer.aiter_raw())
             for stream in (True, False):
