@@ -73,11 +73,11 @@ test: $(VENV)/ready tools check web ## check, then every test
 	@# Apart from the rest: the browser driver keeps an event loop of its own running in its process.
 	@# Three at once on two cores: many tests wait for programs most of the time.
 	@$(BIN)/pytest -n 3 --dist loadgroup -m 'not soak and not browser' --timeout 300 --durations 12 $(ARGS)
-	@$(BIN)/pytest -n 2 --dist loadfile -m browser $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile -m browser tests/journeys $(ARGS)
 
 coverage: $(VENV)/ready tools web ## every test once more, and how much of the code they run: at least 85 % (a third slower)
 	@$(BIN)/pytest -n 3 --dist loadgroup -m 'not soak and not browser' --timeout 300 --cov --cov-report= $(ARGS)
-	@$(BIN)/pytest -n 2 --dist loadfile -m browser --cov --cov-append --cov-report=term --cov-fail-under=85 $(ARGS)
+	@$(BIN)/pytest -n 2 --dist loadfile -m browser tests/journeys --cov --cov-append --cov-report=term --cov-fail-under=85 $(ARGS)
 
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 	@$(BIN)/pytest -m soak --timeout 7200 $(ARGS)
