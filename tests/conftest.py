@@ -41,21 +41,6 @@ LONG = (
     "/tests/test_package.py",
     "/tests/surfaces/test_agree.py",
     "/tests/providers/test_contract.py",
-    "/tests/workbench/test_run.py",
-    "/tests/agents/test_stream.py",
-    "/tests/workbench/test_wait.py",
-    "/tests/workbench/test_restore.py",
-    "/tests/surfaces/test_http.py",
-    "/tests/agents/test_opencode.py",
-    "/tests/sources/test_001.py",
-    "/tests/surfaces/test_proxy.py",
-    "/tests/providers/test_container.py",
-    "/tests/surfaces/test_viewer.py",
-    "/tests/test_setup.py",
-    "/tests/app/test_wiring.py",
-    "/tests/test_stranger.py",
-    "/tests/agents/test_acp_claude.py",
-    "/tests/agents/test_acp_start.py",
 )
 
 # Folders whose tests start other programs of ours only because something needs them.
