@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from tests.support.bench import environment
 
 from fourhands.agents.hub import Hub
 from fourhands.agents.results import turn_message
@@ -24,7 +25,8 @@ async def app(tmp_path_factory):
     (work / "src.py").write_text("".join(f"line_{number} = {number}\n" for number in range(1, 101)))
     parts = CONTRIBUTIONS if help_module.commands in CONTRIBUTIONS else (*CONTRIBUTIONS, help_module.commands)
     places = Places(str(work), str(root / "r"), str(root / "s"))
-    async with App(work, Settings(), places=places, contributions=parts) as made:
+    (root / "home").mkdir()
+    async with App(work, Settings(), places=places, env=environment(places), contributions=parts) as made:
         yield made
         await asyncio.gather(*(terminal.close() for terminal in made.terminals.list()))
 

@@ -68,6 +68,26 @@ async def test_a_shell_in_its_start_up_files_is_let_finish_when_it_is_closed() -
             assert not (at / "lock").exists()
 
 
+# The same as a script of its own, as pyenv's hook is: hung up on, it takes its lock away before it ends, by programs
+# that a second signal would end first.
+TIDY = """#!/bin/bash
+trap 'sleep 0.7; rm -f ~/lock' EXIT
+touch ~/lock; echo locked; while :; do sleep 0.05; done
+"""
+
+
+async def test_what_start_up_files_had_begun_tidies_up_when_its_shell_is_closed() -> None:
+    with temporary_places() as places:
+        at = home(places, "~/hook\nPS1='$ '\n")
+        (at / "hook").write_text(TIDY)
+        (at / "hook").chmod(0o755)
+        async with open_terminals(places=places) as terminals:
+            shell = await terminals.create(shell="bash")
+            await shell.wait(pattern="locked", position=0, deadline_s=40)
+            await shell.close()
+            assert not (at / "lock").exists()
+
+
 async def test_a_spare_shell_that_nobody_wants_is_let_finish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spare, "PROMPT_S", 0.01)
     monkeypatch.setattr(spare, "REFILL_S", 0.0)
