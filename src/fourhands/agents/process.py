@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 GRACE_S = 2.0
 """How long it may take to leave by itself once its input is closed; half of it again after SIGTERM."""
 
+REAP_S = 2.0
+"""How long at least to wait for one that was killed: it is gone in a moment, but not at once."""
+
 WORDS_S = 1.0
 """How long its last words may take to arrive."""
 
@@ -104,7 +107,7 @@ class AgentProcess:
         finally:
             self._signal(signal.SIGKILL)  # its children too, also when it has left itself
             try:
-                await self._left(grace_s)
+                await self._left(max(grace_s, REAP_S))
             finally:
                 self._child.close()  # a child that went to another group may hold the pipes
 
