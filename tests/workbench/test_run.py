@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.clock import let_pass
+from tests.support.served import until
 
 from fourhands.core.errors import BadArgument, Conflict
 from fourhands.workbench import run as run_module
@@ -271,7 +272,7 @@ async def test_a_shell_inside_the_shell_takes_lines_and_leaving_it_is_noticed(te
         position = terminal.log.head
         await enter(terminal, program)
         await terminal.wait(pattern=r"[$#%>] $", position=position, deadline_s=40)
-        assert terminal.look() == "input", program
+        await until(lambda: terminal.look() == "input")  # tmux may be at its status line just then
         for _ in range(2):
             done = await terminal.run(line, timeout_s=40)
             assert (done.reason, done.exit_code, done.sure) == ("input", None, False), program
