@@ -19,3 +19,11 @@ async def test_an_agent_that_is_ended_while_it_starts_leaves_nobody(tmp_path: Pa
         child = int(pipe.read_text())
         await process.end(0.0)
     assert await asyncio.to_thread(wait_gone, child)
+
+
+async def test_an_agent_that_gets_no_grace_has_ended_all_the_same(tmp_path: Path) -> None:
+    async with Tasks() as tasks:
+        for _ in range(20):  # killing takes a moment, now and then a longer one than the loop's next turn
+            process = launch(["sleep", "300"], cwd=str(tmp_path), env=dict(os.environ), tasks=tasks, name="agent")
+            await process.end(0.0)
+            assert process.exit_code is not None

@@ -88,6 +88,24 @@ async def test_what_start_up_files_had_begun_tidies_up_when_its_shell_is_closed(
             assert not (at / "lock").exists()
 
 
+DAEMON = """#!/bin/bash
+trap 'touch ~/heard; exit' HUP
+echo ready; while :; do sleep 0.05; done
+"""
+
+
+async def test_what_start_up_files_left_in_a_session_of_its_own_is_asked_before_it_is_killed() -> None:
+    with temporary_places() as places:
+        at = home(places, "setsid ~/daemon & read wait\n")
+        (at / "daemon").write_text(DAEMON)
+        (at / "daemon").chmod(0o755)
+        async with open_terminals(places=places) as terminals:
+            shell = await terminals.create(shell="bash")
+            await shell.wait(pattern="ready", position=0, deadline_s=40)
+            await shell.close()
+            assert (at / "heard").exists()
+
+
 async def test_a_spare_shell_that_nobody_wants_is_let_finish(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spare, "PROMPT_S", 0.01)
     monkeypatch.setattr(spare, "REFILL_S", 0.0)

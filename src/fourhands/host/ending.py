@@ -151,12 +151,13 @@ class Endings:
             ending.leaving = frozenset((p.pid, p.started) for p in leaving)
             if leaving:
                 self._signal(terminal, leaving, POLITE[1:])
-            elif starting and not _is_isolated(terminal):
+            elif starting:
                 # Its end hangs up on whatever it had started, once: a script that takes its lock away then is left
                 # to it, where a second signal would hit the very `rm`.
+                ending.tidies = True
                 self._signal(terminal, [p for p in found if p.pid == terminal.pid], POLITE[:-1])
             else:
-                self._signal(terminal, found, POLITE[:-1] if starting else POLITE)
+                self._signal(terminal, found, POLITE)
         ending.waited += min(now - ending.seen, _STEP_S)
         ending.seen, waited = now, ending.waited
         if ending.leaving:
@@ -167,9 +168,9 @@ class Endings:
         if waited >= ending.again:
             # A bash that is hung up on between its prompt and its next read notes the signal and then waits for a
             # key all the same: one in a hundred, until something wakes it.
-            if ending.grace == START_UP_S and not terminal.running:
-                # What its start-up files had begun goes on without it, and tidies up.
-                self._signal(terminal, found if waited >= TIDY_S else [], [signal.SIGHUP])
+            if ending.tidies and not terminal.running:
+                if waited >= TIDY_S:
+                    self._signal(terminal, found, [signal.SIGHUP])
             elif ending.grace == START_UP_S and not self._starts(terminal):
                 # A sandbox that is being set up lets no signal through: its shell has heard of nothing, and is ready.
                 ending.grace = waited + GRACE_S
@@ -226,11 +227,6 @@ class Endings:
             return
         for process in found:
             tree.send_signals(process, numbers)
-
-
-def _is_isolated(terminal: Terminal) -> bool:
-    """Whether the main process is not the shell but a sandbox around it."""
-    return bool(terminal.record.get("meta", {}).get("isolation", "none") != "none")
 
 
 def _leaderless(terminal: Terminal) -> bool:

@@ -66,7 +66,7 @@ class Terminal:
 class Ending:
     """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
 
-    __slots__ = ("again", "asked", "crowd", "grace", "leaving", "quiet", "seen", "waited", "waiters")
+    __slots__ = ("again", "asked", "crowd", "grace", "leaving", "quiet", "seen", "tidies", "waited", "waiters")
 
     def __init__(self) -> None:
         self.seen = 0.0  # when it was looked at last
@@ -74,6 +74,7 @@ class Ending:
         self.asked = False  # the polite signals were sent
         self.grace = 0.0  # seconds that they have
         self.leaving: frozenset[tuple[int, int]] = frozenset()  # who takes leave in its own way before others are asked
+        self.tidies = False  # only its shell was asked: what its start-up files had begun ends in its own way
         self.again = 0.2  # when the main process is hung up on once more
         self.crowd = False  # there was more than the main process
         self.quiet = 0  # looks in a row that found nobody
