@@ -20,12 +20,12 @@ from collections.abc import AsyncIterator
 import httpx
 import msgspec
 import uvloop
-from tests.support.bench import open_app
-from tests.support.model import Answer, Model
+from tests.kit.model import Answer, Model
+from tests.kit.workbench import open_app
 
 from bench.rows import Row
-from fourhands.agents.origin import Origin
-from fourhands.settings import Settings, Upstream
+from fourhands.agents.models.pool import UpstreamPool
+from fourhands.settings import Settings, UpstreamSettings
 from fourhands.surfaces.server import serving
 
 ROUNDS = 300
@@ -68,7 +68,7 @@ async def running_model() -> AsyncIterator[str]:
         await process.wait()
 
 
-async def ask(client: Origin, key: str, stream: bool) -> tuple[float, float]:
+async def ask(client: UpstreamPool, key: str, stream: bool) -> tuple[float, float]:
     body = {"model": "fake", "stream": stream, "messages": [{"role": "user", "content": "hello " * 200}]}
     headers = [(b"authorization", f"Bearer {key}".encode()), (b"content-type", b"application/json")]
     start = time.perf_counter()
@@ -83,7 +83,9 @@ async def ask(client: Origin, key: str, stream: bool) -> tuple[float, float]:
 
 
 async def compare(upstream: str, proxy: str, token: str, rounds: int) -> list[Row]:
-    direct_client, proxy_client = (Origin(httpx.URL(url), connect_s=10, silence_s=60) for url in (upstream, proxy))
+    direct_client, proxy_client = (
+        UpstreamPool(httpx.URL(url), connect_s=10, silence_s=60) for url in (upstream, proxy)
+    )
     found: list[Row] = []
     for shape, stream in SHAPES.items():
         direct: list[tuple[float, float]] = []
@@ -111,7 +113,7 @@ def _cuts(values: list[float]) -> tuple[float, float]:
 
 async def serve(rounds: int) -> str:
     async with running_model() as upstream:
-        settings = msgspec.structs.replace(Settings(), upstreams={"openai": Upstream(url=upstream)})
+        settings = msgspec.structs.replace(Settings(), upstreams={"openai": UpstreamSettings(url=upstream)})
         async with open_app(settings) as app, serving(app.bench, app.tasks, port=0) as server:
             session = app.bench.begin_session("bench", "proxy")
             token = server.tokens.issue(session.actor)

@@ -12,12 +12,12 @@ from pathlib import Path
 from unittest import mock
 
 import pexpect.replwrap
-from tests.support.bench import open_app, open_terminals, quick
+from tests.kit.workbench import open_app, open_terminals, quick
 
-from fourhands.agents.hub import Hub
-from fourhands.agents.stream import Interceptor
+from fourhands.agents.blocks.interceptor import Interceptor
+from fourhands.agents.briefing.hub import Hub
 from fourhands.safety.shell import classify
-from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.terminals.terminals import Terminals
 
 
 @dataclass(frozen=True, slots=True)

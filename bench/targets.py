@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
-from tests.support.bench import environment, quick, temporary_places
+from tests.kit.workbench import environment, quick, temporary_places
 
 from bench.client import PROMPTS, Client, Http
 from fourhands.app import App
 from fourhands.core.call import Call
 from fourhands.core.registry import Contribution
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.server import serving
 from fourhands.workbench.workbench import Workbench
 
@@ -243,7 +243,7 @@ class Terminado(Target):
 
 
 @contextlib.contextmanager
-def homes(skeleton: str) -> Iterator[Places]:
+def homes(skeleton: str) -> Iterator[WorkspaceDirs]:
     """Places of their own, with a HOME that is empty or has what lies in `skeleton`."""
     with temporary_places() as places:
         if skeleton:
@@ -285,7 +285,7 @@ def terminado(skeleton: str = "") -> Iterator[Terminado]:
 
 async def serve(workspace: str, runtime: str, state: str) -> None:
     """The measured server: prints its address and token, then serves until it is ended."""
-    places = Places(workspace, runtime, state)
+    places = WorkspaceDirs(workspace, runtime, state)
     home = environment(places)["HOME"]
     extra = Contribution("openspace.bench")
 

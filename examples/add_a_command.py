@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands import App, Contribution
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 
 commands = Contribution("openspace.greeting")
 
@@ -32,7 +32,7 @@ async def say(bench: object, args: Say) -> Said:
 
 async def main() -> None:
     with tempfile.TemporaryDirectory() as root:
-        places = Places(root, f"{root}/.run", f"{root}/.state")
+        places = WorkspaceDirs(root, f"{root}/.run", f"{root}/.state")
         async with App(root, places=places) as app:
             app.registry.include(commands)
             print((await app.call("openspace.greeting.say", {"name": "Ada"})).to_wire())

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from tests.journeys.conftest import CHROMIUM, missing
-from tests.journeys.served import Agent, Served, Visit, until, wait_for_screen
+from tests.kit.browser import Agent, Served, Visit, until, wait_for_screen
 
 PICTURES = Path(__file__).parent.parent / "docs" / "pictures"
 QUALITY = 80  # of WebP: letters stay sharp, all of it together stays below 3 MB

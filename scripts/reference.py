@@ -9,7 +9,7 @@ import itertools
 from pathlib import Path
 
 import fourhands
-from fourhands.agents import budget
+from fourhands.agents.briefing import budget
 from fourhands.app import CONTRIBUTIONS
 from fourhands.commands.help import argument_line, block, example_of
 from fourhands.core import schema

@@ -29,12 +29,15 @@ _TERMINAL = Maker(prefix="terminal.", names=("terminal",))
 _EVERYWHERE = {"emit": Maker(data=1)}
 _AGENT = Maker(data=1, names=("session",), keywords=True)
 _MAKERS: dict[str, dict[str, Maker]] = {
-    **{f"agents/{name}.py": {"_emit": _AGENT} for name in ("acp", "acp_session", "conversation", "model", "opencode")},
-    "agents/acp_updates.py": {"emit": _AGENT, "_emit": _AGENT},
+    **{
+        f"agents/{name}.py": {"_emit": _AGENT}
+        for name in ("acp/connector", "acp/session", "connectors/base", "connectors/chat_model", "opencode/connector")
+    },
+    "agents/acp/updates.py": {"emit": _AGENT, "_emit": _AGENT},
     "core/question.py": {"_end": Maker(kind=1, data=2, prefix="question.", names=("id", "session"))},
-    "workbench/state.py": dict.fromkeys(("_commit", "_close", "_edit_tabs", "_set_editor"), _STATE),
-    "workbench/store.py": {"_put": _STATE},
-    "workbench/terminals.py": {"on_change": _TERMINAL},
+    "workbench/layout/state.py": dict.fromkeys(("_commit", "_close", "_edit_tabs", "_set_editor"), _STATE),
+    "workbench/layout/revisioned.py": {"_put": _STATE},
+    "workbench/terminals/terminals.py": {"on_change": _TERMINAL},
     "workbench/workbench.py": {"_tell_terminal": _TERMINAL},
 }
 

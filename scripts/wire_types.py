@@ -1,7 +1,7 @@
 """Write `web/src/wire/types.ts` from the Python structs: the one declaration of what crosses the wire.
 
-Run by `make types`; `tests/test_types.py` fails when the file is stale. Structs of the workbench keep their names,
-arguments and results of commands are named after their noun, and `Commands` says which command takes and gives which.
+Run by `make types`; `tests/test_types.py` fails when the file is stale. Structs keep their names, which are
+unique in the whole package, and `Commands` maps each command to its arguments and result.
 """
 
 import sys
@@ -13,15 +13,15 @@ from msgspec import Struct, inspect
 
 from fourhands.app import CONTRIBUTIONS
 from fourhands.core.event import Event
-from fourhands.workbench.ink import Ink
-from fourhands.workbench.snapshot import Change
+from fourhands.workbench.layout.snapshot import StateChange
+from fourhands.workbench.terminals.authorship import AuthorSpan
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "wire" / "types.ts"
 
 HEAD = """// Written by scripts/wire_types.py from the Python structs (make types). Do not change by hand.
 """
 
-EXTRAS: tuple[type[Struct], ...] = (Event, Change, Ink)
+EXTRAS: tuple[type[Struct], ...] = (Event, StateChange, AuthorSpan)
 """Told by events or messages, returned by no command."""
 
 
@@ -49,7 +49,7 @@ def generate() -> str:
 def _collect(type_: inspect.Type, names: dict[type, str]) -> None:
     if isinstance(type_, inspect.StructType):
         if type_.cls not in names:
-            names[type_.cls] = _name(type_.cls)
+            names[type_.cls] = type_.cls.__name__
             for field in type_.fields:
                 _collect(field.type, names)
         return
@@ -69,16 +69,6 @@ def _inside(type_: inspect.Type) -> Iterable[inspect.Type]:
             yield from type_.item_types
         case inspect.DictType():
             yield type_.value_type
-
-
-def _name(struct: type) -> str:
-    package, _, module = struct.__module__.rpartition(".")
-    noun = "".join(word.capitalize() for word in module.split("_"))
-    if package.endswith(".commands"):
-        return struct.__name__ if noun in struct.__name__ else noun + struct.__name__
-    return {"fourhands.workbench.file.Entry": "FileEntry"}.get(
-        f"{struct.__module__}.{struct.__name__}", struct.__name__
-    )
 
 
 def _check(names: dict[type, str]) -> None:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Generator, Iterator
 
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
-from tests.support.clock import Loop
-from tests.support.halves import remove_halves
+from tests.kit.clock import Loop
+from tests.kit.halves import remove_halves
 from xdist.remote import Producer  # type: ignore[import-untyped]  # it ships no types
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
-pytest_plugins = ["tests.support.again"]
+pytest_plugins = ["tests.kit.again"]
 
 # A machine that is busy with something else must fail nobody, so there are no limits of time. Where a change is only
 # to be let in or not, the same examples are tried each time; everywhere else new ones, which is how faults are found.
@@ -28,16 +28,16 @@ settings.load_profile("fourhands")
 BOTH_LOOPS = (
     "core/test_child.py",
     "host/test_last_words.py",
-    "host/test_link.py",
-    "workbench/test_run.py",
-    "workbench/test_terminal.py",
-    "workbench/test_terminals.py",
-    "workbench/test_wait.py",
+    "host/test_client.py",
+    "workbench/terminals/test_run.py",
+    "workbench/terminals/test_terminal.py",
+    "workbench/terminals/test_terminals.py",
+    "workbench/terminals/test_wait.py",
 )
 
 # Files that take longest: a worker that began with one of them at the end would leave the other without work.
 LONG = (
-    "/tests/surfaces/test_mcp_conformance.py",
+    "/tests/surfaces/mcp/test_conformance.py",
     "/tests/test_package.py",
     "/tests/surfaces/test_agree.py",
     "/tests/providers/test_contract.py",
@@ -81,7 +81,7 @@ def unwatched_children(request: pytest.FixtureRequest) -> Iterator[None]:
     To be watched costs a host 0.2 s at its start, and its data must be put together at the end; there are hundreds.
     """
     with pytest.MonkeyPatch.context() as patch:
-        if request.path.parent.name in OWN_PROCESS:
+        if request.path.relative_to(request.config.rootpath / "tests").parts[0] in OWN_PROCESS:
             patch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
         yield
 

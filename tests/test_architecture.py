@@ -14,17 +14,19 @@ LAYERS = ["core", "host", "safety", "providers", "workbench", "commands", "agent
 LEVEL = {name: level * 10 for level, name in enumerate(LAYERS)} | {"settings": 15}
 
 STANDARD_LIBRARY_ONLY = (
+    "archive",
+    "connection",
+    "handlers",
+    "host",
+    "hosted",
     "log",
+    "owner",
+    "paths",
+    "processes",
+    "protocol",
     "pty",
-    "process",
-    "tree",
-    "shelf",
-    "places",
-    "wire",
-    "client",
-    "requests",
-    "terminal",
-    "ending",
+    "reaper",
+    "recovery",
 )
 DOORS = ("cli", "mcp", "acp", "proxy")
 
@@ -80,7 +82,7 @@ def test_the_host_needs_the_standard_library_only(name: str) -> None:
     for module in imports(path):
         top = module.split(".")[0]
         assert top in sys.stdlib_module_names or module.startswith("fourhands.host") or module == "fourhands", module
-        assert module not in ("asyncio", "fourhands.host.link"), module
+        assert module not in ("asyncio", "fourhands.host.client"), module
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -101,6 +103,6 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     import subprocess
 
     heavy = "{'asyncio', 'msgspec', 'starlette'}"
-    code = f"import sys, fourhands, fourhands.host.process; print(*(m for m in sys.modules if m in {heavy}))"
+    code = f"import sys, fourhands, fourhands.host.host; print(*(m for m in sys.modules if m in {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

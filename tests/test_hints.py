@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.bench import open_app
-from tests.support.person import let_in
+from tests.kit.person import let_in
+from tests.kit.workbench import open_app
 
 from fourhands import commands
 from fourhands.core.registry import NAMESPACE, Registry

@@ -1,4 +1,4 @@
-"""No file of ours takes the place of a module of the standard library.
+"""One name for each thing, and no file of ours in the place of a module of the standard library.
 
 Python puts the directory of a script, and with `-m` the one that somebody stands in, first on its path. A `types.py`
 there is then imported by `enum`, and the program ends before its first line.
@@ -27,11 +27,15 @@ def sources(directory: Path) -> Iterator[Path]:
 
 
 def importable_as(path: Path, root: Path) -> set[str]:
-    """The names by which a file, or a directory above it, is imported where one of them lies on the path."""
+    """The names by which a file, or a directory above it, is imported where one of them lies on the path.
+
+    A directory without an `__init__.py` takes nobody's place: Python looks on, and prefers a real package.
+    """
     parts = path.relative_to(root).with_suffix("").parts
     if path.is_relative_to(PACKAGE) and root != PACKAGE:
         parts = parts[: parts.index("fourhands") + 1]  # inside, names begin with that of the package
-    return set(parts)
+    above = (root.joinpath(*parts[:count]) for count in range(1, len(parts) + 1))
+    return {one.name for one in above if not one.is_dir() or (one / "__init__.py").exists()}
 
 
 def is_script(path: Path) -> bool:
@@ -85,3 +89,33 @@ def test_the_standard_library_works_beside_every_script(directory: Path) -> None
     begin = f"import sys; sys.path.insert(0, {str(directory)!r}); import asyncio, enum, inspect, subprocess, tempfile"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", begin], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def public_names(tree: ast.Module) -> Iterator[str]:
+    """Every public class of a module, and every alias of a type."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef):
+            name = node.name
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            name = node.target.id
+        else:
+            continue
+        if name[0].isupper() and not name.isupper():
+            yield name
+
+
+def test_every_public_class_and_type_is_defined_once() -> None:
+    """A reader who meets a name must not have to look which of several it is."""
+    defined: dict[str, list[str]] = {}
+    for path in sources(PACKAGE):
+        for name in public_names(ast.parse(path.read_text())):
+            defined.setdefault(name, []).append(path.relative_to(PACKAGE).as_posix())
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}
+
+
+def test_no_two_files_of_a_folder_and_its_package_are_taken_for_each_other() -> None:
+    """`base.py` stands only where it holds the interface of its package; no other file name says nothing."""
+    empty = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
+    assert [path for path in sources(PACKAGE) if path.stem in empty] == []

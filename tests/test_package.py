@@ -17,9 +17,9 @@ from pathlib import Path
 import httpx
 import pytest
 import trove_classifiers
-from tests.support.paths import NODE, path_without
-from tests.support.program import Home
-from tests.support.wheels import stock_python, wheelhouse
+from tests.kit.program import Home
+from tests.kit.search_path import NODE, path_without
+from tests.kit.wheels import stock_python, wheelhouse
 from websockets.asyncio.client import connect
 
 ROOT = Path(__file__).parent.parent
@@ -52,7 +52,12 @@ def names(wheel: Path) -> set[str]:
 def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
     there = {path.relative_to(PACKAGE.parent).as_posix() for path in PACKAGE.rglob("*") if path.is_file()}
     assert names(wheel) == {name for name in there if "__pycache__" not in name}
-    for one in ("static/index.html", "workbench/shells/.zshenv", "agents/catalogue/claude.toml", "py.typed"):
+    for one in (
+        "static/index.html",
+        "workbench/terminals/shell/scripts/.zshenv",
+        "agents/acp/catalogue/claude.toml",
+        "py.typed",
+    ):
         assert f"fourhands/{one}" in names(wheel)
 
 

@@ -8,7 +8,7 @@ import pytest
 from msgspec import inspect
 
 from fourhands.core.errors import BadArgument
-from fourhands.safety.shell import Rules, classify
+from fourhands.safety.shell import ClassifierRules, classify
 from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings, load, user_file
 
 DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
@@ -101,10 +101,10 @@ def test_its_dangerous_commands_mean_what_they_say_and_its_safe_ones_never_make_
         safety.dangerous_commands,
         strict=True,
     ):
-        alone = Rules(dangerous_commands=(pattern,))
+        alone = ClassifierRules(dangerous_commands=(pattern,))
         assert classify(line, alone).level == "dangerous", (line, pattern)
         assert classify("xx y", alone).level == "unknown"
-    rules = Rules(safe_commands=safety.safe_commands)
+    rules = ClassifierRules(safe_commands=safety.safe_commands)
     for line, level in [
         ("npm install", "safe"),  # the person's own word: nobody is asked
         ("node server.js", "safe"),

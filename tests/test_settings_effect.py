@@ -10,30 +10,30 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.commands.test_judge import Bar
-from tests.support.bench import environment, temporary_places
-from tests.support.person import Person, let_in
-from tests.support.served import until
+from tests.commands.test_policy import Bar
+from tests.kit.person import Person, let_in
+from tests.kit.server import until
+from tests.kit.workbench import environment, temporary_places
 
-from fourhands.agents.upstream import Upstreams
+from fourhands.agents.models.upstream import Upstreams
 from fourhands.app import App
-from fourhands.core.call import Actor, Call, Entry
+from fourhands.core.call import Actor, Call, JournalEntry
 from fourhands.core.errors import BadCwd
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers.container import Container
 from fourhands.providers.engine import Engine
 from fourhands.settings import (
     AgentSettings,
     BubblewrapSettings,
     ContainerSettings,
-    Part,
     Settings,
-    Upstream,
+    SettingsGroup,
+    UpstreamSettings,
     load,
     user_file,
 )
 from fourhands.surfaces.server import serving
-from fourhands.workbench.session import Session
+from fourhands.workbench.sessions import Session
 
 ROOT = Path(__file__).parent.parent
 
@@ -90,7 +90,7 @@ EFFECTS = {
     "safety.redact": "test_what_is_asked_and_hidden_is_as_the_settings_say",
     "safety.unknownAnswerSeconds": "test_questions_wait_as_the_settings_say",
     "safety.waitForSomebody": "test_questions_wait_as_the_settings_say",
-    "safety.unaskedInSandbox": "tests/commands/test_judge.py::test_unknown_commands_in_a_sandbox_may_run_unasked",
+    "safety.unaskedInSandbox": "tests/commands/test_policy.py::test_unknown_commands_in_a_sandbox_may_run_unasked",
     "journal.keepDays": "test_the_journal_keeps_what_the_settings_say",
     "journal.keepBytes": "test_the_journal_keeps_what_the_settings_say",
     "journal.undoBytes": "test_the_journal_keeps_what_the_settings_say",
@@ -101,9 +101,9 @@ EFFECTS = {
     "server.maxSessions": "test_the_page_and_its_door_are_as_the_settings_say",
     "server.returnSeconds": "tests/app/test_wiring.py::"
     "test_what_belongs_to_sessions_that_do_not_come_back_goes_after_a_while",
-    "upstreams.url": "tests/agents/test_upstream.py::test_a_version_in_the_address_stands_for_ours",
-    "upstreams.keyVariable": "tests/agents/test_upstream.py::test_a_key_that_is_not_set_is_named",
-    "upstreams.keyHeader": "tests/agents/test_upstream.py::test_another_header_may_carry_the_key",
+    "upstreams.url": "tests/agents/models/test_upstream.py::test_a_version_in_the_address_stands_for_ours",
+    "upstreams.keyVariable": "tests/agents/models/test_upstream.py::test_a_key_that_is_not_set_is_named",
+    "upstreams.keyHeader": "tests/agents/models/test_upstream.py::test_another_header_may_carry_the_key",
     "upstreams.connectSeconds": "test_a_models_server_is_awaited_as_the_settings_say",
     "upstreams.silenceSeconds": "test_a_models_server_is_awaited_as_the_settings_say",
     "plugins": "tests/providers/test_registry.py::test_plugins_are_loaded_only_when_named",
@@ -113,7 +113,7 @@ EFFECTS = {
 NAMED: dict[str, type[msgspec.Struct]] = {
     "providers.bubblewrap": BubblewrapSettings,
     "providers.container": ContainerSettings,
-    "upstreams": Upstream,
+    "upstreams": UpstreamSettings,
     "agents": AgentSettings,
 }
 
@@ -123,7 +123,7 @@ def leaves(struct: type[msgspec.Struct], prefix: str = "") -> dict[str, str]:
     found: dict[str, str] = {}
     for field in msgspec.structs.fields(struct):
         key = f"{prefix}{field.encode_name}"
-        if isinstance(field.default, Part):
+        if isinstance(field.default, SettingsGroup):
             found |= leaves(type(field.default), f"{key}.")
         elif key not in ("providers", "upstreams", "agents"):
             found[key] = field.name
@@ -150,7 +150,7 @@ def test_every_setting_has_a_reader_and_a_test_of_its_effect() -> None:
         assert f"def {name}(" in code, f"the test of {key} is gone: {test}"
 
 
-def configured(places: Places, text: str) -> Settings:
+def configured(places: WorkspaceDirs, text: str) -> Settings:
     env = environment(places)
     file = Path(user_file(env))
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -339,7 +339,9 @@ async def test_questions_wait_as_the_settings_say() -> None:
 async def test_the_journal_keeps_what_the_settings_say() -> None:
     async with opened("[journal]\nkeepDays = 3\nkeepBytes = 1048576\nundoBytes = 1000\n") as app:
         made = [
-            Entry(call=Call(command="openspace.x.y", args={"text": "x" * 60_000}, actor=Actor.person()), asked=1e9 + n)
+            JournalEntry(
+                call=Call(command="openspace.x.y", args={"text": "x" * 60_000}, actor=Actor.person()), asked=1e9 + n
+            )
             for n in range(40)
         ]
         for entry in made:
@@ -349,7 +351,7 @@ async def test_the_journal_keeps_what_the_settings_say() -> None:
         left = await app.journal.query(command="openspace.x.y")
         assert 10 < len(left) < 20
         assert [bool(await app.journal.before(entry.call.id)) for entry in left[-4:]] == [False, False, True, True]
-        assert app.journal._keep_days == 3  # what that means: tests/workbench/test_journal.py
+        assert app.journal._keep_days == 3  # what that means: tests/workbench/records/test_journal.py
 
 
 async def test_the_page_and_its_door_are_as_the_settings_say() -> None:

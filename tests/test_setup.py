@@ -10,8 +10,8 @@ from pathlib import Path
 import pexpect
 import pytest
 from scripts import environment, steps
-from tests.support.paths import NODE, path_without
-from tests.support.wheels import stock_python
+from tests.kit.search_path import NODE, path_without
+from tests.kit.wheels import stock_python
 
 ROOT = Path(__file__).parent.parent
 LIMIT_S = 280

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pexpect
 import pytest
-from tests.support.stranger import ROOT, Stranger, stranger
+from tests.kit.stranger import ROOT, Stranger, stranger
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.xdist_group("stranger")]
 

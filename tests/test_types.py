@@ -9,6 +9,6 @@ def test_the_types_of_the_page_are_up_to_date() -> None:
 
 def test_commands_name_their_arguments_and_results() -> None:
     text = generate()
-    assert '"openspace.editor.open": { args: EditorOpen; result: EditorOpened };' in text
+    assert '"openspace.editor.open": { args: OpenEditor; result: EditorOpened };' in text
     assert "  startLine: number;" in text
     assert '  kind: "split";' in text

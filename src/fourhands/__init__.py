@@ -15,7 +15,7 @@ _WHERE: dict[str, str] = {
     "Call": "fourhands.core.call",
     "Contribution": "fourhands.core.registry",
     "FourhandsError": "fourhands.core.errors",
-    "Interceptor": "fourhands.agents.stream",
+    "Interceptor": "fourhands.agents.blocks.interceptor",
     "Isolation": "fourhands.providers.base",
     "Launch": "fourhands.providers.base",
     "Output": "fourhands.providers.base",
@@ -24,17 +24,17 @@ _WHERE: dict[str, str] = {
     "Registry": "fourhands.core.registry",
     "Result": "fourhands.core.call",
     "Rules": "fourhands.safety.shell",
-    "Sanitizer": "fourhands.safety.text",
+    "Sanitizer": "fourhands.safety.sanitizer.sanitizer",
     "Settings": "fourhands.settings",
     "Stream": "fourhands.providers.base",
     "StreamProvider": "fourhands.providers.base",
-    "Terminal": "fourhands.workbench.terminal",
-    "Terminals": "fourhands.workbench.terminals",
+    "Terminal": "fourhands.workbench.terminals.terminal",
+    "Terminals": "fourhands.workbench.terminals.terminals",
     "Unavailable": "fourhands.core.errors",
-    "Workspace": "fourhands.workbench.file",
+    "Workspace": "fourhands.workbench.files.workspace",
     "classify": "fourhands.safety.shell",
     "parse": "fourhands.safety.shell",
-    "sanitize": "fourhands.safety.text",
+    "sanitize": "fourhands.safety.sanitizer.sanitizer",
 }
 
 __all__ = [
@@ -79,7 +79,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
-    from fourhands.agents.stream import Interceptor as Interceptor
+    from fourhands.agents.blocks.interceptor import Interceptor as Interceptor
     from fourhands.app import App as App
     from fourhands.core.call import Actor as Actor
     from fourhands.core.call import Call as Call
@@ -95,12 +95,12 @@ if TYPE_CHECKING:
     from fourhands.providers.base import Provider as Provider
     from fourhands.providers.base import Stream as Stream
     from fourhands.providers.base import StreamProvider as StreamProvider
+    from fourhands.safety.sanitizer.sanitizer import Sanitizer as Sanitizer
+    from fourhands.safety.sanitizer.sanitizer import sanitize as sanitize
     from fourhands.safety.shell import Rules as Rules
     from fourhands.safety.shell import classify as classify
     from fourhands.safety.shell import parse as parse
-    from fourhands.safety.text import Sanitizer as Sanitizer
-    from fourhands.safety.text import sanitize as sanitize
     from fourhands.settings import Settings as Settings
-    from fourhands.workbench.file import Workspace as Workspace
-    from fourhands.workbench.terminal import Terminal as Terminal
-    from fourhands.workbench.terminals import Terminals as Terminals
+    from fourhands.workbench.files.workspace import Workspace as Workspace
+    from fourhands.workbench.terminals.terminal import Terminal as Terminal
+    from fourhands.workbench.terminals.terminals import Terminals as Terminals

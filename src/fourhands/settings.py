@@ -14,54 +14,54 @@ import msgspec
 from msgspec import Meta, inspect
 
 from fourhands.core.errors import BadArgument
+from fourhands.host.archive import KEEP_BYTES, KEEP_DAYS
+from fourhands.host.host import BUDGET
 from fourhands.host.log import CAPACITY, LEAST
-from fourhands.host.process import BUDGET
-from fourhands.host.shelf import KEEP_BYTES, KEEP_DAYS
 
 MOST_TERMINALS = 10_000
 _MOST = 2**53  # what every JSON reader holds exactly
 _YEAR_S = 366 * 86_400
 
-Limit = Annotated[int, Meta(ge=0, le=_MOST)]
-Seconds = Annotated[float, Meta(ge=0, le=_YEAR_S)]
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
+Duration = Annotated[float, Meta(ge=0, le=_YEAR_S)]
 SomeTime = Annotated[float, Meta(gt=0, le=86_400)]
 Interval = Annotated[float, Meta(ge=0, le=3_600)]
-Word = Annotated[str, Meta(min_length=1)]
-Directory = Annotated[str, Meta(pattern="^(/|$)", description="an absolute path, or empty")]
-Address = Annotated[str, Meta(pattern="^https?://[^/]", description="an address with http:// or https://")]
+NonEmpty = Annotated[str, Meta(min_length=1)]
+AbsoluteDirectory = Annotated[str, Meta(pattern="^(/|$)", description="an absolute path, or empty")]
+HttpAddress = Annotated[str, Meta(pattern="^https?://[^/]", description="an address with http:// or https://")]
 
 
-_P = TypeVar("_P", bound="Part")
+_P = TypeVar("_P", bound="SettingsGroup")
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+class SettingsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """A group of settings: unknown names are errors, names in files are camelCase."""
 
 
-class TerminalSettings(Part, frozen=True, kw_only=True):
+class TerminalSettings(SettingsGroup, frozen=True, kw_only=True):
     """How terminals are made and kept; without a size of theirs an agent's are larger than others."""
 
     max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS)] = 100
     cols: Annotated[int, Meta(ge=2, le=1000)] | None = None
     rows: Annotated[int, Meta(ge=1, le=1000)] | None = None
-    shells: tuple[Word, ...] = ()
+    shells: tuple[NonEmpty, ...] = ()
     capacity: Annotated[int, Meta(ge=LEAST, le=_MOST)] = CAPACITY
     log_budget: Annotated[int, Meta(ge=LEAST, le=_MOST)] = BUDGET
     keep_days: Annotated[float, Meta(ge=0, le=36_500)] = KEEP_DAYS
-    keep_bytes: Limit = KEEP_BYTES
+    keep_bytes: Count = KEEP_BYTES
     spare_shell: bool = True
-    linger_s: Seconds = msgspec.field(default=10.0, name="lingerSeconds")
-    allowed_root: Directory = ""
+    linger_s: Duration = msgspec.field(default=10.0, name="lingerSeconds")
+    allowed_root: AbsoluteDirectory = ""
 
 
-class BashSettings(Part, frozen=True, kw_only=True):
+class BashSettings(SettingsGroup, frozen=True, kw_only=True):
     """The `bash` tool."""
 
     crop_output: Annotated[int, Meta(ge=0, le=10_000_000)] = 10_000
     timeout_s: SomeTime = msgspec.field(default=60.0, name="timeoutSeconds")
 
 
-class PersistentSettings(Part, frozen=True, kw_only=True):
+class PersistentSettings(SettingsGroup, frozen=True, kw_only=True):
     """How long `terminal_start` and `terminal_continue` collect output, in seconds."""
 
     min_interval: Interval = 1.0
@@ -69,23 +69,23 @@ class PersistentSettings(Part, frozen=True, kw_only=True):
     max_interval: Interval = 30.0
 
 
-class AgentDefaults(Part, frozen=True, kw_only=True):
+class AgentDefaults(SettingsGroup, frozen=True, kw_only=True):
     """What an agent starts with; its own state is merged over this."""
 
-    provider: Word = "local"
+    provider: NonEmpty = "local"
     bash: BashSettings = BashSettings()
     persistent: PersistentSettings = PersistentSettings()
-    variables: tuple[Word, ...] = ()
+    variables: tuple[NonEmpty, ...] = ()
 
 
-class AgentBash(Part, frozen=True, kw_only=True):
+class AgentBash(SettingsGroup, frozen=True, kw_only=True):
     """The `bash` tool of one agent; what is left out is as in the defaults."""
 
     crop_output: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     timeout_s: SomeTime | None = msgspec.field(default=None, name="timeoutSeconds")
 
 
-class AgentPersistent(Part, frozen=True, kw_only=True):
+class AgentPersistent(SettingsGroup, frozen=True, kw_only=True):
     """How long one agent's terminals are waited for; what is left out is as in the defaults."""
 
     min_interval: Interval | None = None
@@ -93,11 +93,11 @@ class AgentPersistent(Part, frozen=True, kw_only=True):
     max_interval: Interval | None = None
 
 
-class AgentSettings(Part, frozen=True, kw_only=True):
+class AgentSettings(SettingsGroup, frozen=True, kw_only=True):
     """What one agent, or all of one kind, start with instead of the defaults."""
 
-    provider: Word | None = None
-    cwd: Word | None = None
+    provider: NonEmpty | None = None
+    cwd: NonEmpty | None = None
     bash: AgentBash = AgentBash()
     persistent: AgentPersistent = AgentPersistent()
 
@@ -108,27 +108,27 @@ class AgentSettings(Part, frozen=True, kw_only=True):
         return msgspec.structs.replace(defaults, **own, bash=bash, persistent=persistent)
 
 
-def _merged(own: Part, defaults: _P) -> _P:
+def _merged(own: SettingsGroup, defaults: _P) -> _P:
     changes = {name: value for name in own.__struct_fields__ if (value := getattr(own, name)) is not None}
     return msgspec.structs.replace(defaults, **changes)
 
 
-class LocalSettings(Part, frozen=True, kw_only=True, tag="local"):
+class LocalSettings(SettingsGroup, frozen=True, kw_only=True, tag="local"):
     """No isolation."""
 
 
-class BubblewrapSettings(Part, frozen=True, kw_only=True, tag="bubblewrap"):
+class BubblewrapSettings(SettingsGroup, frozen=True, kw_only=True, tag="bubblewrap"):
     """A sandbox: see docs/isolation.md. A limit of 0 is none."""
 
     network: bool = False
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    max_processes: Limit = 512
-    max_memory: Limit = 4 * 1024 * 1024 * 1024
+    max_processes: Count = 512
+    max_memory: Count = 4 * 1024 * 1024 * 1024
     require_limits: bool = True
 
 
-class ContainerSettings(Part, frozen=True, kw_only=True, tag="container"):
+class ContainerSettings(SettingsGroup, frozen=True, kw_only=True, tag="container"):
     """A container: see docs/isolation.md. A limit of 0 is none."""
 
     image: str = ""
@@ -136,62 +136,62 @@ class ContainerSettings(Part, frozen=True, kw_only=True, tag="container"):
     network: bool = False
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
-    max_processes: Limit = 512
-    max_memory: Limit = 4 * 1024 * 1024 * 1024
+    max_processes: Count = 512
+    max_memory: Count = 4 * 1024 * 1024 * 1024
     max_cpus: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
 
 
 _PROVIDERS = (LocalSettings, BubblewrapSettings, ContainerSettings)
 
 
-class SafetySettings(Part, frozen=True, kw_only=True):
+class SafetySettings(SettingsGroup, frozen=True, kw_only=True):
     """What is asked about and what is hidden."""
 
-    safe_commands: tuple[Word, ...] = ()
-    dangerous_commands: tuple[Word, ...] = ()
-    secret_names: tuple[Word, ...] = ()
-    not_secret_names: tuple[Word, ...] = ()
+    safe_commands: tuple[NonEmpty, ...] = ()
+    dangerous_commands: tuple[NonEmpty, ...] = ()
+    secret_names: tuple[NonEmpty, ...] = ()
+    not_secret_names: tuple[NonEmpty, ...] = ()
     redact: bool = True
     unknown_answer_s: Annotated[float, Meta(ge=0, le=86_400)] = msgspec.field(default=10.0, name="unknownAnswerSeconds")
     unasked_in_sandbox: bool = False
     wait_for_somebody: bool = False
 
 
-class JournalSettings(Part, frozen=True, kw_only=True):
+class JournalSettings(SettingsGroup, frozen=True, kw_only=True):
     """How much the journal holds: days on which it was in use, bytes of calls, bytes of files as they were before."""
 
     keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
     keep_bytes: Annotated[int, Meta(ge=1 << 20, le=_MOST)] = 256 << 20
-    undo_bytes: Limit = 256 << 20
+    undo_bytes: Count = 256 << 20
 
 
-class NoticeSettings(Part, frozen=True, kw_only=True):
+class NoticeSettings(SettingsGroup, frozen=True, kw_only=True):
     """Toasts: errors always, infos never."""
 
     warnings: bool = True
 
 
-class ServerSettings(Part, frozen=True, kw_only=True):
+class ServerSettings(SettingsGroup, frozen=True, kw_only=True):
     """The door, how many agents' sessions there may be, and how long they may take to come back after a crash."""
 
-    host: Word = "127.0.0.1"
+    host: NonEmpty = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 4404
-    allowed_hosts: tuple[Word, ...] = ()
+    allowed_hosts: tuple[NonEmpty, ...] = ()
     max_sessions: Annotated[int, Meta(ge=1, le=10_000)] = 100
-    return_s: Seconds = msgspec.field(default=60.0, name="returnSeconds")
+    return_s: Duration = msgspec.field(default=60.0, name="returnSeconds")
 
 
-class Upstream(Part, frozen=True, kw_only=True):
+class UpstreamSettings(SettingsGroup, frozen=True, kw_only=True):
     """A model endpoint that the proxy forwards to; the key is read from the named environment variable."""
 
-    url: Address
+    url: HttpAddress
     key_variable: str = ""
     key_header: str = ""  # empty: the one of the interface, e.g. Authorization or x-api-key
     connect_s: SomeTime = msgspec.field(default=10.0, name="connectSeconds")
     silence_s: SomeTime = msgspec.field(default=600.0, name="silenceSeconds")
 
 
-class Settings(Part, frozen=True, kw_only=True):
+class Settings(SettingsGroup, frozen=True, kw_only=True):
     """Everything that can be set."""
 
     terminal: TerminalSettings = TerminalSettings()
@@ -202,8 +202,8 @@ class Settings(Part, frozen=True, kw_only=True):
     journal: JournalSettings = JournalSettings()
     notices: NoticeSettings = NoticeSettings()
     server: ServerSettings = ServerSettings()
-    upstreams: dict[str, Upstream] = {}
-    plugins: tuple[Word, ...] = ()
+    upstreams: dict[str, UpstreamSettings] = {}
+    plugins: tuple[NonEmpty, ...] = ()
 
     def for_agent(self, name: str, kind: str) -> AgentDefaults:
         """What an agent starts with: the defaults, over them what is set for its kind, over that for its name."""

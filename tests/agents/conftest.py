@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.acp_stage import Stage, open_stage
+from tests.kit.acp_stage import Stage, open_stage
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.support.program import Home, Server, new_home
+from tests.kit.program import Home, Server, new_home
 
 pytestmark = [
     pytest.mark.slow,

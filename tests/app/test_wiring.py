@@ -7,17 +7,17 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.bench import environment, quick
-from tests.support.clock import let_pass
-from tests.support.program import LIMIT_S, Home, Server, new_home
-from tests.support.served import until
+from tests.kit.clock import let_pass
+from tests.kit.program import LIMIT_S, Home, Server, new_home
+from tests.kit.server import until
+from tests.kit.workbench import environment, quick
 from websockets.asyncio.client import connect
 
 from fourhands.app import App
 from fourhands.settings import ServerSettings, Settings
 from fourhands.surfaces.server import serving
-from fourhands.workbench import ledger
-from fourhands.workbench.pane import tabs
+from fourhands.workbench.layout.panes import tabs
+from fourhands.workbench.records import ledger
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 

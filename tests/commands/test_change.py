@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.support.bench import open_app
+from tests.kit.workbench import open_app
 
 from fourhands.core.call import Actor
 

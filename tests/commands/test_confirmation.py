@@ -5,14 +5,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.bench import open_app
-from tests.support.clock import let_pass
-from tests.support.person import Person, let_in
+from tests.kit.clock import let_pass
+from tests.kit.person import Person, let_in
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Result
 from fourhands.settings import SafetySettings, Settings
-from fourhands.workbench.session import Session
+from fourhands.workbench.sessions import Session
 
 HASTY = Settings(safety=SafetySettings(unknown_answer_s=20))
 
@@ -56,8 +56,8 @@ async def test_a_dangerous_command_waits_and_runs_as_the_person_edited_it(app: A
 
 
 async def test_the_card_says_what_would_be_deleted(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fourhands.workbench.glance._MOST_SECONDS", 40.0)  # the time for it is short, for a person
-    monkeypatch.setattr("fourhands.core.judge._GLANCE_S", 40.0)
+    monkeypatch.setattr("fourhands.workbench.files.deletion_preview._MOST_SECONDS", 40.0)
+    monkeypatch.setattr("fourhands.core.approval._GLANCE_S", 40.0)
     person, session = Person(app), let_in(app)
     built(app)
     running = bash(app, session, "rm -rf build")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.core.kit import Timers
-from tests.support.served import Caller, Served, serve_app
+from tests.kit.gate import Timers
+from tests.kit.server import Caller, Served, serve_app
 
 from fourhands.settings import SafetySettings, Settings
 

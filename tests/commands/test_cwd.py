@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.bench import open_app, temporary_places
-from tests.support.person import let_in
+from tests.kit.person import let_in
+from tests.kit.workbench import open_app, temporary_places
 
-from fourhands.agents.instructions import Instructions
+from fourhands.agents.briefing.instructions import Instructions
 from fourhands.app import App
 from fourhands.core.call import Actor, Result
 from fourhands.settings import SafetySettings, Settings

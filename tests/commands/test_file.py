@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.agree import DOORS
-from tests.support.bench import open_app
-from tests.support.person import let_in
-from tests.support.served import serve_app
+from tests.kit.agree import DOORS
+from tests.kit.person import let_in
+from tests.kit.server import serve_app
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Result

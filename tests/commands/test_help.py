@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, cast
 import pytest
 from msgspec import Meta, Struct
 
-from fourhands.commands.help import Explain, block, example_of, explain, first_sentence, help_command, line
+from fourhands.commands.help import ExplainCommand, block, example_of, explain, first_sentence, help_command, line
 from fourhands.core.call import Actor, Call
 from fourhands.core.errors import NotFound
 from fourhands.core.registry import Command, Contribution, Registry
@@ -94,7 +94,7 @@ def test_a_block_is_strict_json_on_one_line():
 def ask(registry: Registry, actor: Actor, id: str | None = None) -> str:
     bench = cast(Any, SimpleNamespace(registry=registry))
     call = Call(command="openspace.agent.help", actor=actor)
-    return asyncio.run(help_command(bench, Explain(command=id), call)).text
+    return asyncio.run(help_command(bench, ExplainCommand(command=id), call)).text
 
 
 def test_help_lists_what_the_asker_may_use(registry: Registry):

@@ -12,17 +12,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.bench import environment, open_app, quick, temporary_places
-from tests.support.isolation import image, refuse
-from tests.support.person import let_in
+from tests.kit.isolation import image, refuse
+from tests.kit.person import let_in
+from tests.kit.workbench import environment, open_app, quick, temporary_places
 
-from fourhands.agents.hub import Hub
+from fourhands.agents.briefing.hub import Hub
 from fourhands.app import App
 from fourhands.core.call import Result
 from fourhands.core.event import Event
 from fourhands.settings import AgentDefaults, BubblewrapSettings, ContainerSettings, Settings
-from fourhands.workbench import view
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals import output
+from fourhands.workbench.terminals.terminal import Terminal
 
 CANARY = "canary-4b1d7e0c-do-not-keep"
 GETPASS = "import getpass; print('length', len(getpass.getpass()))"
@@ -259,7 +259,7 @@ def _positions(found: Result) -> list[int]:
 async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads(
     at_once: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(view, "_AT_ONCE", at_once)
+    monkeypatch.setattr(output, "_AT_ONCE", at_once)
     body = [f"{'MIIEpAIBAAKCAQEAx7Zq9v+/k3Jd0' * 2}{number:06d}" for number in range(8)]
     dashes = "-" * 5  # put together here, so that no scanner takes this file for a leak
     key = [f"{dashes}BEGIN PRIVATE KEY{dashes}", *body, f"{dashes}END PRIVATE KEY{dashes}"]

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.bench import open_app
-from tests.support.person import Person, let_in
+from tests.kit.person import Person, let_in
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor, Result

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support.bench import open_app
-from tests.support.person import Person, let_in
+from tests.kit.person import Person, let_in
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor, Result
-from fourhands.workbench.pane import find
+from fourhands.workbench.layout.panes import find
 
 
 @pytest.fixture

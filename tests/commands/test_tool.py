@@ -7,17 +7,17 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.support.bench import open_app
-from tests.support.clock import let_pass
-from tests.support.person import Person, let_in
+from tests.kit.clock import let_pass
+from tests.kit.person import Person, let_in
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.commands import tool_terminal
 from fourhands.core.call import Actor, Call, Result
 from fourhands.settings import SafetySettings, Settings
-from fourhands.workbench import oneshot
-from fourhands.workbench.session import Session
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.terminals import oneshot
+from fourhands.workbench.terminals.terminal import Terminal
 
 EASY = Settings(safety=SafetySettings(safe_commands=("python3", "seq", "yes", "cat")))
 FAST = {"min_interval": 0.05, "settle_interval": 40.0, "max_interval": 60.0}  # what is waited for comes before

@@ -7,16 +7,16 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.support.bench import open_app
-from tests.support.served import until
+from tests.kit.server import until
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError, LimitReached
-from fourhands.host.link import Link, Reply
+from fourhands.host.client import HostClient, HostReply
 from fourhands.settings import Settings, TerminalSettings
-from fourhands.workbench.file import Workspace
-from fourhands.workbench.pane import tabs
+from fourhands.workbench.files.workspace import Workspace
+from fourhands.workbench.layout.panes import tabs
 
 STARTS: tuple[tuple[str, dict[str, object]], ...] = (
     ("openspace.terminal.create", {}),
@@ -122,9 +122,9 @@ async def test_a_caller_who_goes_away_during_the_start_leaves_nothing_running(
     app: App, command: str, args: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, let_go = asyncio.Event(), asyncio.Event()
-    request = Link.request
+    request = HostClient.request
 
-    async def slow(self: Link, do: str, **body: object) -> Reply:
+    async def slow(self: HostClient, do: str, **body: object) -> HostReply:
         if do != "create":
             return await request(self, do, **body)
         async with asyncio.TaskGroup() as group:
@@ -134,7 +134,7 @@ async def test_a_caller_who_goes_away_during_the_start_leaves_nothing_running(
             await let_go.wait()
             return await answer
 
-    monkeypatch.setattr(Link, "request", slow)
+    monkeypatch.setattr(HostClient, "request", slow)
     async with asyncio.TaskGroup() as group:
         call = group.create_task(app.call(command, args))
         await asked.wait()
@@ -151,16 +151,16 @@ async def test_a_caller_who_goes_away_during_the_start_leaves_nothing_running(
 async def test_an_answer_that_cannot_be_taken_in_ends_what_it_tells_of(
     app: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    request = Link.request
+    request = HostClient.request
 
-    async def without(self: Link, do: str, **body: object) -> Reply:
+    async def without(self: HostClient, do: str, **body: object) -> HostReply:
         reply = await request(self, do, **body)
         if do == "create":
             raise FourhandsError("no descriptor is left")
         return reply
 
     with monkeypatch.context() as patched:
-        patched.setattr(Link, "request", without)
+        patched.setattr(HostClient, "request", without)
         assert not (await app.call(*STARTS[1])).success
     async with asyncio.timeout(20):
         while await on_the_host(app):

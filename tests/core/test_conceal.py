@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.core.kit import AGENT, PERSON, Bench, World
+from tests.kit.gate import AGENT, PERSON, Bench, World
 
 from fourhands.core.call import Actor, Call
 from fourhands.core.gate import CONCEALED
@@ -13,7 +13,7 @@ SECRET = "correct horse battery"
 
 
 def world() -> World:
-    from tests.core.kit import Do, Done
+    from tests.kit.gate import Do, Done
 
     private = Contribution("openspace.private")
 

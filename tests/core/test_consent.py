@@ -1,10 +1,10 @@
 import asyncio
 
 import pytest
-from tests.core.kit import PERSON, World
+from tests.kit.gate import PERSON, World
 
 from fourhands.core.call import Actor, Result
-from fourhands.core.consent import Remembered, Rules
+from fourhands.core.consent import AllowRules, MemoryConsentStore
 from fourhands.core.errors import BadArgument
 from fourhands.core.question import Answer
 
@@ -141,7 +141,7 @@ async def test_consent_to_nothing_is_no_answer():
 
 
 def test_rules_are_narrow_and_end_with_their_session():
-    rules = Rules()
+    rules = AllowRules()
     rules.add("s1", "npm install", "exactly npm install")
     assert rules.allows("s1", "npm install")
     assert not rules.allows("s1", "npm install x")
@@ -157,7 +157,7 @@ def test_rules_are_narrow_and_end_with_their_session():
 
 
 def test_a_store_forgets():
-    store = Remembered()
+    store = MemoryConsentStore()
     store.remember("Ada", frozenset({"see"}))
     assert store.remembered("Ada") == {"see"}
     store.forget("Ada")

@@ -3,11 +3,11 @@ import asyncio
 import pytest
 
 from fourhands.core.call import Actor
-from fourhands.core.event import MISSED, Event, Events, Signal
+from fourhands.core.event import MISSED, Event, EventBus, Signal
 
 
 async def test_every_subscriber_sees_every_event_in_order():
-    events = Events()
+    events = EventBus()
     one, two = events.subscribe(), events.subscribe()
     for number in range(3):
         events.emit("pane.opened", {"n": number}, revision=number, actor=Actor.person())
@@ -18,7 +18,7 @@ async def test_every_subscriber_sees_every_event_in_order():
 
 
 async def test_a_subscriber_gets_only_the_kinds_it_asked_for():
-    events = Events()
+    events = EventBus()
     with events.subscribe(kinds=["pane.closed"]) as subscription:
         events.emit("pane.opened", {})
         events.emit("pane.closed", {})
@@ -26,7 +26,7 @@ async def test_a_subscriber_gets_only_the_kinds_it_asked_for():
 
 
 async def test_a_slow_subscriber_gets_one_marker_and_what_came_later():
-    events = Events()
+    events = EventBus()
     slow, quick = events.subscribe(limit_bytes=2000), events.subscribe()
     for number in range(1000):
         events.emit("pane.resized", {"n": number})
@@ -38,7 +38,7 @@ async def test_a_slow_subscriber_gets_one_marker_and_what_came_later():
 
 
 async def test_all_that_happened_by_now_is_taken_without_waiting():
-    events = Events()
+    events = EventBus()
     subscription = events.subscribe(limit_bytes=2000)
     assert subscription.take() == []
     for number in range(100):
@@ -53,7 +53,7 @@ async def test_all_that_happened_by_now_is_taken_without_waiting():
 
 
 async def test_an_event_larger_than_the_limit_is_missed_too():
-    events = Events()
+    events = EventBus()
     subscription = events.subscribe(limit_bytes=100)
     events.emit("file.changed", {"text": "x" * 1000})
     events.emit("file.changed", {"text": "x" * 1000})
@@ -61,7 +61,7 @@ async def test_an_event_larger_than_the_limit_is_missed_too():
 
 
 async def test_a_waiting_reader_is_woken_and_closing_ends_it():
-    events = Events()
+    events = EventBus()
     subscription = events.subscribe()
     seen: list[str] = []
     woken = asyncio.Event()
@@ -83,7 +83,7 @@ async def test_a_waiting_reader_is_woken_and_closing_ends_it():
 
 
 async def test_what_has_no_json_form_does_not_break_the_bus():
-    events = Events()
+    events = EventBus()
     subscription = events.subscribe()
     events.emit("odd.happened", {"text": "\ud800", "big": 10**40, "thing": object()})
     assert (await anext(subscription)).kind == "odd.happened"
@@ -110,7 +110,7 @@ def test_a_failing_listener_harms_nobody(caplog: pytest.LogCaptureFixture):
 
 
 async def test_a_listener_may_leave_while_it_is_told():
-    events = Events()
+    events = EventBus()
     seen: list[Event] = []
 
     def once(event: Event) -> None:

@@ -1,7 +1,7 @@
 import asyncio
 
 import pytest
-from tests.core.kit import AGENT, PERSON, World
+from tests.kit.gate import AGENT, PERSON, World
 
 from fourhands.core.call import Actor, Call
 from fourhands.core.errors import Unavailable

@@ -6,9 +6,9 @@ from typing import cast
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.core.kit import PERSON, World
+from tests.kit.gate import PERSON, World
 
-from fourhands.core.call import Actor, Call, Origin, Result
+from fourhands.core.call import Actor, Call, CallOrigin, Result
 from fourhands.core.question import Answer, Choice
 
 DEPTH, PER_ANSWER = 3, 4
@@ -44,7 +44,7 @@ class Play:
         for _ in range(60):
             await asyncio.sleep(0)
 
-    def send(self, actor: Actor, origin: Origin, text: str, answer_id: str | None) -> None:
+    def send(self, actor: Actor, origin: CallOrigin, text: str, answer_id: str | None) -> None:
         number = len(self.calls)
         args: dict[str, object] = {"text": f"{text} {number}"}
         if text == "slow":

@@ -1,11 +1,11 @@
 import asyncio
 
 import pytest
-from tests.core.kit import AGENT, PERSON, Timers
+from tests.kit.gate import AGENT, PERSON, Timers
 
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
-from fourhands.core.event import Event, Events
+from fourhands.core.event import Event, EventBus
 from fourhands.core.question import Answer, Answered, Question, Questions
 
 
@@ -14,7 +14,7 @@ class Asking:
 
     def __init__(self, *, wait: bool = False) -> None:
         self.timers = Timers()
-        self.events = Events()
+        self.events = EventBus()
         self.heard: list[Event] = []
         self.events.published.subscribe(self.heard.append)
         self.questions = Questions(self.events, wait_for_audience=wait, now=self.timers.time, later=self.timers.later)
@@ -173,7 +173,7 @@ async def test_a_question_whose_asker_has_gone_disappears():
 
 
 async def test_the_real_clock_ends_a_question_too():
-    questions = Questions(Events())
+    questions = Questions(EventBus())
     questions.attend()
     with pytest.raises(NoAnswer):
         await questions.ask(question(limit_s=0.01))

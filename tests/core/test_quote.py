@@ -6,7 +6,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.core.kit import AGENT, PERSON, World
+from tests.kit.gate import AGENT, PERSON, World
 
 from fourhands.core import quote
 from fourhands.core.call import Actor, Call

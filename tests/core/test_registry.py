@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 from msgspec import Struct
-from tests.core.kit import Do, Done, thing
+from tests.kit.gate import Do, Done, thing
 
 from fourhands.core.call import Actor, Call
 from fourhands.core.effects import Effects

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.hosts import House, new_house
+from tests.kit.hosts import House, new_house
 
 
 @pytest.fixture

@@ -1,149 +1,257 @@
-"""The stand-ins for what only Linux has: poller, wake-up and shared page do the same work."""
+"""The server's side: joining, starting, losing, and clear words when that cannot be."""
 
 import asyncio
 import os
-import re
-import selectors
+import resource
 import signal
 import socket
+import struct
+import sys
+import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.hosts import House
-from tests.support.isolation import until
+from tests.kit.hosts import Events, House
 
-from fourhands.host import tree
-from fourhands.host.client import Client, Poll, same_user
-from fourhands.host.wire import BOARD_DIRTY, BOARD_WATCH
-
-# What other systems lack, taken away before the host is loaded.
-POOR = """
-import os, select
-del select.epoll, os.eventfd, os.memfd_create, os.pipe2
-if hasattr(os, "pidfd_open"): del os.pidfd_open
-import resource
-"""
-
-# Prints as much as the kernel keeps for a reader that does not come, and ends.
-FILL = """
-import contextlib, os
-os.read(0, 1)
-os.set_blocking(1, False)
-with contextlib.suppress(BlockingIOError):
-    for n in range(100_000):
-        if os.write(1, b"%06d\\n" % n) < 7: break
-"""
-
-# Holds the host up at SIGUSR1, until it is let go.
-HOLD = """
-import signal, time
-from pathlib import Path
-def hold(*_):
-    Path("{place}", "held").touch()
-    while not Path("{place}", "go").exists(): time.sleep(0.01)
-signal.signal(signal.SIGUSR1, hold)
-"""
+from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.host import client as link_module
+from fourhands.host.client import HostClient, HostLost
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.host.protocol import BOARD_SLOTS, LARGEST, MessageSocket
 
 
-async def test_a_host_without_epoll_eventfd_and_memfd_does_the_same(house: House) -> None:
-    child = house.start_host(prelude=POOR)
-    link = await house.link(start=False)
-    assert link.host_pid == child.pid
+async def attempt(places: WorkspaceDirs, *, start: bool = True) -> HostClient:
+    events = Events()
+    return await HostClient.open(places, on_event=events.put, on_lost=events.lost.set, start=start)
+
+
+async def test_without_a_host_and_not_starting_one_it_says_so(house: House) -> None:
+    with pytest.raises(Unavailable, match=f"no host for {house.root}"):
+        await attempt(house.places, start=False)
+
+
+async def test_a_socket_that_nobody_listens_at_is_replaced(house: House) -> None:
+    house.places.prepare()
+    with socket.socket(socket.AF_UNIX) as stale:
+        stale.bind(house.places.socket)
+    with pytest.raises(Unavailable, match="no host"):
+        await attempt(house.places, start=False)
+    assert (await house.link()).host_pid
+
+
+async def test_a_runtime_directory_that_is_too_long_is_a_clear_error(house: House) -> None:
+    places = WorkspaceDirs.of(house.root, {"XDG_RUNTIME_DIR": "/tmp/" + "x" * 100, "HOME": house.root})
+    with pytest.raises(Unavailable, match=r"allows 107; set XDG_RUNTIME_DIR to a shorter directory"):
+        await attempt(places)
+
+
+async def test_a_place_that_cannot_be_made_is_a_clear_error(house: House) -> None:
+    Path(house.root, "file").touch()
+    with pytest.raises(Unavailable, match=r"[Nn]ot a directory"):
+        await attempt(WorkspaceDirs(house.root, f"{house.root}/file/run", house.places.state))
+    with pytest.raises(Unavailable, match="not a directory"):
+        await attempt(WorkspaceDirs(house.root, f"{house.root}/run/w", f"{house.root}/file"))
+
+
+async def test_a_host_that_cannot_start_is_a_clear_error(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+    with pytest.raises(Unavailable, match="cannot start the host"):
+        await attempt(house.places)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(Unavailable, match="it ended at once"):
+        await attempt(house.places)
+    monkeypatch.setattr(sys, "executable", "/bin/cat")  # does not know the option, and says so in the log
+    with pytest.raises(Unavailable, match="could not start"):
+        await attempt(house.places)
+    assert "cat:" in Path(house.places.state, "host.log").read_text()
+
+
+async def test_a_host_that_hangs_at_its_start_is_given_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    slow = Path(house.root, "slow")
+    slow.write_text("#!/bin/sh\nexec sleep 1000\n")
+    slow.chmod(0o700)
+    monkeypatch.setattr(sys, "executable", str(slow))
+    monkeypatch.setattr(link_module, "START_S", 0.2)
+    with pytest.raises(Unavailable, match="did not start within"):
+        await attempt(house.places)
+
+
+async def test_a_host_that_does_not_answer_is_a_clear_error(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    link = await house.link()
+    os.kill(link.host_pid, signal.SIGSTOP)
+    try:
+        monkeypatch.setattr(link_module, "START_S", 0.2)
+        with pytest.raises(Unavailable, match="does not answer"):
+            await attempt(house.places)
+    finally:
+        os.kill(link.host_pid, signal.SIGCONT)
+
+
+@pytest.fixture
+async def impostor(house: House) -> AsyncIterator["asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]]"]:
+    """Somebody in the host's place who says what a test wants."""
+    house.places.prepare()
+    queue: asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = asyncio.Queue()
+    server = await asyncio.start_unix_server(lambda r, w: queue.put_nowait((r, w)), house.places.socket)
+    yield queue
+    server.close()
+    while not queue.empty():
+        queue.get_nowait()[1].close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (b'{"id":1,"error":{"kind":"protocol","message":"this host speaks protocol 7"}}', "speaks protocol 7"),
+        (b"nonsense", "gone"),
+        (b'{"id":1,"fds":2}', "gone"),
+        (b"", "gone"),
+    ],
+)
+async def test_a_host_that_talks_differently_is_a_clear_error(
+    house: House,
+    impostor: "asyncio.Queue[tuple[asyncio.StreamReader, asyncio.StreamWriter]]",
+    answer: bytes,
+    expected: str,
+) -> None:
+    async def reply() -> None:
+        reader, writer = await impostor.get()
+        await reader.readexactly(4)
+        if answer:
+            writer.write(struct.pack("!I", len(answer)) + answer)
+        writer.close()
+        await writer.wait_closed()
+
+    before = len(os.listdir("/proc/self/fd"))
+    async with asyncio.TaskGroup() as group:
+        group.create_task(reply())
+        with pytest.raises(Unavailable, match=expected):
+            await attempt(house.places, start=False)
+    await asyncio.sleep(0)
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+async def test_a_request_that_is_too_large_concerns_itself_only(house: House) -> None:
+    link = await house.link()
+    with pytest.raises(BadArgument, match="at most"):
+        await link.request("list", x="y" * (LARGEST + 1))
+    assert (await link.request("list")).body["terminals"] == []
+    big = await link.request("list", x="y" * (LARGEST - 1000))  # in many pieces
+    assert big.body["terminals"] == []
+
+
+async def test_a_cancelled_request_leaves_no_descriptor(house: House) -> None:
+    link = await house.link()
+    await link.request("list")
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0):
+                await link.request("create", **house.request("cat"))
+    assert len((await link.request("list")).body["terminals"]) == 5  # they were made all the same
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+async def test_a_full_descriptor_table_costs_one_request_not_the_link(house: House) -> None:
+    link = await house.link()
+    term = await house.create("cat")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+    try:
+        with pytest.raises(Unavailable, match="no descriptor is left"):
+            await link.request("attach", terminal=term.id)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    reply = await link.request("attach", terminal=term.id)
+    assert len(reply.fds) == 1
+    os.close(reply.fds[0])
+
+
+async def test_a_closed_link_says_so_and_leaves_the_host_alone(house: House) -> None:
+    link = await house.join()
+    term = await house.create("cat", link=link)
+    term.close()
+    link.close()
+    link.close()
+    link.watch(0, lambda: None)
+    link.unwatch(0)
+    with pytest.raises(HostLost):
+        await link.request("list")
+    again = await house.join(start=False)
+    assert [t["id"] for t in again.found] == [term.id]
+    assert not house.events.lost.is_set()
+
+
+async def test_what_is_told_is_done_before_what_is_asked_later(house: House) -> None:
+    term = await house.create("cat")
+    term.link.tell("meta", terminal=term.id, meta={"owner": "me"})
+    term.link.tell("no such request")  # whatever it answers
+    listed = (await term.link.request("list")).body["terminals"]
+    assert [t["meta"]["owner"] for t in listed] == ["me"]
+    gone = await house.join()
+    gone.close()
+    with pytest.raises(HostLost):
+        gone.tell("list")
+
+
+async def test_slots_outside_the_board_are_refused(house: House) -> None:
+    link = await house.link()
+    for slot in (-1, BOARD_SLOTS):
+        with pytest.raises(ValueError, match="no slot"):
+            link.watch(slot, lambda: None)
+
+
+async def test_an_unwatched_terminal_wakes_nobody(house: House) -> None:
     cat = await house.create("cat")
-    flood = await house.sh("i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done; exit 5")
+    other = await house.create("cat")
+    called: list[int] = []
+    cat.link.watch(cat.slot, lambda: called.append(1))
+    cat.link.unwatch(cat.slot)
+    position = cat.type(b"x\n")
+    while cat.log.head == position:
+        await cat.ask("probe")
+    position = other.type(b"y\n")
+    await other.until(rb"y\r\ny", position)
+    assert called == []
+
+
+async def test_every_client_is_woken(house: House) -> None:
+    first = await house.create("cat")
+    link = await house.join()
+    second = house.term(link.found[0], (await link.request("attach", terminal=first.id)).fds, link)
     for n in range(20):
-        position = cat.type(b"line %d\n" % n)
-        await cat.until(b"line %d\r\nline %d\r\n" % (n, n), position)
-    assert (await flood.exit())["code"] == 5
-    assert flood.output().split() == [b"%d" % n for n in range(20000)]
-    other = await house.join(start=False)
-    big = await other.request("list")
-    assert len(big.body["terminals"]) == 2
-    answers = await asyncio.gather(*(link.request("list") for _ in range(200)))
-    assert len(answers) == 200
-    assert (await cat.end(forget=True))["left"] == []
-    await link.request("stop")
-    assert await asyncio.to_thread(child.wait, 40) == 0
+        (first if n % 2 else second).type(b"%d\n" % n)
+        await first.until(b"%d\r\n%d\r\n" % (n, n))
+        await second.until(b"%d\r\n%d\r\n" % (n, n))
 
 
-async def test_what_a_program_leaves_behind_is_stored_in_its_order(house: House, tmp_path: Path) -> None:
-    child = house.start_host(prelude=POOR + HOLD.format(place=str(tmp_path)))
-    await house.link(start=False)
-    term = await house.python(FILL)
-    os.kill(child.pid, signal.SIGUSR1)
-    await until(tmp_path.joinpath("held").exists)
-    term.type(b"\n")
-    await until(lambda: (program := tree.look(term.pid)) is not None and program.state == "Z")
-    # It hears of the program's end before it has read any of what the program printed.
-    tmp_path.joinpath("go").touch()
-    await term.exit()
-    lines = re.findall(rb"\d{6}", term.output())
-    assert len(lines) > 1800, "more than the reads between which others have their turn"
-    assert lines == [b"%06d" % n for n in range(len(lines))]
+async def test_the_environment_of_the_host_holds_no_secret(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "very-secret")
+    link = await house.link()
+    assert b"very-secret" not in Path(f"/proc/{link.host_pid}/environ").read_bytes()
+    assert (os.stat(house.places.socket).st_mode & 0o777, os.stat(house.places.runtime).st_mode & 0o777) == (
+        0o600,
+        0o700,
+    )
 
 
-async def test_small_writes_lose_no_wake_up_through_a_pipe(house: House) -> None:
-    house.start_host(prelude=POOR)
-    await house.link(start=False)
-    code = "import os\nfor n in range(3000): os.write(1, b'.')\nos.write(1, b'!'); os.read(0, 1)"
-    term = await house.python(code)
-    await term.until(rb"!$")
-    assert term.log.head == 3001
+def test_unasked_for_descriptors_with_an_event_are_closed() -> None:
+    async def run() -> None:
+        seen: list[dict[str, object]] = []
+        link = HostClient(WorkspaceDirs("/", "/r", "/s"), seen.append, lambda: None)
+        ours, theirs = socket.socketpair()
+        link._connection, host = MessageSocket(ours), MessageSocket(theirs)
+        before = len(os.listdir("/proc/self/fd"))
+        with tempfile.TemporaryFile() as file:
+            host.send({"event": "odd"}, [file.fileno()])
+            link._readable()
+        assert [event["event"] for event in seen] == ["odd"]
+        assert len(os.listdir("/proc/self/fd")) == before
+        host.close()
+        link._connection.close()
+        link._connection = None
+        link._readable()
+        link._writable()
 
-
-def test_the_stand_in_poller_sees_what_epoll_sees() -> None:
-    one, other = socket.socketpair()
-    poll = Poll()
-    poll.register(one.fileno(), selectors.EVENT_READ)
-    assert poll.poll(0) == []
-    other.send(b"x")
-    assert poll.poll(None, 16) == [(one.fileno(), selectors.EVENT_READ)]
-    poll.modify(one.fileno(), selectors.EVENT_READ | selectors.EVENT_WRITE)
-    assert poll.poll(0) == [(one.fileno(), selectors.EVENT_READ | selectors.EVENT_WRITE)]
-    poll.unregister(one.fileno())
-    assert poll.poll(0) == []
-    poll.close()
-    one.close()
-    other.close()
-
-
-@pytest.mark.parametrize("lacking", [[], ["eventfd"], ["memfd_create"], ["eventfd", "memfd_create"]], ids=repr)
-def test_a_client_gives_back_all_it_took(monkeypatch: pytest.MonkeyPatch, lacking: list[str]) -> None:
-    for name in lacking:
-        monkeypatch.delattr(os, name)
-    before = len(os.listdir("/proc/self/fd"))
-    one, other = socket.socketpair()
-    client = Client(one)
-    client.board[BOARD_WATCH + 5] = 1
-    client.wake(5)
-    client.wake(5)
-    assert len(os.read(client.wake_there, 100)) == 8  # one wake-up, however often
-    client.clear(5)
-    assert client.board[BOARD_DIRTY + 5] == 0
-    client.close()
-    other.close()
-    assert len(os.listdir("/proc/self/fd")) == before
-
-
-@pytest.mark.parametrize("failing", ["eventfd", "ftruncate"])
-def test_a_client_that_cannot_be_made_leaves_nothing(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
-    def refuse(*_: object) -> int:
-        raise OSError(24, "too many open files")
-
-    one, other = socket.socketpair()
-    before = len(os.listdir("/proc/self/fd"))
-    monkeypatch.setattr(os, failing, refuse)
-    with pytest.raises(OSError, match="too many"):
-        Client(one)
-    assert len(os.listdir("/proc/self/fd")) == before
-    one.close()
-    other.close()
-
-
-def test_without_peer_credentials_the_directory_must_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    one, other = socket.socketpair()
-    assert same_user(one)
-    monkeypatch.delattr(socket, "SO_PEERCRED")
-    assert same_user(one)
-    one.close()
-    other.close()
+    asyncio.run(run())

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
-from tests.support.hosts import House, need, new_house
+from tests.kit.hosts import House, need, new_house
 
 from fourhands.host import log as log_module
 from fourhands.host.log import CAPACITY, GRAIN, LEAST, PUNCH_EVERY, Chunk, LogReader, LogWriter, floor

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
-from tests.journeys.served import LIMIT_S, Served, Visit
+from tests.kit.browser import LIMIT_S, Served, Visit
 
-from fourhands.surfaces.http import STATIC
+from fourhands.surfaces.http.routes import STATIC
 
 CHROMIUM = next(
     (p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()), ""

@@ -7,13 +7,13 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import LIMIT_S, Served, wait_for_screen
+from tests.kit.browser import LIMIT_S, Served, wait_for_screen
 
-from fourhands.agents.acp import AcpAgent
-from fourhands.agents.catalogue import Recipe
+from fourhands.agents.acp.catalogue import Recipe
+from fourhands.agents.acp.connector import AcpAgent
 from fourhands.core.event import Event
 
-FAKE = str(Path(__file__).parent.parent / "support" / "fake_acp_agent.py")
+FAKE = str(Path(__file__).parent.parent / "kit" / "fake_acp_agent.py")
 
 
 async def begin(served: Served) -> AcpAgent:

@@ -1,8 +1,8 @@
 """What a person sees of an agent, and what they can do about it."""
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import LIMIT_S, Served, Visit, keep_toasts, until, wait_for_screen
 from tests.journeys.test_terminals import new_terminal
+from tests.kit.browser import LIMIT_S, Served, Visit, keep_toasts, until, wait_for_screen
 
 
 def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(page: Page, served: Served) -> None:

@@ -1,8 +1,8 @@
 """A terminal attached to an agent's chat, and a tab's menu, as a person uses them."""
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import Served, until
 from tests.journeys.test_terminals import new_terminal
+from tests.kit.browser import Served, until
 
 
 def test_a_terminal_is_attached_from_its_tab_shown_in_the_chat_and_detached(page: Page, served: Served) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 from playwright.sync_api import Page, expect
-from tests.journeys.served import LIMIT_S, Served, Visit, until
+from tests.kit.browser import LIMIT_S, Served, Visit, until
 
 
 def send(served: Served, method: str, path: str, body: object = None) -> Any:

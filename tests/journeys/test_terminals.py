@@ -1,7 +1,7 @@
 """Terminals in a real browser: typing, floods, reloads, two browsers, who has the keyboard."""
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import LIMIT_S, Served, Visit, screen, until, wait_for_screen
+from tests.kit.browser import LIMIT_S, Served, Visit, screen, until, wait_for_screen
 
 SIZE = "id => { const { cols, rows } = window.__fh.terminals[id].term; return `${cols} ${rows}`; }"
 

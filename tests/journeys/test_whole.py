@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
-from tests.journeys.served import LIMIT_S, Served, Visit, keep_toasts, save, screen, until, wait_for_screen
 from tests.journeys.test_terminals import new_terminal
-from tests.support.bench import MINIMAL
-from tests.support.npm_agents import missing
+from tests.kit.browser import LIMIT_S, Served, Visit, keep_toasts, save, screen, until, wait_for_screen
+from tests.kit.npm_agents import missing
+from tests.kit.workbench import MINIMAL
 
-from fourhands.workbench.ledger import Ledger
+from fourhands.workbench.records.ledger import Ledger
 
 WEB = Path(__file__).parents[2] / "web"
 

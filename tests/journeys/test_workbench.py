@@ -1,7 +1,7 @@
 """Panes, editors, files and the palette in a real browser."""
 
 from playwright.sync_api import Page, expect
-from tests.journeys.served import Served, Visit, save, until
+from tests.kit.browser import Served, Visit, save, until
 
 
 def open_file(page: Page, path: str) -> None:

@@ -12,14 +12,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.isolation import CANARY, Yard, new_yard, refuse, until
+from tests.kit.isolation import CANARY, Yard, new_yard, refuse, until
 
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
-from fourhands.host import tree
-from fourhands.providers import bubblewrap, limits
+from fourhands.host import processes
+from fourhands.providers import bubblewrap, cgroups
 from fourhands.providers.base import Launch
 from fourhands.providers.bubblewrap import Bubblewrap
-from fourhands.providers.ending import carriers
+from fourhands.providers.termination import carriers
 from fourhands.settings import BubblewrapSettings
 
 MARK = f"run_test_{os.getpid()}"  # who carries it is ended, so tests beside this one must not
@@ -46,7 +46,7 @@ async def ready(
 def start(
     provider: Bubblewrap, script: str, cwd: Path, env: dict[str, str], mark: str = MARK
 ) -> "subprocess.Popen[str]":
-    launch = Launch("/bin/sh", ("sh", "-c", script), str(cwd), {**env, tree.MARK: mark})
+    launch = Launch("/bin/sh", ("sh", "-c", script), str(cwd), {**env, processes.MARK: mark})
     wrapped = provider.wrap(launch, terminal=False)
     return subprocess.Popen(
         list(wrapped.argv), executable=wrapped.program, env=dict(wrapped.env), cwd=wrapped.cwd, text=True,
@@ -217,14 +217,14 @@ async def test_the_network_can_be_allowed(yard: Yard) -> None:
 def groups_of(mark: str) -> dict[str, Path]:
     """The directory of each of the mark's control groups."""
     found = {}
-    for base in limits.find_bases(("pids", "memory")):
+    for base in cgroups.find_bases(("pids", "memory")):
         for group in Path(base.directory).glob(f"fourhands-*/{mark}"):
             found.update(dict.fromkeys(base.controllers, group))
     return found
 
 
 def need_groups() -> None:
-    kept = {name for base in limits.find_bases(("pids", "memory")) for name in base.controllers}
+    kept = {name for base in cgroups.find_bases(("pids", "memory")) for name in base.controllers}
     if kept != {"pids", "memory"}:
         refuse("control groups cannot be written here")
 
@@ -278,7 +278,7 @@ async def test_a_memory_hog_is_stopped_and_the_others_go_on(yard: Yard) -> None:
 
 async def test_limits_that_cannot_be_kept_are_refused_or_told(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     await ready(yard)
-    monkeypatch.setattr(limits, "find_bases", lambda *_: [])
+    monkeypatch.setattr(cgroups, "find_bases", lambda *_: [])
     strict = Bubblewrap(BubblewrapSettings(max_memory=1 << 30), env=yard.env)
     probe = await strict.probe()
     assert not probe.works
@@ -295,8 +295,8 @@ async def test_limits_that_cannot_be_kept_are_refused_or_told(yard: Yard, monkey
 
 async def test_groups_that_cannot_be_entered_are_not_used(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
     await ready(yard)
-    base = limits.Base(str(yard.root / "groups"), 1, ("pids",))
-    monkeypatch.setattr(limits, "find_bases", lambda *_: [base])
+    base = cgroups.GroupBase(str(yard.root / "groups"), 1, ("pids",))
+    monkeypatch.setattr(cgroups, "find_bases", lambda *_: [base])
     probe = await Bubblewrap(BubblewrapSettings(), env=yard.env).probe()
     assert not probe.works
 
@@ -319,7 +319,7 @@ async def test_a_wall_that_cannot_be_built_is_refused_with_the_reason(
     fake.mkdir()
     (fake / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (fake / "bwrap").chmod(0o755)
-    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", f"{fake}:/usr/bin:/bin")
+    monkeypatch.setattr("fourhands.providers.entrypoint.SAFE_PATH", f"{fake}:/usr/bin:/bin")
     provider = Bubblewrap(env=yard.env)
     probe = await provider.probe()
     assert not probe.works
@@ -345,7 +345,7 @@ async def test_it_must_be_prepared_before_it_wraps(yard: Yard) -> None:
 
 async def test_failures_of_the_wall_are_told_apart_from_those_of_the_program(yard: Yard) -> None:
     provider = await ready(yard)
-    launch = Launch("/bin/true", ("true",), str(yard.workspace / "gone"), {**yard.env, tree.MARK: MARK})
+    launch = Launch("/bin/true", ("true",), str(yard.workspace / "gone"), {**yard.env, processes.MARK: MARK})
     wrapped = provider.wrap(launch, terminal=False)
     failed = await asyncio.to_thread(
         subprocess.run, list(wrapped.argv), env=dict(wrapped.env), capture_output=True, text=True, check=False

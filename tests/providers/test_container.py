@@ -7,14 +7,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.support.isolation import CANARY, IMAGE, Yard, image, new_yard, refuse, until
+from tests.kit.isolation import CANARY, IMAGE, Yard, image, new_yard, refuse, until
 
 from fourhands.core.errors import FourhandsError, Unavailable
-from fourhands.host import tree
+from fourhands.host import processes
 from fourhands.providers.base import Launch
 from fourhands.providers.container import Container
-from fourhands.providers.ending import carriers
 from fourhands.providers.engine import Engine, mount
+from fourhands.providers.termination import carriers
 from fourhands.settings import ContainerSettings
 
 
@@ -57,7 +57,7 @@ async def ready(yard: Yard, **settings: object) -> Container:
 
 
 def start(provider: Container, yard: Yard, script: str, mark: str) -> "subprocess.Popen[str]":
-    env = {"PATH": "/usr/bin:/bin", "HOME": yard.env["HOME"], tree.MARK: mark}
+    env = {"PATH": "/usr/bin:/bin", "HOME": yard.env["HOME"], processes.MARK: mark}
     wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), str(yard.workspace), env), terminal=False)
     return subprocess.Popen(
         list(wrapped.argv), executable=wrapped.program, env=dict(wrapped.env), text=True,
@@ -166,7 +166,9 @@ async def test_orphans_are_reaped_by_the_first_process(yard: Yard) -> None:
 
     def zombies() -> bool:
         first = next(p for p in carriers(provider.container))
-        return any(p.state == "Z" for p in map(tree.look, tree.scan()) if p is not None and p.parent == first.pid)
+        return any(
+            p.state == "Z" for p in map(processes.look, processes.scan()) if p is not None and p.parent == first.pid
+        )
 
     await until(lambda: not zombies())
     _, out, _ = await run(provider, yard, "ps -A -o stat=")
@@ -183,7 +185,7 @@ async def test_a_workspace_that_is_a_home_hides_its_secrets(yard: Yard) -> None:
     except Unavailable as error:
         refuse(str(error))
     script = f"cat ~/notes .ssh/* .netrc {yard.root}/config/fourhands/*; ls -A .ssh; echo x >{yard.root}/config/x"
-    env = {"HOME": str(home), "PATH": "/bin", tree.MARK: RUN}
+    env = {"HOME": str(home), "PATH": "/bin", processes.MARK: RUN}
     wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), str(home), env), terminal=False)
     done = await asyncio.to_thread(
         subprocess.run, list(wrapped.argv), env=dict(wrapped.env), capture_output=True, text=True, check=False
@@ -195,7 +197,7 @@ async def test_a_workspace_that_is_a_home_hides_its_secrets(yard: Yard) -> None:
 
 async def test_values_stay_out_of_the_argument_list_and_away_from_the_engine(yard: Yard) -> None:
     provider = await ready(yard)
-    env = {"TOKEN": CANARY, "LD_PRELOAD": "/evil.so", "DOCKER_HOST": "tcp://evil", "PATH": "/evil", tree.MARK: "m"}
+    env = {"TOKEN": CANARY, "LD_PRELOAD": "/evil.so", "DOCKER_HOST": "tcp://evil", "PATH": "/evil", processes.MARK: "m"}
     wrapped = provider.wrap(Launch("x", ("x",), str(yard.workspace), env), terminal=True)
     assert not any(CANARY in word for word in wrapped.argv)
     assert "LD_PRELOAD" not in wrapped.env
@@ -224,7 +226,7 @@ async def test_what_is_missing_is_named(yard: Yard) -> None:
 async def test_an_engine_that_is_not_there_or_does_not_answer_is_named(
     yard: Yard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", "")
+    monkeypatch.setattr("fourhands.providers.entrypoint.SAFE_PATH", "")
     empty = {**yard.env, "PATH": str(yard.root)}
     nothing = await Container(ContainerSettings(image="x"), env=empty).probe()
     assert "neither podman nor docker" in nothing.detail
@@ -245,7 +247,7 @@ async def test_a_working_engine_is_taken_when_the_first_one_is_broken(
     """A stand-in for docker: it writes down what it is asked."""
     tools = yard.root / "tools"
     tools.mkdir()
-    monkeypatch.setattr("fourhands.providers.stub.SAFE_PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setattr("fourhands.providers.entrypoint.SAFE_PATH", f"{tools}:/usr/bin:/bin")
     (tools / "podman").write_text("#!/bin/sh\nexit 1\n")
     (tools / "docker").write_text(
         f"#!/bin/sh\necho \"$@\" >>{yard.root}/asked\ncase $1 in info) echo '[name=rootless]';; esac\n"

@@ -10,17 +10,17 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.support.clock import let_pass
-from tests.support.cloud import Cloud
-from tests.support.docker import docker_daemon
-from tests.support.isolation import CANARY, IMAGE, AnySettings, Yard, image, new_yard, refuse, until, with_variable
+from tests.kit.clock import let_pass
+from tests.kit.cloud import Cloud
+from tests.kit.docker import docker_daemon
+from tests.kit.isolation import CANARY, IMAGE, AnySettings, Yard, image, new_yard, refuse, until, with_variable
 
 from fourhands.core.errors import CommandNotFound, Denied, NotFound
-from fourhands.providers.ending import carriers
+from fourhands.providers.termination import carriers
 from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings
-from fourhands.workbench import oneshot
-from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.terminals import oneshot
+from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.terminals import Terminals
 
 # A container's engine takes a good part of a second for each thing, and more on a busy machine.
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]

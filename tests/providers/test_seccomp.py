@@ -9,9 +9,9 @@ import subprocess
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.isolation import Yard, new_yard, refuse
+from tests.kit.isolation import Yard, new_yard, refuse
 
-from fourhands.providers import seccomp, stub
+from fourhands.providers import entrypoint, seccomp
 from fourhands.providers.base import Launch
 from fourhands.providers.bubblewrap import Bubblewrap
 from fourhands.settings import BubblewrapSettings
@@ -217,8 +217,8 @@ async def test_a_filter_that_the_kernel_does_not_take_is_a_refusal(yard: Yard, m
 @pytest.mark.parametrize(("shell", "env"), [("sh", {}), ("bash", {}), ("bash", {"BASH_COMPAT": "5.0"})])
 def test_a_filter_reaches_the_builder_byte_by_byte_through_any_shell(shell: str, env: dict[str, str]) -> None:
     data = bytes(range(256)) * 3 + bytes(8)
-    builder = ["/bin/sh", "-c", f"exec cat <&{stub.FILTER_FD}"]
-    _, *words = stub.entering([], builder, signals=True, call_filter=data)
+    builder = ["/bin/sh", "-c", f"exec cat <&{entrypoint.FILTER_FD}"]
+    _, *words = entrypoint.entering([], builder, signals=True, call_filter=data)
     done = subprocess.run(
         [shell, *words], env={"PATH": "/usr/bin:/bin", **env}, capture_output=True, timeout=20, check=False
     )
@@ -227,8 +227,8 @@ def test_a_filter_reaches_the_builder_byte_by_byte_through_any_shell(shell: str,
 
 
 def test_a_filter_that_cannot_be_passed_on_stops_the_launch() -> None:
-    command = stub.entering([], ["/bin/echo", "ran"], signals=False, call_filter=b"x")
+    command = entrypoint.entering([], ["/bin/echo", "ran"], signals=False, call_filter=b"x")
     command[2] = command[2].replace("/proc/self/fd/", "/proc/self/none/")
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (stub.FAILED, "")
+    assert (done.returncode, done.stdout) == (entrypoint.FAILED, "")
     assert "fourhands: cannot pass on the filter" in done.stderr

@@ -7,18 +7,18 @@ import sys
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.bench import open_app
-from tests.support.cloud import Cloud
-from tests.support.isolation import Yard, new_yard, until
-from tests.support.person import let_in
+from tests.kit.cloud import Cloud
+from tests.kit.isolation import Yard, new_yard, until
+from tests.kit.person import let_in
+from tests.kit.workbench import open_app
 
 from fourhands import Isolation, Launch, Stream, Terminals
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.providers import bridge
 from fourhands.providers.local import Local
 from fourhands.providers.stream import Streamed
-from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.tracker import ELSEWHERE
+from fourhands.workbench.terminals.shell.tracker import ELSEWHERE
+from fourhands.workbench.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -92,12 +92,12 @@ async def test_an_end_of_the_server_ends_the_stream_with_its_reason(yard: Yard, 
 
 CRASHING = """
 import asyncio, os, sys
-from tests.support.cloud import Cloud
+from tests.kit.cloud import Cloud
 from fourhands import Terminals
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 
 async def main():
-    terminals = Terminals(sys.argv[1], places=Places.of(sys.argv[1], os.environ), keep=True)
+    terminals = Terminals(sys.argv[1], places=WorkspaceDirs.of(sys.argv[1], os.environ), keep=True)
     await terminals.__aenter__()
     terminals.providers.register("cloud", Cloud())
     terminal = await terminals.create(argv=["sh", "-c", "echo on; exec cat"], title="far", provider="cloud")

@@ -11,20 +11,20 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from tests.support import bench
-from tests.support.agree import agreeable_person
-from tests.support.mcp_client import over_http, text
-from tests.support.model import Model
-from tests.support.served import Served, serve_app, until
-from tests.support.wire import Answer
+from tests.kit.agree import agreeable_person
+from tests.kit.dialects import Answer
+from tests.kit.mcp_client import over_http, text
+from tests.kit.model import Model
+from tests.kit.server import Served, serve_app, until
+from tests.kit.workbench import MINIMAL
 
-from fourhands.agents.connect import Connections, Wiring
+from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.core.call import Actor
 from fourhands.core.event import Event
 from fourhands.core.question import Answer as Word
 from fourhands.core.question import Choice
 from fourhands.settings import Settings, load
-from fourhands.workbench.session import CommandResult
+from fourhands.workbench.sessions import CommandResult
 
 Result = dict[str, Any]
 
@@ -57,7 +57,7 @@ class Said:
 class Doors:
     """The doors of one server; `person` and `agent` are HTTP, where most documents have a call and its result."""
 
-    def __init__(self, served: Served, connections: Connections, name: str = "source") -> None:
+    def __init__(self, served: Served, connections: Launcher, name: str = "source") -> None:
         self.served = served
         self.name = name
         self.app = served.app
@@ -205,7 +205,7 @@ def stand_ins(programs: Mapping[str, str]) -> Iterator[None]:
             path = Path(folder, name)
             path.write_text(script)
             path.chmod(0o755)
-        with mock.patch.dict(bench.MINIMAL, PATH=f"{folder}:{bench.MINIMAL['PATH']}"):
+        with mock.patch.dict(MINIMAL, PATH=f"{folder}:{MINIMAL['PATH']}"):
             yield
 
 
@@ -222,13 +222,13 @@ def settings_of(toml: str) -> Settings:
 async def open_doors(settings: Settings | None = None) -> AsyncIterator[Doors]:
     """A server with agents, for the length of a file."""
     async with serve_app(settings) as served:
-        wiring = Wiring(
+        wiring = LaunchContext(
             instructions=served.running.hub.instructions,
             issue_token=lambda session: served.running.tokens.issue(session.actor),
             url=served.url,
             env=os.environ,
         )
-        with contextlib.closing(Connections(served.app.bench, served.app.tasks, wiring)) as connections:
+        with contextlib.closing(Launcher(served.app.bench, served.app.tasks, wiring)) as connections:
             yield Doors(served, connections)
 
 

@@ -1,9 +1,9 @@
 """Source 000: five terminal commands, a ring of 10,000 lines, what is dangerous, what an agent reads."""
 
 import pytest
+from tests.kit.server import until
 from tests.sources.contract import Document, Item, play
 from tests.sources.doors import Doors, like
-from tests.support.served import until
 
 from fourhands import classify, sanitize
 

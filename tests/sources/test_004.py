@@ -5,10 +5,10 @@ from unittest import mock
 
 import pytest
 import pytest_asyncio
+from tests.kit.workbench import MINIMAL
 from tests.sources.contract import Item, play
 from tests.sources.doors import Doors, open_doors, stand_ins
 from tests.sources.source_004 import DOCUMENT, NPM, call, errors, safety
-from tests.support import bench
 
 from fourhands.settings import BubblewrapSettings, Settings
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def doors() -> AsyncIterator[Doors]:
     settings = Settings(providers={"bubblewrap": BubblewrapSettings(require_limits=False)})
-    with stand_ins({"npm": NPM}), mock.patch.dict(bench.MINIMAL, OPENAI_API_KEY="sk-hidden"):
+    with stand_ins({"npm": NPM}), mock.patch.dict(MINIMAL, OPENAI_API_KEY="sk-hidden"):
         async with open_doors(settings) as doors:
             yield doors
 

@@ -2,8 +2,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from tests.support.bench import open_app
-from tests.support.served import Served, serve_app
+from tests.kit.server import Served, serve_app
+from tests.kit.workbench import open_app
 
 from fourhands.app import App
 

@@ -14,12 +14,11 @@ from typing import Any
 import pytest
 from acp import schema
 from click.testing import CliRunner
-from tests.support import bench
-from tests.support.acp_messages import check, same_as_golden
-from tests.support.bench import environment, open_app, temporary_places
-from tests.support.person import Person
+from tests.kit.acp_messages import check, same_as_golden
+from tests.kit.person import Person
+from tests.kit.workbench import MINIMAL, environment, open_app, temporary_places
 
-from fourhands.agents.jsonrpc import Peer, PeerFailed
+from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.commands import exec as exec_commands
 from fourhands.core.errors import Unavailable
 from fourhands.core.tasks import Tasks
@@ -34,7 +33,7 @@ INITIALIZE = {"protocolVersion": 1, "clientCapabilities": {}, "clientInfo": {"na
 class Editor:
     """The program on the other side; `answers` says what it chooses when it is asked."""
 
-    peer: Peer
+    peer: RpcConnection
 
     def __init__(self, app):
         self.app = app
@@ -90,7 +89,7 @@ async def open_editor(*, can_be_asked=True):
         reader, writer = await asyncio.open_connection(sock=theirs)
         editor = Editor(app)
         methods = {"session/request_permission": editor.permission} if can_be_asked else {}
-        editor.peer = Peer(reader, writer, tasks, methods=methods)
+        editor.peer = RpcConnection(reader, writer, tasks, methods=methods)
         tasks.start(editor.peer.run(), "editor")
         try:
             yield editor
@@ -238,7 +237,7 @@ async def test_the_protocol_s_own_example_runs(monkeypatch, tmp_path):
     """Literally the request of its page on terminals, but for the session and the directory, which are of here."""
     (tmp_path / "npm").write_text('#!/bin/sh\necho "$# $1 $2 $NODE_ENV/$DEBUG in $PWD"\n')
     (tmp_path / "npm").chmod(0o755)
-    monkeypatch.setitem(bench.MINIMAL, "PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setitem(MINIMAL, "PATH", f"{tmp_path}:{os.environ['PATH']}")
     params = {
         "command": "npm",
         "args": ["test", "--coverage"],
@@ -335,12 +334,12 @@ PROGRAM = """
 import asyncio, sys
 from fourhands.app import App
 from fourhands.commands import exec as exec_commands
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.acp import acp_command, serve_stdio
-from tests.support.bench import environment, quick
+from tests.kit.workbench import environment, quick
 
 async def start(directory):
-    places = Places(directory, sys.argv[2], sys.argv[3])
+    places = WorkspaceDirs(directory, sys.argv[2], sys.argv[3])
     async with App(directory, quick(), places=places, env=environment(places)) as app:
         for command in exec_commands.commands.commands:
             if command.id not in app.registry:
@@ -382,17 +381,17 @@ async def test_a_program_on_pipes():
 
 JOINER = """
 import sys
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces import acp
 
 class Here:
     def of(directory):
-        return Places(directory, sys.argv[2], sys.argv[3])
+        return WorkspaceDirs(directory, sys.argv[2], sys.argv[3])
 
 async def start(directory):
     print("started")
 
-acp.Places = Here
+acp.WorkspaceDirs = Here
 acp.acp_command(start)([sys.argv[1]])
 """
 

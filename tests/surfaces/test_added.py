@@ -6,8 +6,8 @@ from typing import Annotated, Any
 import pytest
 from msgspec import Meta, Struct
 from scripts import reference
-from tests.support.agree import AGENTS_DOORS, DOORS, run_cli
-from tests.support.served import Served
+from tests.kit.agree import AGENTS_DOORS, DOORS, run_cli
+from tests.kit.server import Served
 
 from fourhands.app import CONTRIBUTIONS
 from fourhands.core.call import Call

@@ -1,6 +1,6 @@
 import pytest
-from tests.support.agree import AGENTS_DOORS, DOORS, STORY, tell, tell_as_agent
-from tests.support.served import serve_app
+from tests.kit.agree import AGENTS_DOORS, DOORS, STORY, tell, tell_as_agent
+from tests.kit.server import serve_app
 
 from fourhands.app import CONTRIBUTIONS
 from fourhands.settings import AgentDefaults, PersistentSettings, Settings

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
-from tests.support.agree import run_cli
-from tests.support.bench import open_app
-from tests.support.person import Person
-from tests.support.served import Caller, Served, serve_app
+from tests.kit.agree import run_cli
+from tests.kit.person import Person
+from tests.kit.server import Caller, Served, serve_app
+from tests.kit.workbench import open_app
 
-from fourhands.agents.runner import Runner
+from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.app import App
 from fourhands.core.call import Actor, Call
 from fourhands.surfaces.mcp.tools import Tools
@@ -165,7 +165,7 @@ async def test_an_agents_call_is_asked_about_told_to_no_other_agent_and_its_answ
     person = Person(app)
     found = app.bench.sessions.find(session)
     assert found is not None
-    runner = Runner(app.bench, found, app.tasks)
+    runner = BlockRunner(app.bench, found, app.tasks)
     async with served.client() as client, served.caller() as outside, served.caller(token=other) as stranger:
         runner.run([{"cmd": ID, "args": ARGS}], "answer-1")
         question = await person.question()

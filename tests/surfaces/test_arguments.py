@@ -23,18 +23,18 @@ import httpx
 import msgspec
 import pytest
 import uvloop
-from tests.support.agree import agreeable_person, by_mcp
-from tests.support.served import LIMIT_S, Served, until
+from tests.kit.agree import agreeable_person, by_mcp
+from tests.kit.server import LIMIT_S, Served, until
 
-from fourhands.agents import acp
-from fourhands.agents.connect import Connections, Wiring
+from fourhands.agents.acp import connector
+from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app import CONTRIBUTIONS
 from fourhands.core.registry import Registry
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals.terminal import Terminal
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
-FAKE = Path(__file__).parent.parent / "support" / "fake_acp_agent.py"
+FAKE = Path(__file__).parent.parent / "kit" / "fake_acp_agent.py"
 Result = dict[str, Any]
 
 
@@ -352,7 +352,9 @@ async def agent_(door: Door) -> None:
     capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}}}
     options = {"capabilities": capabilities, "modes": ["ask", "code"], "auth": "browser"}
     env = {**served.app.terminals.env, "FAKE_LOG": str(log), "FAKE_OPTIONS": json.dumps(options)}
-    wiring = Wiring(served.running.hub.instructions, lambda s: served.running.tokens.issue(s.actor), served.url, env)
+    wiring = LaunchContext(
+        served.running.hub.instructions, lambda s: served.running.tokens.issue(s.actor), served.url, env
+    )
 
     def received(method: str) -> list[Any]:
         messages = [json.loads(line) for line in log.read_text().splitlines()]
@@ -361,8 +363,8 @@ async def agent_(door: Door) -> None:
     async def here(id: str) -> Result:
         return next(one for one in (await door("agent.list"))["agents"] if one["id"] == id)
 
-    with contextlib.closing(Connections(served.app.bench, served.app.tasks, wiring)) as connections:
-        acp.register(connections)
+    with contextlib.closing(Launcher(served.app.bench, served.app.tasks, wiring)) as connections:
+        connector.register(connections)
         (door.root / "begun").mkdir()
         spec = f"acp {shlex.join([sys.executable, str(FAKE)])}"
         assert await door.code("agent.start", agent=spec, cwd="nowhere") == "bad-cwd"

@@ -8,12 +8,12 @@ import signal
 from typing import Any
 
 import pytest
-from tests.support.hosts import is_alive, wait_gone
-from tests.support.program import LIMIT_S, Server, new_home
-from tests.support.served import Served, serve_app
+from tests.kit.hosts import is_alive, wait_gone
+from tests.kit.program import LIMIT_S, Server, new_home
+from tests.kit.server import Served, serve_app
 
-from fourhands.host import link as link_module
-from fourhands.workbench import terminals as terminals_module
+from fourhands.host import client as link_module
+from fourhands.workbench.terminals import terminals as terminals_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 

@@ -8,10 +8,10 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.agents.test_trial import RIGHT, task_of
-from tests.support.agree import run_cli
-from tests.support.model import Answer, Model, Request
-from tests.support.program import MAIN, Home, new_home
+from tests.agents.briefing.test_trial import RIGHT, task_of
+from tests.kit.agree import run_cli
+from tests.kit.model import Answer, Model, Request
+from tests.kit.program import MAIN, Home, new_home
 
 pytestmark = pytest.mark.timeout(90)  # each starts a workbench
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import httpx
 import pytest
-from tests.support.loopfiles import opened_on_this_thread
-from tests.support.served import Served, serve_app
+from tests.kit.loopfiles import opened_on_this_thread
+from tests.kit.server import Served, serve_app
 
-from fourhands.workbench.file import Workspace
+from fourhands.workbench.files.workspace import Workspace
 
 pytestmark = pytest.mark.timeout(120)
 
 MAY = {
     "core/child.py:__init__": "pipes to a program that is being started; nothing is read from a disk",
     "host/log.py:__init__": "opens a terminal's log; pieces of bounded size are read from it by position",
-    "surfaces/page.py:response": "the page's own first file, some kilobytes, once after it was built",
-    "workbench/ink.py:_load": "who typed before a restart: a bounded file of our own, once for each terminal",
-    "workbench/ink.py:_write": "who typed: one line is appended to a file of our own",
+    "surfaces/http/static.py:response": "the page's own first file, some kilobytes, once after it was built",
+    "workbench/terminals/authorship.py:_load": "who typed before a restart: a bounded file, once for each terminal",
+    "workbench/terminals/authorship.py:_write": "who typed: one line is appended to a file of our own",
 }
 """What may open a file on the loop, and why that holds nobody up."""
 
@@ -161,4 +161,4 @@ async def test_a_file_that_is_opened_on_the_loop_is_seen(tmp_path: Path) -> None
     with opened_on_this_thread() as found:
         Workspace(tmp_path, person=True).version("a.txt")
         await asyncio.to_thread(Workspace(tmp_path, person=True).read, "a.txt")
-    assert {place.partition(":")[0] for place in found} == {"safety/paths.py"}
+    assert {place.partition(":")[0] for place in found} == {"safety/paths/walk.py"}

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.agree import AGENTS_DOORS, DOORS, Caller, agreeable_person
-from tests.support.mcp_client import connected, data
-from tests.support.served import serve_app
+from tests.kit.agree import AGENTS_DOORS, DOORS, Caller, agreeable_person
+from tests.kit.mcp_client import connected, data
+from tests.kit.server import serve_app
 
 WHOLE = "".join(f"{n}\n" for n in range(1, 20_001))
 TOOLS: list[tuple[str, dict[str, Any]]] = [

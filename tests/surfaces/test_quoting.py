@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.support.mcp_client import connected, data, over_http
-from tests.support.served import Served
+from tests.kit.mcp_client import connected, data, over_http
+from tests.kit.server import Served
 
 from fourhands.core.quote import JOINER, MARK, broken
 

@@ -1,9 +1,9 @@
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.support.bench import open_terminals
+from tests.kit.workbench import open_terminals
 
-from fourhands.workbench.terminals import Terminals
+from fourhands.workbench.terminals.terminals import Terminals
 
 
 @pytest.fixture

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from fourhands.surfaces.command import Directory
+from fourhands.surfaces.console import DirectoryType
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fourhands.agents.trial_tasks import Scratch
+    from fourhands.agents.briefing.trial_tasks import Scratch
     from fourhands.app.wiring import CONTRIBUTIONS as CONTRIBUTIONS
     from fourhands.app.wiring import App as App
     from fourhands.providers.base import Provider
@@ -62,7 +62,7 @@ async def _headless(directory: str) -> None:
 
 
 @click.command("acp", short_help="Offer terminals and files to an editor, by ACP.")
-@click.argument("directory", default=".", type=Directory())
+@click.argument("directory", default=".", type=DirectoryType())
 def _acp(directory: str) -> None:
     """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
 

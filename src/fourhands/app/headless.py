@@ -11,11 +11,11 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 
-from fourhands.agents.hub import Hub
+from fourhands.agents.briefing.hub import Hub
 from fourhands.app.wiring import App
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces import acp
-from fourhands.surfaces.address import only_server
+from fourhands.surfaces.discovery import only_server
 from fourhands.surfaces.mcp.pipe import serve_stdio
 from fourhands.surfaces.server import serving
 
@@ -27,7 +27,7 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
     assert task is not None
     loop = asyncio.get_running_loop()
     loop.add_signal_handler(signal.SIGTERM, task.cancel)
-    places = Places.of(directory)
+    places = WorkspaceDirs.of(directory)
     places.prepare()
     with only_server(places):
         async with (

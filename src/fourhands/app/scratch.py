@@ -7,11 +7,11 @@ import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from fourhands.agents.hub import Hub
-from fourhands.agents.trial_tasks import FILES, OPEN, TERMINALS, Scratch
+from fourhands.agents.briefing.hub import Hub
+from fourhands.agents.briefing.trial_tasks import FILES, OPEN, TERMINALS, Scratch
 from fourhands.app.wiring import App
 from fourhands.core.errors import Unavailable
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.settings import Settings
 
 
@@ -20,7 +20,7 @@ async def scratch() -> AsyncIterator[Scratch]:
     """A real one with files, an editor and terminals; it has nothing of the person's own, and nothing is left of it."""
     with tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as root:
         await asyncio.to_thread(_prepare, Path(root))
-        places = Places(os.path.realpath(Path(root, "demo")), f"{root}/run", f"{root}/state")
+        places = WorkspaceDirs(os.path.realpath(Path(root, "demo")), f"{root}/run", f"{root}/state")
         env = {"PATH": os.environ.get("PATH", os.defpath), "HOME": f"{root}/home", "LANG": "C.UTF-8"}
         async with App(places.workspace, Settings(), places=places, env=env) as app:
             hub = Hub(app.bench, app.registry)

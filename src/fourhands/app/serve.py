@@ -10,22 +10,22 @@ import sys
 
 import click
 
-from fourhands.agents.acp import register as register_acp
-from fourhands.agents.acp_own import OwnServer
-from fourhands.agents.connect import Connections, Wiring
+from fourhands.agents.acp.connector import register as register_acp
+from fourhands.agents.acp.mcp_server import OwnServer
+from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app.wiring import App
 from fourhands.core.errors import FourhandsError, Unavailable
-from fourhands.core.program import typed
-from fourhands.host.places import Places
+from fourhands.core.invocation import typed
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.acp import joinable
-from fourhands.surfaces.address import Address, Served, find_server, only_server
-from fourhands.surfaces.cli.base import Client, show
+from fourhands.surfaces.auth import check_secret
+from fourhands.surfaces.cli.base import ServerClient, show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
+from fourhands.surfaces.discovery import ServerAddress, ServerRecord, find_server, only_server
 from fourhands.surfaces.mcp.sdk import has_sdk
 from fourhands.surfaces.server import serving
-from fourhands.surfaces.tokens import check_secret
-from fourhands.workbench import screen
+from fourhands.workbench.terminals import screen
 
 
 def begin_log(verbose: int) -> None:
@@ -45,21 +45,21 @@ async def serve(options: Options) -> None:
     secret = os.environ.pop("FOURHANDS_SECRET", None) or None
     if secret is not None:
         check_secret(secret)
-    places = Places.of(options.directory)
+    places = WorkspaceDirs.of(options.directory)
     places.prepare()
     try:
         with only_server(places):
             await _serve(options, places, secret)
-    except Served:
+    except ServerRecord:
         elsewhere = options.host is not None or options.port is not None  # which it cannot be any more
         if elsewhere or find_server(places.state) is None:
             raise
         await asyncio.to_thread(_join, options, places)
 
 
-def _join(options: Options, places: Places) -> None:
+def _join(options: Options, places: WorkspaceDirs) -> None:
     """Where a server runs already: start the agents there, and show its page."""
-    client = Client(options.directory)
+    client = ServerClient(options.directory)
     for spec in options.agents:
         started = client.call("openspace.agent.start", {"agent": spec})
         if not started.get("success"):
@@ -69,7 +69,7 @@ def _join(options: Options, places: Places) -> None:
     _welcome(options, places, client.address, client.link())
 
 
-async def _serve(options: Options, places: Places, secret: str | None) -> None:
+async def _serve(options: Options, places: WorkspaceDirs, secret: str | None) -> None:
     stopping = asyncio.Event()
     say = (lambda _: None) if options.as_json else click.echo
     loop = asyncio.get_running_loop()
@@ -80,14 +80,14 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
             serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server,
             joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
-            wiring = Wiring(
+            wiring = LaunchContext(
                 instructions=server.hub.instructions,
                 issue_token=lambda session: server.tokens.issue(session.actor),
                 url=server.address.url,
                 env=os.environ,
             )
             app.tasks.start(_load_screens(), "the terminal emulator")
-            with contextlib.closing(Connections(app.bench, app.tasks, wiring)) as connections:
+            with contextlib.closing(Launcher(app.bench, app.tasks, wiring)) as connections:
                 own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
                 register_acp(connections, mcp_servers=own if has_sdk() else None)
                 for spec in options.agents or ("tour",):
@@ -103,7 +103,7 @@ async def _serve(options: Options, places: Places, secret: str | None) -> None:
         say("Nothing is left running.")
 
 
-def _welcome(options: Options, places: Places, address: Address, link: str) -> None:
+def _welcome(options: Options, places: WorkspaceDirs, address: ServerAddress, link: str) -> None:
     if options.as_json:
         show({"workspace": places.workspace, "url": address.url, "link": link, "pid": address.pid}, as_json=True)
         return
@@ -120,7 +120,7 @@ def _welcome(options: Options, places: Places, address: Address, link: str) -> N
         show_page(link)
 
 
-def _typed(command: str, places: Places) -> str:
+def _typed(command: str, places: WorkspaceDirs) -> str:
     """A command for this workspace, as it is typed where the server was started."""
     there = "" if os.path.realpath(".") == places.workspace else f" -w {shlex.quote(places.workspace)}"
     return f"{typed()} {command}{there}"

@@ -15,8 +15,8 @@ from types import TracebackType
 
 from fourhands.commands import (
     agent,
+    agent_options,
     change,
-    controls,
     editor,
     exec,
     file,
@@ -29,25 +29,25 @@ from fourhands.commands import (
     tool_terminal,
     workbench,
 )
-from fourhands.commands.judge import LineJudge
+from fourhands.commands.policy import WorkbenchPolicy
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
-from fourhands.core.event import Events
+from fourhands.core.event import EventBus
 from fourhands.core.gate import Gate, GateSettings
 from fourhands.core.question import Questions
 from fourhands.core.registry import Contribution, Registry
 from fourhands.core.tasks import Tasks
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers.registry import Providers
 from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
-from fourhands.safety.secrets import redact
+from fourhands.safety.redaction.redactor import redact
 from fourhands.settings import Settings, load
-from fourhands.workbench.consent import StoredConsent
-from fourhands.workbench.journal import Journal
+from fourhands.workbench.files.watch import Watch
+from fourhands.workbench.records.consent import FileConsentStore
+from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.source import source
-from fourhands.workbench.terminals import Terminals
-from fourhands.workbench.watch import Watch
+from fourhands.workbench.terminals.terminals import Terminals
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 CONTRIBUTIONS: tuple[Contribution, ...] = (
     agent.commands,
     change.commands,
-    controls.commands,
+    agent_options.commands,
     editor.commands,
     exec.commands,
     file.commands,
@@ -78,13 +78,13 @@ class App:
         workspace: str | os.PathLike[str] = ".",
         settings: Settings | None = None,
         *,
-        places: Places | None = None,
+        places: WorkspaceDirs | None = None,
         env: Mapping[str, str] | None = None,
         contributions: Sequence[Contribution] = CONTRIBUTIONS,
     ) -> None:
         self.settings = settings or load(os.path.realpath(workspace))
-        self.places = places or Places.of(workspace)
-        self.events = Events()
+        self.places = places or WorkspaceDirs.of(workspace)
+        self.events = EventBus()
         self.registry = Registry()
         self.questions = Questions(self.events, wait_for_audience=self.settings.safety.wait_for_somebody)
         self.tasks = Tasks()
@@ -132,12 +132,12 @@ class App:
                 self.bench,
                 self.questions,
                 self.journal,
-                LineJudge(self.bench),
+                WorkbenchPolicy(self.bench),
                 GateSettings(unknown_s=self.settings.safety.unknown_answer_s),
                 self.events,
                 results=self.bench.sessions.record,
                 undo_sink=self._done,
-                store=StoredConsent(Path(self.places.state) / "consent.json"),
+                store=FileConsentStore(Path(self.places.state) / "consent.json"),
                 source=lambda call: source(self.bench, call),
             )
             self.bench.forget_lost_terminals()

@@ -10,7 +10,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
-from fourhands.workbench.session import AgentState, AttachedTerminal, SessionInfo
+from fourhands.workbench.sessions import AttachedTerminal, SessionInfo, SessionSettings
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.agent", scope="see")
@@ -18,25 +18,25 @@ commands = Contribution("openspace.agent", scope="see")
 SessionId = Annotated[str, Meta(description="Id or name of an agent's session; of several with one name the newest.")]
 
 
-class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+class AgentList(Struct, frozen=True, kw_only=True, rename="camel"):
     """The agents that are here."""
 
     agents: tuple[SessionInfo, ...]
 
 
 @commands.add("list", label="List agents", read_only=True, example={})
-async def list_agents(bench: Workbench) -> Listed:
+async def list_agents(bench: Workbench) -> AgentList:
     """List the agents at work here: name, status, settings, how many commands wait."""
-    return Listed(agents=tuple(bench.describe_session(session) for session in bench.sessions))
+    return AgentList(agents=tuple(bench.describe_session(session) for session in bench.sessions))
 
 
-class One(Args, frozen=True, kw_only=True):
+class SessionRef(Args, frozen=True, kw_only=True):
     """A session."""
 
     session_id: SessionId
 
 
-class Start(Args, frozen=True, kw_only=True):
+class StartAgent(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.start`."""
 
     agent: Annotated[str, Meta(min_length=1, max_length=1000, description="tour, opencode, URL#MODEL …")]
@@ -45,47 +45,47 @@ class Start(Args, frozen=True, kw_only=True):
     ] = None
 
 
-class Started(Struct, frozen=True, kw_only=True, rename="camel"):
+class AgentStarted(Struct, frozen=True, kw_only=True, rename="camel"):
     """The agent's session."""
 
     session_id: str
 
 
 @commands.add("start", label="Connect an agent", actors=("person",), example={"agent": "tour"})
-async def start(bench: Workbench, args: Start) -> Started:
+async def start(bench: Workbench, args: StartAgent) -> AgentStarted:
     """Start an agent: the tour, a coding agent by its name, or a model as URL#MODEL."""
-    return Started(session_id=(await bench.connect(args.agent, cwd=args.cwd)).id)
+    return AgentStarted(session_id=(await bench.connect(args.agent, cwd=args.cwd)).id)
 
 
 @commands.add("pause", label="Pause an agent", actors=("person",))
-async def pause(bench: Workbench, args: One) -> Nothing:
+async def pause(bench: Workbench, args: SessionRef) -> Nothing:
     """Hold an agent's next commands and its next turn; what runs goes on and nothing is lost."""
     bench.gate.pause(bench.sessions.get(args.session_id).id)
     return Nothing()
 
 
 @commands.add("resume", label="Let an agent go on", actors=("person",))
-async def resume(bench: Workbench, args: One) -> Nothing:
+async def resume(bench: Workbench, args: SessionRef) -> Nothing:
     """Go on where an agent was paused."""
     bench.gate.resume(bench.sessions.get(args.session_id).id)
     return Nothing()
 
 
-class Stop(Args, frozen=True, kw_only=True):
+class StopAgent(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.stop`."""
 
     session_id: SessionId
     kill: Annotated[bool, Meta(description="Also end its terminals' programs and take back consent.")] = False
 
 
-class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
+class AgentStopped(Struct, frozen=True, kw_only=True, rename="camel"):
     """How many commands were dropped or cancelled."""
 
     count: int
 
 
 @commands.add("stop", label="Stop an agent", actors=("person",), key="Ctrl Shift .")
-async def stop(bench: Workbench, args: Stop) -> Stopped:
+async def stop(bench: Workbench, args: StopAgent) -> AgentStopped:
     """Stop an agent at once: drop what waits, interrupt what runs in its terminals, give the keyboard back.
 
     With kill, its terminals' programs are ended and it must ask for consent again.
@@ -104,24 +104,24 @@ async def stop(bench: Workbench, args: Stop) -> Stopped:
     if args.kill:
         bench.gate.consent.revoke(session.id, session.name)
     bench.events.emit("agent.stopping", {"session": session.id, "kill": args.kill})
-    return Stopped(count=count)
+    return AgentStopped(count=count)
 
 
 @commands.add("end", label="End an agent's session", actors=("person",))
-async def end(bench: Workbench, args: One) -> Nothing:
+async def end(bench: Workbench, args: SessionRef) -> Nothing:
     """End an agent's session and clean up what it made: terminals, highlights, panes that nobody pinned."""
     await bench.end_session(args.session_id)
     return Nothing()
 
 
 @commands.add("reset", label="Begin a new chat", actors=("person",))
-async def reset(bench: Workbench, args: One) -> Nothing:
+async def reset(bench: Workbench, args: SessionRef) -> Nothing:
     """Forget the chat and clean up what the agent made; its settings stay."""
     await bench.reset_session(args.session_id)
     return Nothing()
 
 
-class Consent(Args, frozen=True, kw_only=True):
+class SetConsent(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.consent`."""
 
     session_id: SessionId
@@ -133,7 +133,7 @@ class Consent(Args, frozen=True, kw_only=True):
 
 
 @commands.add("consent", label="Give or take back consent", actors=("person",))
-async def consent(bench: Workbench, args: Consent) -> Nothing:
+async def consent(bench: Workbench, args: SetConsent) -> Nothing:
     """Let an agent act here without being asked first, in all ways or in some, or take that back."""
     session = bench.sessions.get(args.session_id)
     if args.allow:
@@ -143,27 +143,27 @@ async def consent(bench: Workbench, args: Consent) -> Nothing:
     return Nothing()
 
 
-class Rule(Struct, frozen=True, kw_only=True, rename="camel"):
+class AllowRule(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a person allowed for the rest of a session."""
 
     key: str
     text: str
 
 
-class Rules(Struct, frozen=True, kw_only=True, rename="camel"):
+class AllowRuleList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All of a session's rules."""
 
-    rules: tuple[Rule, ...]
+    rules: tuple[AllowRule, ...]
 
 
 @commands.add("rules", label="Show what an agent may do unasked", actors=("person",), read_only=True)
-async def rules(bench: Workbench, args: One) -> Rules:
+async def rules(bench: Workbench, args: SessionRef) -> AllowRuleList:
     """List the narrow rules that you allowed for this session."""
     found = bench.gate.rules.list(bench.sessions.get(args.session_id).id)
-    return Rules(rules=tuple(Rule(key=key, text=text) for key, text in found.items()))
+    return AllowRuleList(rules=tuple(AllowRule(key=key, text=text) for key, text in found.items()))
 
 
-class DropRule(Args, frozen=True, kw_only=True):
+class DropAllowRule(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.drop_rule`."""
 
     session_id: SessionId
@@ -171,13 +171,13 @@ class DropRule(Args, frozen=True, kw_only=True):
 
 
 @commands.add("drop_rule", label="Take a rule back", actors=("person",))
-async def drop_rule(bench: Workbench, args: DropRule) -> Nothing:
+async def drop_rule(bench: Workbench, args: DropAllowRule) -> Nothing:
     """Ask again before a command that you had allowed for the session."""
     bench.gate.rules.remove(bench.sessions.get(args.session_id).id, args.key)
     return Nothing()
 
 
-class Configure(Args, frozen=True, kw_only=True):
+class ConfigureAgent(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.configure`: what is left out stays as it is."""
 
     session_id: Annotated[str | None, Meta(description="Default: the calling agent's own session.")] = None
@@ -193,15 +193,15 @@ class Configure(Args, frozen=True, kw_only=True):
     ] = None
 
 
-class Configured(Struct, frozen=True, kw_only=True, rename="camel"):
+class AgentConfigured(Struct, frozen=True, kw_only=True, rename="camel"):
     """The settings now, and what they come to over the defaults."""
 
-    state: AgentState
+    state: SessionSettings
     effective: dict[str, object]
 
 
 @commands.add("configure", label="Change an agent's settings", example={"timeoutSeconds": 120})
-async def configure(bench: Workbench, args: Configure, call: Call) -> Configured:
+async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> AgentConfigured:
     """Show or change a session's settings: timeout, crop limit, wait intervals; provider and cwd are the person's.
 
     The `state` of an answer can be kept, and given back later together with reset: it is then as it was.
@@ -222,8 +222,8 @@ async def configure(bench: Workbench, args: Configure, call: Call) -> Configured
     changes = {field: getattr(args, field) for field in names if getattr(args, field) is not None}
     before = session.state
     if args.reset:
-        chosen = before if call.actor.kind == "agent" else AgentState()  # what only the person may change stays
-        before = AgentState(provider=chosen.provider, cwd=chosen.cwd)
+        chosen = before if call.actor.kind == "agent" else SessionSettings()  # what only the person may change stays
+        before = SessionSettings(provider=chosen.provider, cwd=chosen.cwd)
     state = msgspec.structs.replace(before, **changes)
     state.check()
     if args.cwd is not None:
@@ -233,40 +233,40 @@ async def configure(bench: Workbench, args: Configure, call: Call) -> Configured
     bench.sessions.save()
     changed = {"session": session.id, "status": session.status, "state": msgspec.to_builtins(state)}
     bench.events.emit("agent.changed", changed)
-    return Configured(state=state, effective=msgspec.to_builtins(bench.agent_settings(session)))
+    return AgentConfigured(state=state, effective=msgspec.to_builtins(bench.agent_settings(session)))
 
 
-class Attach(Args, frozen=True, kw_only=True):
+class AttachTerminal(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.attach` and `openspace.agent.detach`."""
 
     session_id: SessionId
     terminal_id: Annotated[str, Meta(description="Id or title of a terminal.")]
 
 
-class AttachedNow(Struct, frozen=True, kw_only=True, rename="camel"):
+class AttachedList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All terminals that are attached to the chat now."""
 
     attached: tuple[AttachedTerminal, ...]
 
 
 @commands.add("attach", label="Attach a terminal to a chat", actors=("person",))
-async def attach(bench: Workbench, args: Attach, call: Call) -> AttachedNow:
+async def attach(bench: Workbench, args: AttachTerminal, call: Call) -> AttachedList:
     """Tell an agent with each turn what is new in a terminal, until you detach it or it ends."""
     session = bench.sessions.get(args.session_id)
     bench.attached.attach(session, bench.terminal(args.terminal_id, call))
-    return AttachedNow(attached=bench.attached.describe(session))
+    return AttachedList(attached=bench.attached.describe(session))
 
 
 @commands.add("detach", label="Detach a terminal from a chat", actors=("person",))
-async def detach(bench: Workbench, args: Attach, call: Call) -> AttachedNow:
+async def detach(bench: Workbench, args: AttachTerminal, call: Call) -> AttachedList:
     """Tell an agent no longer what is new in a terminal; it can still read it."""
     session = bench.sessions.get(args.session_id)
     named = [one for one in bench.terminals.named(args.terminal_id) if one.id in session.attached]
     bench.attached.detach(session, named[-1] if named else bench.terminal(args.terminal_id, call))
-    return AttachedNow(attached=bench.attached.describe(session))
+    return AttachedList(attached=bench.attached.describe(session))
 
 
-class Ask(Args, frozen=True, kw_only=True):
+class MessageAgent(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.prompt`."""
 
     session_id: SessionId
@@ -274,7 +274,7 @@ class Ask(Args, frozen=True, kw_only=True):
 
 
 @commands.add("prompt", label="Say something to an agent", actors=("person",))
-async def prompt(bench: Workbench, args: Ask) -> Nothing:
+async def prompt(bench: Workbench, args: MessageAgent) -> Nothing:
     """Send a message to an agent; its answer arrives as it is written."""
     await bench.prompt(bench.sessions.get(args.session_id), args.text)
     return Nothing()

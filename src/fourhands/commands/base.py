@@ -6,8 +6,8 @@ from msgspec import Meta, Struct
 
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
-from fourhands.workbench.snapshot import Step
-from fourhands.workbench.undo import turn
+from fourhands.workbench.layout.snapshot import Transition
+from fourhands.workbench.layout.undo import turn
 from fourhands.workbench.workbench import Workbench
 
 From0 = Annotated[int, Meta(ge=0)]
@@ -28,7 +28,7 @@ def owner_of(call: Call) -> str:
     return call.actor.id
 
 
-def record_step(bench: Workbench, call: Call, effects: Effects, description: str, step: Step) -> None:
+def record_step(bench: Workbench, call: Call, effects: Effects, description: str, step: Transition) -> None:
     """Make a change of the layout undoable; what changed nothing is not listed."""
     if step.change is not None and call.actor.kind == "agent":
         effects.undo(description, turn(bench.state, step))

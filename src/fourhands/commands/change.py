@@ -13,12 +13,12 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing
 from fourhands.commands.file import tell_editor
-from fourhands.core.call import Call, Entry
+from fourhands.core.call import Call, JournalEntry
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
-from fourhands.workbench.file import ABSENT, Workspace, version_of
-from fourhands.workbench.file_text import FileText, decoded, encoded
+from fourhands.workbench.files.encoding import FileText, decoded, encoded
+from fourhands.workbench.files.workspace import ABSENT, Workspace, version_of
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.change")
@@ -57,14 +57,14 @@ class FileChange(Struct, frozen=True, kw_only=True, rename="camel"):
     hunks: tuple[Hunk, ...] = ()
 
 
-class Changes(Struct, frozen=True, kw_only=True, rename="camel"):
+class ChangeList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All of them, in the order of their paths."""
 
     changes: tuple[FileChange, ...]
 
 
 @commands.add("list", label="List what agents changed", actors=("person",), read_only=True)
-async def list_changes(bench: Workbench, call: Call) -> Changes:
+async def list_changes(bench: Workbench, call: Call) -> ChangeList:
     """List the files that agents wrote and you have neither kept nor reverted, with both texts."""
     files = bench.files(call.actor)
     found = []
@@ -72,10 +72,10 @@ async def list_changes(bench: Workbench, call: Call) -> Changes:
         change = await asyncio.to_thread(_compare, files, path, entry, before)
         if change is not None:
             found.append(change)
-    return Changes(changes=tuple(found))
+    return ChangeList(changes=tuple(found))
 
 
-class Settle(Args, frozen=True, kw_only=True):
+class SettleChange(Args, frozen=True, kw_only=True):
     """A file that agents changed, or one hunk of it."""
 
     path: Annotated[str, Meta(description="Path of a file in the workspace.")]
@@ -89,7 +89,7 @@ class Settle(Args, frozen=True, kw_only=True):
 
 
 @commands.add("keep", label="Keep what agents changed", actors=("person",))
-async def keep(bench: Workbench, args: Settle, call: Call, effects: Effects) -> Nothing:
+async def keep(bench: Workbench, args: SettleChange, call: Call, effects: Effects) -> Nothing:
     """Accept what agents wrote to a file, or one hunk of it; it leaves the list."""
     before = await _find(bench, args.path)
     bench.writes.left.pop(args.path, None)
@@ -101,7 +101,7 @@ async def keep(bench: Workbench, args: Settle, call: Call, effects: Effects) -> 
 
 
 @commands.add("revert", label="Revert what agents changed", actors=("person",))
-async def revert(bench: Workbench, args: Settle, call: Call) -> Nothing:
+async def revert(bench: Workbench, args: SettleChange, call: Call) -> Nothing:
     """Give a file, or one hunk of it, back what it held before agents wrote to it; a file that they made is deleted."""
     before = await _find(bench, args.path)
     bench.writes.left.pop(args.path, None)
@@ -122,7 +122,7 @@ async def revert(bench: Workbench, args: Settle, call: Call) -> Nothing:
     return Nothing()
 
 
-def _pick(files: Workspace, args: Settle, before: bytes | None) -> tuple[FileText, FileText, Hunk]:
+def _pick(files: Workspace, args: SettleChange, before: bytes | None) -> tuple[FileText, FileText, Hunk]:
     """Both texts, and the hunk that is meant."""
     if args.version is None:
         raise BadArgument("a hunk needs the version it was seen in", hint="openspace.change.list gives both")
@@ -165,10 +165,10 @@ async def _find(bench: Workbench, path: str) -> bytes | None:
     return there[path][1]
 
 
-async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
+async def _open(bench: Workbench) -> dict[str, tuple[JournalEntry, bytes | None]]:
     """By path: the first write that was not settled since, and what the file held before it or with kept hunks."""
     settled: dict[str, float] = {}
-    partly: dict[str, Entry] = {}
+    partly: dict[str, JournalEntry] = {}
     for command in ("openspace.change.revert", "openspace.change.keep"):
         for entry in await bench.journal.query(command=command, limit=LOOKED_AT):
             if entry.result is None or not entry.result.success:
@@ -178,7 +178,7 @@ async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
                 settled[path] = max(when, settled.get(path, 0.0))
             elif command.endswith(".keep"):
                 partly[path] = entry
-    first: dict[str, tuple[Entry, bytes | None]] = {}
+    first: dict[str, tuple[JournalEntry, bytes | None]] = {}
     writes = [
         entry
         for command in ("openspace.file.write", "openspace.file.edit")
@@ -196,7 +196,7 @@ async def _open(bench: Workbench) -> dict[str, tuple[Entry, bytes | None]]:
     return first
 
 
-def _compare(files: Workspace, path: str, entry: Entry, before: bytes | None) -> FileChange | None:
+def _compare(files: Workspace, path: str, entry: JournalEntry, before: bytes | None) -> FileChange | None:
     version = files.version(path)
     if version == (ABSENT if before is None else version_of(before)):
         return None

@@ -6,22 +6,22 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From1, Nothing, owner_of, record_step
-from fourhands.commands.file import Content, ReadFile, read_content
+from fourhands.commands.file import FileContent, ReadFile, read_content
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, FourhandsError
 from fourhands.core.registry import Contribution
-from fourhands.workbench.editor import Editor, Highlight, Range
-from fourhands.workbench.pane import panes
+from fourhands.workbench.layout.editors import Editor, Highlight, Range
+from fourhands.workbench.layout.panes import panes
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.editor", scope="arrange")
 
 Path = Annotated[str, Meta(description="Path of a file in the workspace.")]
-Line = Annotated[int, Meta(ge=1, description="Line, from 1.")]
+LineNumber = Annotated[int, Meta(ge=1, description="Line, from 1.")]
 
 
-class Open(Args, frozen=True, kw_only=True):
+class OpenEditor(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.editor.open`."""
 
     path: Path
@@ -30,7 +30,7 @@ class Open(Args, frozen=True, kw_only=True):
     highlight: Annotated[bool, Meta(description="Mark the line too, until it is cleared.")] = False
 
 
-class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
+class EditorOpened(Struct, frozen=True, kw_only=True, rename="camel"):
     """The editor and the pane that shows it."""
 
     editor_id: str
@@ -39,7 +39,7 @@ class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("open", label="Open a file", undoable=True, example={"path": "src/index.ts", "line": 42})
-async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects) -> Opened:
+async def open_editor(bench: Workbench, args: OpenEditor, call: Call, effects: Effects) -> EditorOpened:
     """Open a file in an editor that both of you see, and scroll to a line."""
     files = bench.files(call.actor)
     path = await asyncio.to_thread(lambda: files.stat(args.path).path)
@@ -65,7 +65,7 @@ async def open_editor(bench: Workbench, args: Open, call: Call, effects: Effects
     if mark is not None:
         record_step(bench, call, effects, f"highlighted {path}:{line}", mark)
     editor = bench.state.editor(path)
-    return Opened(editor_id=editor.id, pane_id=step.pane_id or "", highlight_id=mark.id if mark else None)
+    return EditorOpened(editor_id=editor.id, pane_id=step.pane_id or "", highlight_id=mark.id if mark else None)
 
 
 def _placement(bench: Workbench) -> tuple[str | None, bool]:
@@ -84,7 +84,7 @@ class ScrollTo(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.editor.scroll_to`."""
 
     path: Path
-    line: Line
+    line: LineNumber
 
 
 @commands.add("scroll_to", label="Scroll to a line", undoable=True, example={"path": "src/index.ts", "line": 42})
@@ -167,7 +167,7 @@ async def escape(bench: Workbench, call: Call) -> Nothing:
     return Nothing()
 
 
-class Highlights(Struct, frozen=True, kw_only=True, rename="camel"):
+class HighlightList(Struct, frozen=True, kw_only=True, rename="camel"):
     """What is open and marked."""
 
     editors: tuple[Editor, ...]
@@ -175,25 +175,25 @@ class Highlights(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("list", label="List editors and highlights", read_only=True, example={})
-async def list_editors(bench: Workbench) -> Highlights:
+async def list_editors(bench: Workbench) -> HighlightList:
     """List the open editors with line and column, and all highlights."""
-    return Highlights(editors=bench.state.editors(), highlights=bench.state.highlights())
+    return HighlightList(editors=bench.state.editors(), highlights=bench.state.highlights())
 
 
 @commands.add("read_file", label="Read a file", read_only=True, example={"path": "src/index.ts"})
-async def read_file(bench: Workbench, args: ReadFile, call: Call) -> Content:
+async def read_file(bench: Workbench, args: ReadFile, call: Call) -> FileContent:
     """Return the text of a file as it is on disk."""
     return await read_content(bench, args, call)
 
 
-class OnePath(Args, frozen=True, kw_only=True):
+class EditorRef(Args, frozen=True, kw_only=True):
     """An editor."""
 
     path: Annotated[str, Meta(description="Path or id of an open editor.")]
 
 
 @commands.add("close", label="Close an editor", undoable=True, example={"path": "src/index.ts"})
-async def close_editor(bench: Workbench, args: OnePath, call: Call, effects: Effects) -> Nothing:
+async def close_editor(bench: Workbench, args: EditorRef, call: Call, effects: Effects) -> Nothing:
     """Close an editor. Unsaved text of the person is never discarded."""
     record_step(bench, call, effects, f"closed {args.path}", bench.state.close_editor(args.path))
     return Nothing()
@@ -215,7 +215,7 @@ async def set_draft(bench: Workbench, args: SetDraft) -> Nothing:
 
 
 @commands.add("discard", label="Discard unsaved text", actors=("person",))
-async def discard(bench: Workbench, args: OnePath, call: Call) -> Nothing:
+async def discard(bench: Workbench, args: EditorRef, call: Call) -> Nothing:
     """Give up what was typed and not saved."""
     editor = bench.state.editor(args.path)
     version = await asyncio.to_thread(bench.files(call.actor).version, editor.path)
@@ -223,7 +223,7 @@ async def discard(bench: Workbench, args: OnePath, call: Call) -> Nothing:
     return Nothing()
 
 
-class Save(Args, frozen=True, kw_only=True):
+class SaveEditor(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.editor.save`."""
 
     path: Path
@@ -232,14 +232,14 @@ class Save(Args, frozen=True, kw_only=True):
     encoding: str = "utf-8"
 
 
-class Saved(Struct, frozen=True, kw_only=True, rename="camel"):
+class EditorSaved(Struct, frozen=True, kw_only=True, rename="camel"):
     """The version of the file now."""
 
     version: str
 
 
 @commands.add("save", label="Save a file", actors=("person",), key="Ctrl S")
-async def save(bench: Workbench, args: Save, call: Call) -> Saved:
+async def save(bench: Workbench, args: SaveEditor, call: Call) -> EditorSaved:
     """Write an editor's text to its file; refused, with the version there, if somebody changed the file meanwhile."""
     editor = bench.state.editor(args.path)
     draft = bench.state.draft(editor.path)
@@ -258,7 +258,7 @@ async def save(bench: Workbench, args: Save, call: Call) -> Saved:
         if args.text is not None:
             bench.state.set_draft(editor.path, args.text, wanted)
         raise
-    return Saved(version=written.version)
+    return EditorSaved(version=written.version)
 
 
 def _saved(bench: Workbench, path: str, version: str) -> None:

@@ -10,14 +10,14 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing
-from fourhands.commands.program import free_title, starting, tidy
+from fourhands.commands.programs import free_title, starting, tidy
 from fourhands.commands.terminal import TerminalId
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Denied
 from fourhands.core.registry import Contribution
-from fourhands.workbench.oneshot import find_program
-from fourhands.workbench.terminals import resolve_cwd
+from fourhands.workbench.terminals.oneshot import find_program
+from fourhands.workbench.terminals.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.terminal")
@@ -52,7 +52,7 @@ class Exec(Args, frozen=True, kw_only=True):
     output_byte_limit: Annotated[From0 | None, Meta(description="Bytes of output that its reader wants.")] = None
 
 
-class Started(Struct, frozen=True, kw_only=True, rename="camel"):
+class ExecStarted(Struct, frozen=True, kw_only=True, rename="camel"):
     """The terminal in which it runs."""
 
     terminal_id: str
@@ -63,7 +63,7 @@ class Started(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add(
     "exec", label="Run in a new terminal", safety="exec", example={"command": "npm", "args": ["test", "--coverage"]}
 )
-async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) -> Started:
+async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) -> ExecStarted:
     """Run one program, or one shell line, in a new terminal that both of you see; it ends with the program."""
     agent = call.actor.kind == "agent"
     _check_words([args.command, *(args.args or ())])
@@ -89,17 +89,17 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
     if agent:
         reason = "what a program did cannot be taken back"
         bench.undo.push(call.id, f"ran {terminal.title}", actor=call.actor.id, reason=reason)
-    return Started(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
+    return ExecStarted(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
 
 
-class Kill(Args, frozen=True, kw_only=True):
+class KillExec(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.kill`."""
 
     terminal_id: TerminalId
 
 
 @commands.add("kill", label="End a terminal's programs", example={"terminalId": "test-runner"})
-async def kill(bench: Workbench, args: Kill, call: Call) -> Nothing:
+async def kill(bench: Workbench, args: KillExec, call: Call) -> Nothing:
     """End everything that runs in a terminal and keep its output. An agent may do so in its own terminals only."""
     terminal = bench.terminal(args.terminal_id, call)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:

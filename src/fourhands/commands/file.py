@@ -11,14 +11,14 @@ from fourhands.core.call import Actor, Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
-from fourhands.safety.patherrors import TooLarge
-from fourhands.workbench.file import ABSENT, Entry, Workspace, Written, changed, version_of
-from fourhands.workbench.file_diff import unified
-from fourhands.workbench.file_edit import Applied, Edit, Replaced, apply
-from fourhands.workbench.file_piece import PIECE_BYTES
-from fourhands.workbench.file_search import Found
-from fourhands.workbench.file_text import begins_as, decoded, encoded
-from fourhands.workbench.undo import Turn
+from fourhands.safety.paths.errors import FileTooLarge
+from fourhands.workbench.files.diff import unified
+from fourhands.workbench.files.edit import Applied, Replaced, TextEdit, apply
+from fourhands.workbench.files.encoding import begins_as, decoded, encoded
+from fourhands.workbench.files.excerpt import PIECE_BYTES
+from fourhands.workbench.files.search import FileSearchResult
+from fourhands.workbench.files.workspace import ABSENT, DirectoryEntry, Workspace, Written, changed, version_of
+from fourhands.workbench.layout.undo import InvertStep
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.file", scope="write")
@@ -43,7 +43,7 @@ class ReadFile(Args, frozen=True, kw_only=True):
     end_line: Annotated[From1 | None, Meta(description="Last line; default: the end.")] = None
 
 
-class Content(Struct, frozen=True, kw_only=True, rename="camel"):
+class FileContent(Struct, frozen=True, kw_only=True, rename="camel"):
     """A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text.
 
     Of a part that was asked for in bytes, `offset` is where it begins, `next` where the next one does (null: that was
@@ -69,33 +69,33 @@ class ReadAny(ReadFile, frozen=True, kw_only=True):
     ] = None
 
 
-async def read_content(bench: Workbench, args: ReadFile, call: Call, *, binary: bool = False) -> Content:
+async def read_content(bench: Workbench, args: ReadFile, call: Call, *, binary: bool = False) -> FileContent:
     """Read a file for `file.read` and `editor.read_file`; `binary` takes one that is no text, too."""
     files = bench.files(call.actor)
     some = args.start_line is not None or args.end_line is not None
     try:
         read = await asyncio.to_thread(files.read_text, args.path)
-    except TooLarge:
+    except FileTooLarge:
         if not some:
             raise
         piece = await asyncio.to_thread(files.read_lines, args.path, args.start_line or 1, args.end_line)
         _see(bench, call, piece.path, piece.version)
-        return Content(content=piece.text or "", version=piece.version, lines=piece.lines, encoding=piece.encoding)
+        return FileContent(content=piece.text or "", version=piece.version, lines=piece.lines, encoding=piece.encoding)
     if read.binary:
         if not binary or read.size > BLOB_LIMIT:
             raise _no_text(args.path, read.size, most=binary)
         data = await asyncio.to_thread(files.read, args.path, limit=BLOB_LIMIT)
-        return Content(content=base64.b64encode(data).decode(), version=read.version, lines=0, encoding="base64")
+        return FileContent(content=base64.b64encode(data).decode(), version=read.version, lines=0, encoding="base64")
     _see(bench, call, read.path, read.version)
     lines = read.text.split("\n")
     text = read.text
     if some:
         text = "\n".join(lines[(args.start_line or 1) - 1 : args.end_line])
     total = len(lines) - (not lines[-1])
-    return Content(content=text, version=read.version, lines=total, encoding=read.encoding)
+    return FileContent(content=text, version=read.version, lines=total, encoding=read.encoding)
 
 
-async def _read_piece(bench: Workbench, args: ReadAny, call: Call) -> Content:
+async def _read_piece(bench: Workbench, args: ReadAny, call: Call) -> FileContent:
     """Some bytes of a file, however large it is."""
     if args.start_line is not None or args.end_line is not None:
         raise BadArgument("a piece is given by lines or by bytes, not by both", hint="leave out offset and limit")
@@ -105,7 +105,7 @@ async def _read_piece(bench: Workbench, args: ReadAny, call: Call) -> Content:
         raise _no_text(args.path, piece.size, most=False)
     if piece.text is not None:
         _see(bench, call, piece.path, piece.version)
-    return Content(
+    return FileContent(
         content=base64.b64encode(piece.data).decode() if piece.text is None else piece.text,
         version=piece.version,
         lines=0,
@@ -142,7 +142,7 @@ def _no_text(path: str, size: int, *, most: bool) -> BadArgument:
     uri="fourhands://file/{+path}{?startLine,endLine,offset,limit}",
     example={"path": "README.md"},
 )
-async def read_file(bench: Workbench, args: ReadAny, call: Call) -> Content:
+async def read_file(bench: Workbench, args: ReadAny, call: Call) -> FileContent:
     """Return the text of a file, or a part of it: some lines, or some bytes with offset and limit.
 
     A part may be of a file that is too large to be read at once.
@@ -152,7 +152,7 @@ async def read_file(bench: Workbench, args: ReadAny, call: Call) -> Content:
     return await read_content(bench, args, call, binary=args.binary)
 
 
-class Write(Args, frozen=True, kw_only=True):
+class WriteFile(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.file.write`."""
 
     path: Annotated[str, Meta(description="Path of a file in the workspace; missing directories are created.")]
@@ -165,7 +165,7 @@ class Write(Args, frozen=True, kw_only=True):
     ] = False
 
 
-class Wrote(Struct, frozen=True, kw_only=True, rename="camel"):
+class FileWritten(Struct, frozen=True, kw_only=True, rename="camel"):
     """The file's new version."""
 
     version: str
@@ -173,7 +173,7 @@ class Wrote(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("write", label="Write a file", undoable=True, example={"path": "notes.txt", "content": "hello\n"})
-async def write_file(bench: Workbench, args: Write, call: Call, effects: Effects) -> Wrote:
+async def write_file(bench: Workbench, args: WriteFile, call: Call, effects: Effects) -> FileWritten:
     """Replace a file's text, or create it: wholly or not at all. With append, add to its end.
 
     Refused if the file has changed since you read it: read it again first. To change a part, use openspace.file.edit.
@@ -183,7 +183,7 @@ async def write_file(bench: Workbench, args: Write, call: Call, effects: Effects
         return await _append(bench, args, call, effects, path, expected)
     before = await asyncio.to_thread(bench.files(call.actor).held, args.path)
     written = await _replace(bench, call, effects, "wrote", args.path, path, before, args.content.encode(), expected)
-    return Wrote(version=written.version, created=written.created)
+    return FileWritten(version=written.version, created=written.created)
 
 
 async def _expected(bench: Workbench, given: str, expected: str | None, call: Call) -> tuple[str, str | None]:
@@ -223,7 +223,7 @@ async def _replace(
     return await bench.writes.do(lambda: files.write(given, content, expected_version=expected), told)
 
 
-def _tell(bench: Workbench, call: Call, effects: Effects, did: str, written: Written, undo: Turn) -> None:
+def _tell(bench: Workbench, call: Call, effects: Effects, did: str, written: Written, undo: InvertStep) -> None:
     _see(bench, call, written.path, written.version)
     if call.actor.kind == "agent":
         effects.undo(did, undo)
@@ -232,8 +232,8 @@ def _tell(bench: Workbench, call: Call, effects: Effects, did: str, written: Wri
 
 
 async def _append(
-    bench: Workbench, args: Write, call: Call, effects: Effects, path: str, expected: str | None
-) -> Wrote:
+    bench: Workbench, args: WriteFile, call: Call, effects: Effects, path: str, expected: str | None
+) -> FileWritten:
     """Put text behind what a file has, in its own encoding."""
     files = bench.files(call.actor)
     encoding = await asyncio.to_thread(_encoding, files, args.path)
@@ -250,7 +250,7 @@ async def _append(
     written = await bench.writes.do(
         lambda: files.splice(args.path, data, expected_version=version if expected is None else expected), told
     )
-    return Wrote(version=written.version, created=written.created)
+    return FileWritten(version=written.version, created=written.created)
 
 
 def _encoding(files: Workspace, path: str) -> str:
@@ -268,7 +268,7 @@ class EditFile(Args, frozen=True, kw_only=True):
 
     path: Annotated[str, Meta(description="Path of a file in the workspace.")]
     edits: Annotated[
-        tuple[Edit, ...],
+        tuple[TextEdit, ...],
         Meta(
             min_length=1,
             max_length=MOST_EDITS,
@@ -278,7 +278,7 @@ class EditFile(Args, frozen=True, kw_only=True):
     expected_version: Annotated[str | None, Meta(description="Refuse unless the file has this version.")] = None
 
 
-class Edited(Struct, frozen=True, kw_only=True, rename="camel"):
+class FileEdited(Struct, frozen=True, kw_only=True, rename="camel"):
     """The file's new version, how many places were changed, and what each edit did."""
 
     version: str
@@ -293,7 +293,7 @@ class Edited(Struct, frozen=True, kw_only=True, rename="camel"):
     undoable=True,
     example={"path": "src/app.py", "edits": [{"old": "limit = 10", "new": "limit = 20"}]},
 )
-async def edit_file(bench: Workbench, args: EditFile, call: Call, effects: Effects) -> Edited:
+async def edit_file(bench: Workbench, args: EditFile, call: Call, effects: Effects) -> FileEdited:
     """Replace exact pieces of a file's text and leave the rest as it is: all of the edits or none.
 
     Each old text must be found exactly once, or set all. Refused if the file has changed since you read it.
@@ -302,7 +302,7 @@ async def edit_file(bench: Workbench, args: EditFile, call: Call, effects: Effec
     path, expected = await _expected(bench, args.path, args.expected_version, call)
     applied, before, content, version = await asyncio.to_thread(_edited, files, args, expected)
     written = await _replace(bench, call, effects, "edited", args.path, path, before, content, version)
-    return Edited(
+    return FileEdited(
         version=written.version,
         created=written.created,
         replaced=sum(one.count for one in applied.replaced),
@@ -320,7 +320,7 @@ def _edited(files: Workspace, args: EditFile, expected: str | None) -> tuple[App
         raise changed(args.path, version, expected)
     most = files.settings.read_limit_bytes
     if before is not None and len(before) > most:
-        raise TooLarge(
+        raise FileTooLarge(
             f"file {args.path!r} has {len(before)} bytes; at most {most} are edited",
             hint="let a program in a terminal edit it, such as sed or patch",
             path=args.path,
@@ -339,7 +339,7 @@ def tell_editor(bench: Workbench, path: str, version: str | None) -> None:
     bench.events.emit("file.changed", {"path": path, "version": version})
 
 
-def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, version: str) -> Turn:
+def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, version: str) -> InvertStep:
     """The inverse of a write; called again it is the redo. Refused when somebody has changed the file since."""
     files = bench.files(Actor.person())
 
@@ -363,7 +363,7 @@ def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, 
     return swap
 
 
-def _cut(bench: Workbench, data: bytes, written: Written) -> Turn:
+def _cut(bench: Workbench, data: bytes, written: Written) -> InvertStep:
     """The inverse of adding `data`; called again it adds it once more. Only the added text is kept for this."""
     files = bench.files(Actor.person())
     path, there, added = written.path, written.version, True
@@ -400,25 +400,25 @@ def _changed_since(files: Workspace, path: str, mine: bytes | None) -> Conflict:
     )
 
 
-class List(Args, frozen=True, kw_only=True):
+class ListDirectory(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.file.list`."""
 
     path: Annotated[str, Meta(description="A directory in the workspace; '.' is its root.")] = "."
 
 
-class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+class DirectoryListing(Struct, frozen=True, kw_only=True, rename="camel"):
     """A directory's entries."""
 
-    files: tuple[Entry, ...]
+    files: tuple[DirectoryEntry, ...]
 
 
 @commands.add("list", label="List a directory", read_only=True, example={"path": "src"})
-async def list_files(bench: Workbench, args: List, call: Call) -> Listed:
+async def list_files(bench: Workbench, args: ListDirectory, call: Call) -> DirectoryListing:
     """List a directory: names, kinds, sizes."""
-    return Listed(files=tuple(await asyncio.to_thread(bench.files(call.actor).list, args.path)))
+    return DirectoryListing(files=tuple(await asyncio.to_thread(bench.files(call.actor).list, args.path)))
 
 
-class Search(Args, frozen=True, kw_only=True):
+class SearchFiles(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.file.search`."""
 
     query: Annotated[str, Meta(description="Part of a file's name, or text to find in files.")]
@@ -427,7 +427,7 @@ class Search(Args, frozen=True, kw_only=True):
 
 
 @commands.add("search", label="Search files", read_only=True, example={"query": "limit", "includePattern": "*.py"})
-async def search(bench: Workbench, args: Search, call: Call) -> Found:
+async def search(bench: Workbench, args: SearchFiles, call: Call) -> FileSearchResult:
     """Find files by name and by text: paths first by name, then by content, and the matching lines.
 
     What .gitignore names is left out.
@@ -436,7 +436,7 @@ async def search(bench: Workbench, args: Search, call: Call) -> Found:
     return await asyncio.to_thread(files.search, args.query, args.include_pattern, args.exclude_pattern)
 
 
-class Remove(Args, frozen=True, kw_only=True):
+class RemoveFile(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.file.remove`."""
 
     path: str
@@ -444,7 +444,7 @@ class Remove(Args, frozen=True, kw_only=True):
 
 
 @commands.add("remove", label="Delete a file", actors=("person",), destructive=True)
-async def remove(bench: Workbench, args: Remove, call: Call) -> Nothing:
+async def remove(bench: Workbench, args: RemoveFile, call: Call) -> Nothing:
     """Delete a file."""
     files = bench.files(call.actor)
     await bench.writes.do(

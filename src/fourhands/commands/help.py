@@ -23,13 +23,13 @@ HELP = "openspace.agent.help"
 _RANGE = re.compile(r"(?:whole )?number (?:from|above|between|up to) (?P<edge>-?\d+)")
 
 
-class Explain(Args, frozen=True, kw_only=True):
+class ExplainCommand(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.agent.help`."""
 
     command: Annotated[str | None, Meta(description="Id of a command; default: all of them, a line each.")] = None
 
 
-class Help(Struct, frozen=True, kw_only=True, rename="camel"):
+class CommandHelp(Struct, frozen=True, kw_only=True, rename="camel"):
     """The explanation."""
 
     text: str
@@ -43,17 +43,17 @@ class Help(Struct, frozen=True, kw_only=True, rename="camel"):
     category="agent",
     example={"command": "openspace.terminal.wait"},
 )
-async def help_command(bench: Workbench, args: Explain, call: Call) -> Help:
+async def help_command(bench: Workbench, args: ExplainCommand, call: Call) -> CommandHelp:
     """Explain a command in full, or list all commands that you may use."""
     kind = call.actor.kind
     if args.command is None:
         mine = [command for command in bench.registry if kind in command.actors or kind == "system"]
-        return Help(text="\n".join(line(command) for command in mine))
+        return CommandHelp(text="\n".join(line(command) for command in mine))
     command = bench.registry.get(args.command, kind)
     text = explain(command)
     if kind not in command.actors and kind != "system":
         text += f"\nNot for you: only a {' or '.join(command.actors)} may use it."
-    return Help(text=text)
+    return CommandHelp(text=text)
 
 
 def block(id: str, args: Mapping[str, object]) -> str:

@@ -12,7 +12,7 @@ from fourhands.workbench.workbench import Workbench
 commands = Contribution("openspace.terminal")
 
 
-class Limit(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalLimit(Struct, frozen=True, kw_only=True, rename="camel"):
     """The limit, how many terminals there are, and the limit from the settings, which holds after a restart."""
 
     max_terminals: int
@@ -20,9 +20,9 @@ class Limit(Struct, frozen=True, kw_only=True, rename="camel"):
     setting: int
 
 
-def _limit(bench: Workbench) -> Limit:
+def _limit(bench: Workbench) -> TerminalLimit:
     terminals = bench.terminals
-    return Limit(
+    return TerminalLimit(
         max_terminals=terminals.max_terminals,
         count=terminals.count,
         setting=bench.settings.terminal.max_terminals,
@@ -30,19 +30,19 @@ def _limit(bench: Workbench) -> Limit:
 
 
 @commands.add("limit", label="Show how many terminals there may be", read_only=True, example={})
-async def limit(bench: Workbench) -> Limit:
+async def limit(bench: Workbench) -> TerminalLimit:
     """Tell how many terminals there may be, and how many there are; one that has ended counts until it is closed."""
     return _limit(bench)
 
 
-class SetLimit(Args, frozen=True, kw_only=True):
+class SetTerminalLimit(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.set_limit`."""
 
     max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS, description="How many there may be.")]
 
 
 @commands.add("set_limit", label="Set how many terminals there may be", actors=("person",))
-async def set_limit(bench: Workbench, args: SetLimit) -> Limit:
+async def set_limit(bench: Workbench, args: SetTerminalLimit) -> TerminalLimit:
     """Change how many terminals there may be, until the server stops; then `terminal.maxTerminals` holds again.
 
     If there are more already, none is closed: no new one is started until there are fewer.

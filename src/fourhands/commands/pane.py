@@ -9,8 +9,8 @@ from fourhands.commands.base import Args, Nothing, owner_of, record_step
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.registry import Contribution
-from fourhands.workbench.pane import Pane, PaneInfo, arrangement, find_content, openable
-from fourhands.workbench.snapshot import Step
+from fourhands.workbench.layout.panes import Pane, PaneInfo, arrangement, find_content, openable
+from fourhands.workbench.layout.snapshot import Transition
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.pane", scope="arrange")
@@ -21,7 +21,7 @@ PaneId = Annotated[
 BaseRev = Annotated[int | None, Meta(description="The revision you saw; refused if panes changed since.")]
 
 
-class Open(Args, frozen=True, kw_only=True):
+class OpenPane(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.pane.open`."""
 
     type: Annotated[
@@ -34,7 +34,7 @@ class Open(Args, frozen=True, kw_only=True):
     ] = None
 
 
-class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
+class PaneOpened(Struct, frozen=True, kw_only=True, rename="camel"):
     """Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be."""
 
     pane_id: str
@@ -48,7 +48,7 @@ class Opened(Struct, frozen=True, kw_only=True, rename="camel"):
     undoable=True,
     example={"type": "editor", "contentId": "src/auth.ts", "splitDirection": "vertical"},
 )
-async def open_pane(bench: Workbench, args: Open, call: Call, effects: Effects) -> Opened:
+async def open_pane(bench: Workbench, args: OpenPane, call: Call, effects: Effects) -> PaneOpened:
     """Show a file or a terminal in a pane, as a tab beside the active one or in a new pane.
 
     What is already open is brought forward; with splitDirection it is moved into a new pane (moved: true).
@@ -73,10 +73,10 @@ async def open_pane(bench: Workbench, args: Open, call: Call, effects: Effects) 
     record_step(bench, call, effects, f"opened {args.content_id}", step)
     before, after = step.before.layout, step.after.layout
     moved = find_content(before, args.type, content) is not None and arrangement(before.root) != arrangement(after.root)
-    return Opened(pane_id=step.pane_id or "", moved=moved, note=_unsplit(step) if args.split_direction else "")
+    return PaneOpened(pane_id=step.pane_id or "", moved=moved, note=_unsplit(step) if args.split_direction else "")
 
 
-def _unsplit(step: Step) -> str:
+def _unsplit(step: Transition) -> str:
     """Why nothing was split, if so."""
     before, after = step.before.layout.root, step.after.layout.root
     if arrangement(before) != arrangement(after):
@@ -86,14 +86,14 @@ def _unsplit(step: Step) -> str:
     return "it has a pane of its own on that side already"
 
 
-class One(Args, frozen=True, kw_only=True):
+class PaneRef(Args, frozen=True, kw_only=True):
     """A pane."""
 
     pane_id: PaneId
 
 
 @commands.add("close", label="Close a pane", undoable=True, example={"paneId": "src/auth.ts"})
-async def close_pane(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
+async def close_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effects) -> Nothing:
     """Close a pane with its tabs, or one tab if you name what it shows. Unsaved text of the person is never discarded.
 
     Terminals go on running; close them with openspace.terminal.close.
@@ -103,13 +103,13 @@ async def close_pane(bench: Workbench, args: One, call: Call, effects: Effects) 
 
 
 @commands.add("focus", label="Focus a pane", undoable=True, example={"paneId": "src/auth.ts"})
-async def focus_pane(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
+async def focus_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effects) -> Nothing:
     """Make a pane the active one. The keyboard follows only if the person has not typed for 5 seconds."""
     record_step(bench, call, effects, f"focused {args.pane_id}", bench.state.focus(bench.locate(args.pane_id, call)))
     return Nothing()
 
 
-class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+class PaneList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All panes."""
 
     panes: tuple[PaneInfo, ...]
@@ -118,12 +118,12 @@ class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("list", label="List panes", read_only=True, example={})
-async def list_panes(bench: Workbench) -> Listed:
+async def list_panes(bench: Workbench) -> PaneList:
     """List the panes: id, type, content, tabs, active tab, and where each one is, in percent of the workbench."""
-    return Listed(panes=bench.state.panes(), active_pane=bench.state.layout.active_pane, revision=bench.state.rev)
+    return PaneList(panes=bench.state.panes(), active_pane=bench.state.layout.active_pane, revision=bench.state.rev)
 
 
-class Resize(Args, frozen=True, kw_only=True):
+class ResizePane(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.pane.resize`."""
 
     pane_id: PaneId
@@ -132,14 +132,14 @@ class Resize(Args, frozen=True, kw_only=True):
 
 
 @commands.add("resize", label="Resize a pane", undoable=True, example={"paneId": "src/auth.ts", "width": 60})
-async def resize_pane(bench: Workbench, args: Resize, call: Call, effects: Effects) -> Nothing:
+async def resize_pane(bench: Workbench, args: ResizePane, call: Call, effects: Effects) -> Nothing:
     """Give a pane this part of the workbench, in percent; its neighbours give way."""
     step = bench.state.resize(bench.locate(args.pane_id, call), args.width, args.height)
     record_step(bench, call, effects, f"resized {args.pane_id}", step)
     return Nothing()
 
 
-class Move(Args, frozen=True, kw_only=True):
+class MovePane(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.pane.move`."""
 
     pane_id: PaneId
@@ -153,7 +153,7 @@ class Move(Args, frozen=True, kw_only=True):
 
 
 @commands.add("move", label="Move a pane", undoable=True, example={"paneId": "README.md", "target": "src/auth.ts"})
-async def move_pane(bench: Workbench, args: Move, call: Call, effects: Effects) -> Nothing:
+async def move_pane(bench: Workbench, args: MovePane, call: Call, effects: Effects) -> Nothing:
     """Move a pane or a tab to a side of another pane, or among its tabs."""
     what, target = bench.locate(args.pane_id, call), bench.locate(args.target, call)
     step = bench.state.move(what, target, args.side, args.base_rev, index=args.index)
@@ -161,7 +161,7 @@ async def move_pane(bench: Workbench, args: Move, call: Call, effects: Effects) 
     return Nothing()
 
 
-class SetSizes(Args, frozen=True, kw_only=True):
+class SetPaneSizes(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.pane.set_sizes`."""
 
     split: Annotated[str, Meta(description="Id of a split.")]
@@ -170,13 +170,13 @@ class SetSizes(Args, frozen=True, kw_only=True):
 
 
 @commands.add("set_sizes", label="Set the sizes of a split", undoable=True, actors=("person",))
-async def set_sizes(bench: Workbench, args: SetSizes, call: Call, effects: Effects) -> Nothing:
+async def set_sizes(bench: Workbench, args: SetPaneSizes, call: Call, effects: Effects) -> Nothing:
     """Give all parts of a split new sizes, as the drag of a sash does."""
     record_step(bench, call, effects, "resized panes", bench.state.set_sizes(args.split, args.sizes, args.base_rev))
     return Nothing()
 
 
-class Pin(Args, frozen=True, kw_only=True):
+class PinPane(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.pane.pin`."""
 
     pane_id: PaneId
@@ -184,7 +184,7 @@ class Pin(Args, frozen=True, kw_only=True):
 
 
 @commands.add("pin", label="Pin a pane", actors=("person",))
-async def pin_pane(bench: Workbench, args: Pin, call: Call) -> Nothing:
+async def pin_pane(bench: Workbench, args: PinPane, call: Call) -> Nothing:
     """Keep a pane, and a terminal in it, when the agent session that opened it ends."""
     bench.state.pin(bench.locate(args.pane_id, call), args.pinned)
     return Nothing()

@@ -5,36 +5,36 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args
-from fourhands.commands.judge import rules_of
+from fourhands.commands.policy import rules_of
+from fourhands.core.call import RiskLevel
 from fourhands.core.registry import Contribution
 from fourhands.safety.shell import classify
-from fourhands.safety.shell.levels import Level
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.safety", scope="see")
 
 
-class Judge(Args, frozen=True, kw_only=True):
+class ClassifyLine(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.safety.judge`."""
 
     command: Annotated[str, Meta(max_length=1_000_000, description="A shell line; it is not run.")]
 
 
-class JudgedPart(Struct, frozen=True, kw_only=True, rename="camel"):
+class ClassifiedPart(Struct, frozen=True, kw_only=True, rename="camel"):
     """One simple command of a line; `words` are what the shell would make of it, as far as that can be said."""
 
     text: str
-    level: Level
+    level: RiskLevel
     reason: str
     words: tuple[str, ...]
 
 
-class JudgedLine(Struct, frozen=True, kw_only=True, rename="camel"):
+class LineClassified(Struct, frozen=True, kw_only=True, rename="camel"):
     """How a line is judged, why, and the commands that it consists of."""
 
-    level: Level
+    level: RiskLevel
     reason: str
-    commands: tuple[JudgedPart, ...]
+    commands: tuple[ClassifiedPart, ...]
 
 
 @commands.add(
@@ -44,8 +44,8 @@ class JudgedLine(Struct, frozen=True, kw_only=True, rename="camel"):
     read_only=True,
     example={"command": "git add . && git commit -m test"},
 )
-async def judge(bench: Workbench, args: Judge) -> JudgedLine:
+async def judge(bench: Workbench, args: ClassifyLine) -> LineClassified:
     """Say how a shell line is judged by your settings (safe, unknown, dangerous), why, and what commands it has."""
     verdict = classify(args.command, rules_of(bench))
-    parts = (JudgedPart(text=p.text, level=p.level, reason=p.reason, words=p.words) for p in verdict.parts)
-    return JudgedLine(level=verdict.level, reason=verdict.reason, commands=tuple(parts))
+    parts = (ClassifiedPart(text=p.text, level=p.level, reason=p.reason, words=p.words) for p in verdict.parts)
+    return LineClassified(level=verdict.level, reason=verdict.reason, commands=tuple(parts))

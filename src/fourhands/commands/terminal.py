@@ -7,18 +7,18 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, From1, Nothing, Seconds, owner_of, record_step
-from fourhands.commands.program import is_agent, show, starting, title_note
+from fourhands.commands.programs import is_agent, show, starting, title_note
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
-from fourhands.workbench.check import words
-from fourhands.workbench.ink import Ink
-from fourhands.workbench.pane import find_content
-from fourhands.workbench.replay import Piece, past
-from fourhands.workbench.terminal import Terminal
-from fourhands.workbench.terminals import LONGEST_TITLE, check_title
-from fourhands.workbench.view import MOST_LINES, has_more_lines
+from fourhands.workbench.layout.panes import find_content
+from fourhands.workbench.layout.validation import words
+from fourhands.workbench.terminals.authorship import AuthorSpan
+from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
+from fourhands.workbench.terminals.replay import ReplaySegment, past
+from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.terminals import LONGEST_TITLE, check_title
 from fourhands.workbench.workbench import TerminalInfo, Workbench
 
 commands = Contribution("openspace.terminal")
@@ -28,7 +28,7 @@ TerminalId = Annotated[
 ]
 
 
-class Create(Args, frozen=True, kw_only=True):
+class CreateTerminal(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.create`."""
 
     title: Annotated[str | None, Meta(description="A short name; accepted wherever the id is.")] = None
@@ -44,7 +44,7 @@ class Create(Args, frozen=True, kw_only=True):
     ] = True
 
 
-class Created(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalCreated(Struct, frozen=True, kw_only=True, rename="camel"):
     """The new terminal and the pane that shows it."""
 
     terminal_id: str
@@ -54,7 +54,7 @@ class Created(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("create", label="New terminal", key="Ctrl Shift `", safety="create", example={"title": "test-runner"})
-async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -> Created:
+async def create(bench: Workbench, args: CreateTerminal, call: Call, effects: Effects) -> TerminalCreated:
     """Start a shell in a new terminal that both of you see. Its title names it in later commands.
 
     A title that a running terminal of yours has already gets a number behind it; the result says so.
@@ -77,7 +77,7 @@ async def create(bench: Workbench, args: Create, call: Call, effects: Effects) -
         bench.undo.push(
             call.id, f"started terminal {terminal.title}", actor=call.actor.id, reason="close the terminal instead"
         )
-    return Created(
+    return TerminalCreated(
         terminal_id=terminal.id,
         title=terminal.title,
         pane_id=started.pane_id,
@@ -90,14 +90,14 @@ def _free_title(bench: Workbench) -> str:
     return next(title for number in range(1, len(taken) + 2) if (title := f"shell {number}") not in taken)
 
 
-class Send(Args, frozen=True, kw_only=True):
+class SendKeys(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.send`."""
 
     terminal_id: TerminalId
     text: Annotated[str, Meta(description="Typed as is; only a newline presses Enter.")]
 
 
-class Sent(Struct, frozen=True, kw_only=True, rename="camel"):
+class KeysSent(Struct, frozen=True, kw_only=True, rename="camel"):
     """Read from this position to see only what the text caused; `note` says that a line waits for its Enter."""
 
     position: int
@@ -111,7 +111,7 @@ class Sent(Struct, frozen=True, kw_only=True, rename="camel"):
     conceals=("text",),
     example={"terminalId": "test-runner", "text": "npm test\n"},
 )
-async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Sent:
+async def send(bench: Workbench, args: SendKeys, call: Call, effects: Effects) -> KeysSent:
     """Type text into a terminal that both of you see. End it with a newline to press Enter."""
     terminal = bench.terminal(args.terminal_id, call)
     effects.isolation = terminal.isolation
@@ -129,7 +129,7 @@ async def send(bench: Workbench, args: Send, call: Call, effects: Effects) -> Se
     else:
         lease.person_typed(call.actor.id, data)
         position = await terminal.type(data)
-    return Sent(position=position, note=_unentered(terminal, args.text))
+    return KeysSent(position=position, note=_unentered(terminal, args.text))
 
 
 def _unentered(terminal: Terminal, text: str) -> str:
@@ -139,7 +139,7 @@ def _unentered(terminal: Terminal, text: str) -> str:
     return "it was typed and not run: only a newline at the end of the text presses Enter"
 
 
-class ReadOutput(Args, frozen=True, kw_only=True):
+class ReadTerminalOutput(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.read_output`."""
 
     terminal_id: TerminalId
@@ -147,7 +147,7 @@ class ReadOutput(Args, frozen=True, kw_only=True):
     since: Annotated[From0 | None, Meta(description="Read everything from this position instead.")] = None
 
 
-class Output(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalOutput(Struct, frozen=True, kw_only=True, rename="camel"):
     """Lines as a person would see them; `position` is where the next read goes on.
 
     If not all came that was asked for, `truncated` says so, and `note` how to get the rest.
@@ -168,7 +168,7 @@ class Output(Struct, frozen=True, kw_only=True, rename="camel"):
     uri="fourhands://terminal/{terminalId}{?since,lines}",
     example={"terminalId": "test-runner", "lines": 50},
 )
-async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
+async def read_output(bench: Workbench, args: ReadTerminalOutput, call: Call) -> TerminalOutput:
     """Return the last lines of a terminal as a person would see them, or everything since a position."""
     terminal = bench.terminal(args.terminal_id, call)
     bench.lease(terminal).look()
@@ -177,33 +177,33 @@ async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Output:
         piece = await asyncio.to_thread(bench.read_since, terminal, args.since, agent=agent)
         lines = piece.text.removesuffix("\n").split("\n") if piece.text else []
         note = f"there is more: go on with since={piece.end}" if piece.truncated else ""
-        return Output(output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated, note=note)
+        return TerminalOutput(output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated, note=note)
     lines, blind = await asyncio.to_thread(bench.read_lines, terminal, min(args.lines, MOST_LINES), agent=agent)
     cut = args.lines > MOST_LINES and await asyncio.to_thread(has_more_lines, terminal.log, MOST_LINES)
     note = f"the last {MOST_LINES} lines, which is the most at once; read earlier ones with since" if cut else ""
-    return Output(output=lines, position=terminal.log.head, truncated=cut, blind=blind, note=note)
+    return TerminalOutput(output=lines, position=terminal.log.head, truncated=cut, blind=blind, note=note)
 
 
-class Listed(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All terminals."""
 
     terminals: tuple[TerminalInfo, ...]
 
 
 @commands.add("list", label="List terminals", read_only=True, example={})
-async def list_terminals(bench: Workbench) -> Listed:
+async def list_terminals(bench: Workbench) -> TerminalList:
     """List the terminals: id, title, what they run, whether they wait, exit codes, directories."""
-    return Listed(terminals=tuple(bench.describe(terminal) for terminal in bench.terminals.list()))
+    return TerminalList(terminals=tuple(bench.describe(terminal) for terminal in bench.terminals.list()))
 
 
-class One(Args, frozen=True, kw_only=True):
+class TerminalRef(Args, frozen=True, kw_only=True):
     """A terminal."""
 
     terminal_id: TerminalId
 
 
 @commands.add("close", label="Close a terminal", safety="close", example={"terminalId": "test-runner"})
-async def close(bench: Workbench, args: One, call: Call) -> Nothing:
+async def close(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
     """End everything that runs in a terminal and close it. An agent may close its own terminals only."""
     terminal = bench.terminal(args.terminal_id, call)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:
@@ -215,7 +215,7 @@ async def close(bench: Workbench, args: One, call: Call) -> Nothing:
     return Nothing()
 
 
-class Resize(Args, frozen=True, kw_only=True):
+class ResizeTerminal(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.resize`."""
 
     terminal_id: TerminalId
@@ -225,20 +225,20 @@ class Resize(Args, frozen=True, kw_only=True):
 
 
 @commands.add("resize", label="Resize a terminal", actors=("person",))
-async def resize(bench: Workbench, args: Resize, call: Call) -> Nothing:
+async def resize(bench: Workbench, args: ResizeTerminal, call: Call) -> Nothing:
     """Give a terminal another size."""
     bench.terminal(args.terminal_id, call).resize(args.cols, args.rows, hide_redraw=args.hide_redraw)
     return Nothing()
 
 
-class Rename(Args, frozen=True, kw_only=True):
+class RenameTerminal(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.rename`."""
 
     terminal_id: TerminalId
     title: Annotated[str, Meta(min_length=1, max_length=200, description="The new name.")]
 
 
-class Renamed(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalRenamed(Struct, frozen=True, kw_only=True, rename="camel"):
     """The title that it has now."""
 
     title: str
@@ -246,7 +246,7 @@ class Renamed(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("rename", label="Rename a terminal", example={"terminalId": "shell 1", "title": "build"})
-async def rename(bench: Workbench, args: Rename, call: Call) -> Renamed:
+async def rename(bench: Workbench, args: RenameTerminal, call: Call) -> TerminalRenamed:
     """Give a terminal another title; one that its owner's other running terminals have gets a number behind it."""
     terminal = bench.terminal(args.terminal_id, call)
     if call.actor.kind == "agent" and terminal.owner != call.actor.id:
@@ -257,31 +257,31 @@ async def rename(bench: Workbench, args: Rename, call: Call) -> Renamed:
     await terminal.describe(title=title)
     if find_content(bench.state.layout, "terminal", terminal.id) is not None:
         bench.state.retitle(terminal.id, title)
-    return Renamed(title=title, note=title_note(bench, call, terminal, wanted))
+    return TerminalRenamed(title=title, note=title_note(bench, call, terminal, wanted))
 
 
 @commands.add("interrupt", label="Interrupt (Ctrl-C)", example={"terminalId": "test-runner"})
-async def interrupt(bench: Workbench, args: One, call: Call) -> Nothing:
+async def interrupt(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
     """Interrupt the foreground program of a terminal, as Ctrl-C does, also when it does not read its input."""
     await bench.terminal(args.terminal_id, call).interrupt()
     return Nothing()
 
 
 @commands.add("take_over", label="Take the keyboard", actors=("person",), key="Ctrl .")
-async def take_over(bench: Workbench, args: One, call: Call) -> Nothing:
+async def take_over(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
     """Take a terminal's keyboard and keep it until you hand it back."""
     bench.lease(bench.terminal(args.terminal_id, call)).take_over(call.actor.id)
     return Nothing()
 
 
 @commands.add("hand_back", label="Hand the keyboard back", actors=("person",))
-async def hand_back(bench: Workbench, args: One, call: Call) -> Nothing:
+async def hand_back(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
     """Let agents type in a terminal again."""
     bench.lease(bench.terminal(args.terminal_id, call)).hand_back()
     return Nothing()
 
 
-class Screenful(Struct, frozen=True, kw_only=True, rename="camel"):
+class ScreenContent(Struct, frozen=True, kw_only=True, rename="camel"):
     """What is on the screen."""
 
     rows: list[str]
@@ -300,7 +300,7 @@ class ReadScreen(Args, frozen=True, kw_only=True):
 
 
 @commands.add("screen", label="Read the screen", read_only=True, example={"terminalId": "editor"})
-async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
+async def screen(bench: Workbench, args: ReadScreen, call: Call) -> ScreenContent:
     """Return what a full-screen program (an editor, a pager, top) shows now: rows, cursor, size."""
     terminal = bench.terminal(args.terminal_id, call)
     agent, lease = call.actor.kind == "agent", bench.lease(terminal)
@@ -309,7 +309,7 @@ async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
         raise Denied(f"terminal {terminal.title!r} asks for a secret: its screen is hidden from you until then")
     shown = bench.read_screen(terminal, agent=agent)
     changed = shown.changed_since(args.since) if args.since is not None else None
-    return Screenful(
+    return ScreenContent(
         rows=shown.rows if changed is None else [],
         cursor=shown.cursor,
         size=shown.size,
@@ -319,7 +319,7 @@ async def screen(bench: Workbench, args: ReadScreen, call: Call) -> Screenful:
     )
 
 
-class Search(Args, frozen=True, kw_only=True):
+class SearchTerminal(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.search`."""
 
     terminal_id: TerminalId
@@ -341,7 +341,7 @@ class FoundLines(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("search", label="Search a terminal", read_only=True, example={"terminalId": "build", "pattern": "error"})
-async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
+async def search(bench: Workbench, args: SearchTerminal, call: Call) -> FoundLines:
     """Find lines in everything that is kept of a terminal's output."""
     terminal = bench.terminal(args.terminal_id, call)
     agent = call.actor.kind == "agent"
@@ -353,7 +353,7 @@ async def search(bench: Workbench, args: Search, call: Call) -> FoundLines:
     return FoundLines(matches=[FoundLine(position=match.position, line=match.line) for match in found])
 
 
-class WaitFor(Args, frozen=True, kw_only=True):
+class WaitForTerminal(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.wait`."""
 
     terminal_id: TerminalId
@@ -375,7 +375,7 @@ class WaitFor(Args, frozen=True, kw_only=True):
     )
 
 
-class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalWaited(Struct, frozen=True, kw_only=True, rename="camel"):
     """Which condition it was: exit, finished, pattern, quiet, input, port or deadline.
 
     Of a command that has finished `exitCode` is told, and its output stands from `start` to `end`.
@@ -400,7 +400,7 @@ class Waited(Struct, frozen=True, kw_only=True, rename="camel"):
     read_only=True,
     example={"terminalId": "server", "pattern": "listening", "deadlineSeconds": 20},
 )
-async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
+async def wait(bench: Workbench, args: WaitForTerminal, call: Call) -> TerminalWaited:
     """Wait until a terminal has finished a command, printed something, gone quiet, asks for input or opened a port."""
     terminal = bench.terminal(args.terminal_id, call)
     nothing_else = not (args.pattern or args.finished or args.input_wanted or args.port or args.quiet_s is not None)
@@ -414,7 +414,7 @@ async def wait(bench: Workbench, args: WaitFor, call: Call) -> Waited:
         position=args.since,
         visible=bench.lease(terminal).look_visible if call.actor.kind == "agent" else None,
     )
-    return Waited(
+    return TerminalWaited(
         reason=seen.reason,
         position=seen.position,
         elapsed_s=round(seen.elapsed_s, 3),
@@ -439,7 +439,7 @@ class WhoTyped(Args, frozen=True, kw_only=True):
 class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
     """Who typed where."""
 
-    ink: list[Ink]
+    ink: list[AuthorSpan]
 
 
 @commands.add("authors", label="Who typed where", read_only=True, example={"terminalId": "shell 1"})
@@ -449,10 +449,10 @@ async def authors(bench: Workbench, args: WhoTyped, call: Call) -> Authors:
     return Authors(ink=[mark for mark in ink if mark.position >= args.since])
 
 
-class Replayed(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalReplay(Struct, frozen=True, kw_only=True, rename="camel"):
     """What a fresh screen of this size prints: the past, then the present; output goes on at the position."""
 
-    past: list[Piece]
+    past: list[ReplaySegment]
     screen: str
     position: int
     cols: int
@@ -460,12 +460,12 @@ class Replayed(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("replay", label="Replay a terminal", actors=("person",), read_only=True)
-async def replay(bench: Workbench, args: One) -> Replayed:
+async def replay(bench: Workbench, args: TerminalRef) -> TerminalReplay:
     """Return what makes a fresh screen look like a terminal, scrollback and authors included, as the page needs it."""
     terminal = bench.terminal(args.terminal_id)
     data, position = terminal.restore()
     cols, rows = terminal.size
-    return Replayed(
+    return TerminalReplay(
         past=past(terminal.log, position, bench.lease(terminal).ink, full_screen=terminal.screen().alternate),
         screen=data.decode("utf-8", "replace"),
         position=position,
@@ -475,7 +475,7 @@ async def replay(bench: Workbench, args: One) -> Replayed:
 
 
 @commands.add("show", label="Show a terminal", scope="arrange", undoable=True, example={"terminalId": "test-runner"})
-async def show_terminal(bench: Workbench, args: One, call: Call, effects: Effects) -> Nothing:
+async def show_terminal(bench: Workbench, args: TerminalRef, call: Call, effects: Effects) -> Nothing:
     """Bring a terminal's pane forward, or open one for it."""
     terminal = bench.terminal(args.terminal_id, call)
     step = show(bench, terminal, owner_of(call))

@@ -11,13 +11,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, owner_of
-from fourhands.commands.program import check_line, cropped, is_agent, settings_of, short
+from fourhands.commands.programs import check_line, cropped, is_agent, settings_of, short
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
-from fourhands.safety.text import sanitize
-from fourhands.workbench.oneshot import Done
+from fourhands.safety.sanitizer.sanitizer import sanitize
+from fourhands.workbench.terminals.oneshot import ExecResult
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.tool")
@@ -25,7 +25,7 @@ commands = Contribution("openspace.tool")
 ONE_SHOT_S = 120.0
 
 _LONGEST_LINE = 1_000_000
-Line = Annotated[str, Meta(min_length=1, max_length=_LONGEST_LINE)]
+ShellText = Annotated[str, Meta(min_length=1, max_length=_LONGEST_LINE)]
 Env = Annotated[dict[str, str | None], Meta(description="Variables to set; null removes one.")]
 Timeout = Annotated[float, Meta(gt=0, le=86_400)]
 
@@ -33,10 +33,10 @@ Timeout = Annotated[float, Meta(gt=0, le=86_400)]
 class Bash(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.bash`."""
 
-    command: Annotated[Line, Meta(description="The shell command to run, in the workspace.")]
+    command: Annotated[ShellText, Meta(description="The shell command to run, in the workspace.")]
 
 
-class Ran(Struct, frozen=True, kw_only=True, rename="camel"):
+class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
     """What came of a command; `characters` and `lines` are true totals, `outputId` is there when text was left out."""
 
     ok: bool
@@ -55,7 +55,7 @@ class Ran(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("bash", label="Run a shell command", safety="line", example={"command": "npm test"})
-async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> Ran:
+async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> ToolResult:
     """Run a shell command in the workspace and return its output and exit code.
 
     Each call is a fresh shell: nothing stays but files. For servers, watchers and anything that asks for input use
@@ -73,7 +73,7 @@ async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> Ra
     return _report(bench, call, effects, done, mine.bash.crop_output, args.command)
 
 
-class Wanted(TypedDict):
+class RunOptions(TypedDict):
     """How a program or a script is to be run."""
 
     input: str | None
@@ -87,7 +87,7 @@ class Wanted(TypedDict):
 class ExecuteCommand(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.execute_command`."""
 
-    command: Annotated[Line, Meta(description="The program; with blanks in it and no args, a shell line.")]
+    command: Annotated[ShellText, Meta(description="The program; with blanks in it and no args, a shell line.")]
     args: Annotated[list[str], Meta(description="Its arguments, taken literally.")] = msgspec.field(
         default_factory=list
     )
@@ -108,7 +108,7 @@ class ExecuteCommand(Args, frozen=True, kw_only=True):
     conceals=("input", "env"),
     example={"command": "git", "args": ["status", "--short"]},
 )
-async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, effects: Effects) -> Ran:
+async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, effects: Effects) -> ToolResult:
     """Run one program with literal arguments, without a shell, and return its output and exit code.
 
     A command with blanks in it and without args ("npm install") is a line for the shell.
@@ -116,7 +116,7 @@ async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, ef
     if "\0" in args.command or any("\0" in word for word in args.args):
         raise BadArgument("a program and its arguments must be text without NUL bytes")
     mine = settings_of(bench, call)
-    wanted = Wanted(
+    wanted = RunOptions(
         input=args.input,
         timeout_s=args.timeout_s,
         env=args.env,
@@ -140,7 +140,7 @@ def is_line(command: str, args: Sequence[str]) -> bool:
 class RunScript(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.run_script`."""
 
-    script: Annotated[Line, Meta(description="A shell script.")]
+    script: Annotated[ShellText, Meta(description="A shell script.")]
     input: Annotated[str | None, Meta(description="What it reads from standard input.")] = None
     timeout_s: Annotated[Timeout, Meta(description="Seconds; then it is ended.")] = msgspec.field(
         default=ONE_SHOT_S, name="timeoutSeconds"
@@ -158,7 +158,7 @@ class RunScript(Args, frozen=True, kw_only=True):
     conceals=("input", "env"),
     example={"script": "set -e\nmake\nmake test\n"},
 )
-async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Effects) -> Ran:
+async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Effects) -> ToolResult:
     """Run a shell script in the workspace and return its output and exit code."""
     check_line(args.script)
     mine = settings_of(bench, call)
@@ -174,7 +174,7 @@ async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Eff
     return _report(bench, call, effects, done, mine.bash.crop_output, args.script)
 
 
-class ReadOutput(Args, frozen=True, kw_only=True):
+class ReadKeptOutput(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.read_output`."""
 
     output_id: Annotated[str, Meta(description="The outputId of a cropped result.")]
@@ -182,7 +182,7 @@ class ReadOutput(Args, frozen=True, kw_only=True):
     limit: Annotated[int, Meta(ge=1, le=100_000, description="How many characters.")] = 9_000
 
 
-class Piece(Struct, frozen=True, kw_only=True, rename="camel"):
+class OutputPage(Struct, frozen=True, kw_only=True, rename="camel"):
     """A piece of an output; `next` is the offset of the next one, or null at the end."""
 
     output: str
@@ -198,15 +198,15 @@ class Piece(Struct, frozen=True, kw_only=True, rename="camel"):
     uri="fourhands://output/{outputId}{?offset,limit}",
     example={"outputId": "01J8ZQ5T9V0000000000000000", "offset": 5000},
 )
-async def read_output(bench: Workbench, args: ReadOutput, call: Call) -> Piece:
+async def read_output(bench: Workbench, args: ReadKeptOutput, call: Call) -> OutputPage:
     """Return a part of an output or a result that was cropped, by the id that stands where it was cut."""
     owner = owner_of(call) if is_agent(call) else None
     text, total = bench.outputs.read(args.output_id, owner, args.offset, args.limit)
     end = args.offset + len(text)
-    return Piece(output=text, offset=args.offset, characters=total, next=end if end < total else None)
+    return OutputPage(output=text, offset=args.offset, characters=total, next=end if end < total else None)
 
 
-def _report(bench: Workbench, call: Call, effects: Effects, done: Done, limit: int, line: str) -> Ran:
+def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, limit: int, line: str) -> ToolResult:
     """A finished command as its caller may see it: sanitized, without secrets, cropped."""
     effects.isolation = done.isolation
 
@@ -224,7 +224,7 @@ def _report(bench: Workbench, call: Call, effects: Effects, done: Done, limit: i
     if is_agent(call):
         reason = "what a command did cannot be taken back"
         bench.undo.push(call.id, f"ran {short(line)}", actor=call.actor.id, reason=reason)
-    return Ran(
+    return ToolResult(
         ok=done.ok,
         output=cropped(output, limit, total, rest),
         exit_code=done.exit_code,

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args
-from fourhands.commands.program import (
+from fourhands.commands.programs import (
     check_line,
     cropped,
     free_title,
@@ -21,16 +21,16 @@ from fourhands.commands.program import (
     starting,
     tidy,
 )
-from fourhands.commands.tool import Line
+from fourhands.commands.tool import ShellText
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
 from fourhands.settings import AgentDefaults
-from fourhands.workbench.lease import is_shell_name
-from fourhands.workbench.terminal import Exited, Terminal
-from fourhands.workbench.view import READ_LIMIT
-from fourhands.workbench.wait import Seen
+from fourhands.workbench.terminals.lease import is_shell_name
+from fourhands.workbench.terminals.output import READ_LIMIT
+from fourhands.workbench.terminals.terminal import Exited, Terminal
+from fourhands.workbench.terminals.wait import WaitResult
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.tool")
@@ -42,16 +42,16 @@ STARTED = "Terminal Session Started"
 _COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
 _SECRET = "it asks for a secret: the person must type it, you cannot see or type it"
 
-SessionId = Annotated[
+ToolSessionId = Annotated[
     str, Meta(description="Id or title of a terminal; of several with one title your own, the newest.")
 ]
-Reason = Literal["exited", "finished", "input", "settled", "maxInterval"]
+CollectReason = Literal["exited", "finished", "input", "settled", "maxInterval"]
 
 
 class TerminalStart(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.terminal_start`."""
 
-    command: Annotated[Line, Meta(description="The shell command to run; a shell's name starts that shell.")]
+    command: Annotated[ShellText, Meta(description="The shell command to run; a shell's name starts that shell.")]
     stdin: Annotated[str | None, Meta(description="Typed into it at once; a newline presses Enter.")] = None
 
 
@@ -69,7 +69,7 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
     command: str
     position: int
     complete: bool
-    reason: Reason
+    reason: CollectReason
     output: str
     input: str | None = None
     exit_code: int | None = None
@@ -132,7 +132,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
 class TerminalContinue(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.terminal_continue`."""
 
-    session_id: SessionId
+    session_id: ToolSessionId
     stdin: Annotated[str | None, Meta(description="Typed as is; a newline presses Enter.")] = None
 
 
@@ -172,10 +172,10 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
 class TerminalStop(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.terminal_stop`."""
 
-    session_id: SessionId
+    session_id: ToolSessionId
 
 
-class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
+class TerminalStopped(Struct, frozen=True, kw_only=True, rename="camel"):
     """The terminal that is gone."""
 
     session_id: str
@@ -183,7 +183,7 @@ class Stopped(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"})
-async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Stopped:
+async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> TerminalStopped:
     """End everything that runs in a terminal and close it. An agent may stop its own only."""
     terminal = bench.terminal(args.session_id, call)
     if is_agent(call) and not is_mine(terminal, call):
@@ -193,7 +193,7 @@ async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Sto
         )
     await terminal.close()
     bench.positions(call).pop(terminal.id, None)
-    return Stopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
+    return TerminalStopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
 
 
 class Active(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -246,7 +246,7 @@ async def _type(bench: Workbench, terminal: Terminal, text: str, call: Call, jud
     await terminal.type(text)
 
 
-async def _wait(terminal: Terminal, mine: AgentDefaults, *, finished: bool) -> Seen:
+async def _wait(terminal: Terminal, mine: AgentDefaults, *, finished: bool) -> WaitResult:
     intervals = mine.persistent
     return await terminal.wait(
         exit=True,
@@ -258,15 +258,22 @@ async def _wait(terminal: Terminal, mine: AgentDefaults, *, finished: bool) -> S
     )
 
 
-def _reason(seen: Seen, *, entered: bool) -> Reason:
+def _reason(seen: WaitResult, *, entered: bool) -> CollectReason:
     if seen.reason == "input" and seen.input == "prompt" and entered:
         return "finished"  # it is back at its prompt
-    reasons: dict[str, Reason] = {"exit": "exited", "finished": "finished", "input": "input", "quiet": "settled"}
+    reasons: dict[str, CollectReason] = {"exit": "exited", "finished": "finished", "input": "input", "quiet": "settled"}
     return reasons.get(seen.reason, "maxInterval")
 
 
 def _collect(
-    bench: Workbench, call: Call, terminal: Terminal, seen: Seen, start: int, mine: AgentDefaults, *, entered: bool
+    bench: Workbench,
+    call: Call,
+    terminal: Terminal,
+    seen: WaitResult,
+    start: int,
+    mine: AgentDefaults,
+    *,
+    entered: bool,
 ) -> Collected:
     """What is new since `start`, as this caller may see it; the next look goes on behind it."""
     agent, lease = is_agent(call), bench.lease(terminal)

@@ -7,13 +7,13 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, Nothing
 from fourhands.core.call import Call, Scope
-from fourhands.core.program import NAME, typed
+from fourhands.core.invocation import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
-from fourhands.workbench.platform import PlatformInformation
-from fourhands.workbench.session import SessionInfo
-from fourhands.workbench.snapshot import Snapshot
-from fourhands.workbench.undo import Action
+from fourhands.workbench.layout.snapshot import Snapshot
+from fourhands.workbench.layout.undo import Action
+from fourhands.workbench.sessions import SessionInfo
+from fourhands.workbench.terminals.shell.detection import PlatformInformation
 from fourhands.workbench.workbench import TerminalInfo, Workbench
 
 commands = Contribution("openspace.workbench")
@@ -57,13 +57,13 @@ async def platform(bench: Workbench) -> PlatformInformation:
     return await asyncio.to_thread(bench.terminals.platform)
 
 
-class Undo(Args, frozen=True, kw_only=True):
+class UndoActions(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.workbench.undo`."""
 
     call_id: Annotated[str | None, Meta(description="Which action; default: the agents' last one.")] = None
 
 
-class Turned(Struct, frozen=True, kw_only=True, rename="camel"):
+class ActionsUndone(Struct, frozen=True, kw_only=True, rename="camel"):
     """What was undone or redone, and newer actions that cannot be."""
 
     action: Action
@@ -71,7 +71,7 @@ class Turned(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("undo", label="Undo the last agent action", actors=("person",), key="Ctrl Alt Z")
-async def undo(bench: Workbench, args: Undo) -> Turned:
+async def undo(bench: Workbench, args: UndoActions) -> ActionsUndone:
     """Take back what an agent did last: layout, opened files, highlights, written files.
 
     Refused if you have changed the same thing since; of a file, a diff shows what would be lost. What was typed into a
@@ -79,15 +79,15 @@ async def undo(bench: Workbench, args: Undo) -> Turned:
     """
     turned = await bench.undo.undo(args.call_id)
     bench.events.emit("action.undone", {"callId": turned.action.call_id, "description": turned.action.description})
-    return Turned(action=turned.action, passed=turned.passed)
+    return ActionsUndone(action=turned.action, passed=turned.passed)
 
 
 @commands.add("redo", label="Redo the undone agent action", actors=("person",), key="Ctrl Alt Shift Z")
-async def redo(bench: Workbench) -> Turned:
+async def redo(bench: Workbench) -> ActionsUndone:
     """Do again what was undone last."""
     turned = await bench.undo.redo()
     bench.events.emit("action.redone", {"callId": turned.action.call_id, "description": turned.action.description})
-    return Turned(action=turned.action, passed=turned.passed)
+    return ActionsUndone(action=turned.action, passed=turned.passed)
 
 
 class Actions(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -102,7 +102,7 @@ async def actions(bench: Workbench) -> Actions:
     return Actions(actions=bench.undo.actions())
 
 
-class GiveAnswer(Args, frozen=True, kw_only=True):
+class AnswerQuestion(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.workbench.answer`."""
 
     question_id: str
@@ -117,14 +117,14 @@ class GiveAnswer(Args, frozen=True, kw_only=True):
 
 
 @commands.add("answer", label="Answer a question", actors=("person",))
-async def answer(bench: Workbench, args: GiveAnswer, call: Call) -> Nothing:
+async def answer(bench: Workbench, args: AnswerQuestion, call: Call) -> Nothing:
     """Answer an agent's question; the first answer counts."""
     given = Answer(choice=args.choice, text=args.text, args=args.args, reason=args.reason, scopes=args.scopes)
     bench.questions.answer(args.question_id, given, call.actor)
     return Nothing()
 
 
-class JudgeEdit(Args, frozen=True, kw_only=True):
+class ClassifyEdit(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.workbench.review`."""
 
     question_id: str
@@ -132,7 +132,7 @@ class JudgeEdit(Args, frozen=True, kw_only=True):
 
 
 @commands.add("review", label="Judge an edited command", actors=("person",), read_only=True)
-async def review(bench: Workbench, args: JudgeEdit) -> Review:
+async def review(bench: Workbench, args: ClassifyEdit) -> Review:
     """Say how dangerous a line would be that you let run instead of the one you are asked about, and what it touches.
 
     Nothing is run; answer the question with edit to run it.
@@ -140,13 +140,13 @@ async def review(bench: Workbench, args: JudgeEdit) -> Review:
     return await bench.questions.review(args.question_id, args.text)
 
 
-class Questions(Struct, frozen=True, kw_only=True, rename="camel"):
+class QuestionList(Struct, frozen=True, kw_only=True, rename="camel"):
     """Open questions, the oldest first."""
 
     questions: tuple[Question, ...]
 
 
 @commands.add("questions", label="List open questions", actors=("person",), read_only=True)
-async def questions(bench: Workbench) -> Questions:
+async def questions(bench: Workbench) -> QuestionList:
     """List the questions that wait for your answer."""
-    return Questions(questions=tuple(bench.questions.open()))
+    return QuestionList(questions=tuple(bench.questions.open()))

@@ -11,7 +11,8 @@ from fourhands.core.errors import FourhandsError
 from fourhands.core.ids import ulid
 
 ActorKind = Literal["person", "agent", "system"]
-Origin = Literal["python", "http", "socket", "cli", "block", "mcp", "acp", "model"]
+CallOrigin = Literal["python", "http", "socket", "cli", "block", "mcp", "acp", "model"]
+RiskLevel = Literal["safe", "unknown", "dangerous"]
 Severity = Literal["info", "warning", "error"]
 Scope = Literal["see", "arrange", "write", "run"]
 
@@ -48,7 +49,7 @@ class Call(Struct, frozen=True, kw_only=True, rename="camel"):
     command: str
     args: dict[str, object] = field(default_factory=dict)
     actor: Actor
-    origin: Origin = "python"
+    origin: CallOrigin = "python"
     answer_id: str | None = None  # the model's response that a block belongs to
     id: str = field(default_factory=ulid)
 
@@ -100,7 +101,7 @@ class Result(Struct, frozen=True, kw_only=True, rename="camel"):
         return wire
 
 
-class Verdict(Struct, frozen=True, kw_only=True, rename="camel"):
+class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
     """How a call came to be allowed or refused, for the journal."""
 
     level: str = ""  # "safe", "unknown", "dangerous", or empty where nothing was judged
@@ -110,11 +111,11 @@ class Verdict(Struct, frozen=True, kw_only=True, rename="camel"):
     original: dict[str, object] | None = None  # the arguments before a person edited them
 
 
-class Entry(Struct, frozen=True, kw_only=True, rename="camel"):
+class JournalEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     """One line of the journal: a call, its verdict, its result, its times (seconds since the epoch)."""
 
     call: Call
-    verdict: Verdict = field(default_factory=Verdict)
+    verdict: Decision = field(default_factory=Decision)
     number: int = 0  # as in the result
     result: Result | None = None  # None while it runs, and for ever if the program died meanwhile
     asked: float

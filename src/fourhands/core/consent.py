@@ -14,7 +14,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.errors import Denied
 from fourhands.core.question import Question, Questions
 
-State = Literal["unasked", "granted", "denied"]
+ConsentState = Literal["unasked", "granted", "denied"]
 
 SCOPES: dict[Scope, str] = {
     "see": "look at files, panes and terminals, except what is secret",
@@ -38,7 +38,7 @@ class ConsentStore(Protocol):
         """No longer."""
 
 
-class Remembered:
+class MemoryConsentStore:
     """A store that lasts as long as the program."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Consent:
     """What each agent session may do; `changed` is told whenever that becomes something else."""
 
     def __init__(
-        self, questions: Questions, store: ConsentStore, changed: Callable[[str, State, tuple[Scope, ...]], None]
+        self, questions: Questions, store: ConsentStore, changed: Callable[[str, ConsentState, tuple[Scope, ...]], None]
     ) -> None:
         self._questions = questions
         self._store = store
@@ -69,7 +69,7 @@ class Consent:
         self._given: dict[str, frozenset[Scope]] = {}  # by session; nothing at all is a refusal
         self._locks: dict[str, asyncio.Lock] = {}
 
-    def state(self, session: str, agent: str = "") -> State:
+    def state(self, session: str, agent: str = "") -> ConsentState:
         """Say how things stand for this session."""
         given = self._standing(session, agent)
         return "unasked" if given is None else "granted" if given else "denied"
@@ -145,7 +145,7 @@ class Consent:
         return (self._store.remembered(agent) or None) if given is None else given
 
 
-class Rules:
+class AllowRules:
     """What a person allowed for the rest of a session: a key that the judge made, and its words."""
 
     def __init__(self) -> None:

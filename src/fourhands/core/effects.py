@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 Inverse = Callable[[], Awaitable[None]]
-Keep = Callable[[str, bytes | None], Awaitable[None]]
+KeepBefore = Callable[[str, bytes | None], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Undo:
 class Effects:
     """Call-scoped; a handler gets one by a parameter annotated `Effects`."""
 
-    def __init__(self, keep: Keep) -> None:
+    def __init__(self, keep: KeepBefore) -> None:
         self._keep = keep
         self.undos: list[Undo] = []
         self.isolation: str | None = None

@@ -145,7 +145,7 @@ class Subscription:
         self.close()
 
 
-class Events:
+class EventBus:
     """The bus: `subscribe` for readers with a backlog, `published` for synchronous listeners."""
 
     def __init__(self) -> None:

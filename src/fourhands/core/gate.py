@@ -20,21 +20,21 @@ from msgspec import field
 from msgspec.structs import replace
 
 from fourhands.core import schema
-from fourhands.core.call import ActorKind, Call, Entry, Origin, Result, Scope
-from fourhands.core.consent import Consent, ConsentStore, Remembered, Rules, State
+from fourhands.core.approval import Approval, Policy
+from fourhands.core.call import ActorKind, Call, CallOrigin, JournalEntry, Result, Scope
+from fourhands.core.consent import AllowRules, Consent, ConsentState, ConsentStore, MemoryConsentStore
+from fourhands.core.context import CallContext
 from fourhands.core.effects import Effects, Undo
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
-from fourhands.core.event import Events
-from fourhands.core.judge import Confirmation, Judge
-from fourhands.core.lane import Lane, Limits, Sleep
-from fourhands.core.passage import Passage
+from fourhands.core.event import EventBus
 from fourhands.core.question import Questions
+from fourhands.core.queue import QueueLimits, SessionQueue, Sleep
 from fourhands.core.quote import Given, broken, mended
 from fourhands.core.registry import NAMESPACE, Registry
 
 Results = Callable[[Call, Result], None]
 UndoSink = Callable[[Call, Sequence[Undo]], None]
-Source = Callable[[Call], str]
+ResultSource = Callable[[Call], str]
 
 log = logging.getLogger(__name__)
 _ID_LENGTH = 200
@@ -47,20 +47,20 @@ CONCEALED = "[not kept]"
 """What the journal and events have in place of an argument that may be a person's secret."""
 
 
-class GateSettings(Limits, frozen=True, kw_only=True, rename="camel"):
+class GateSettings(QueueLimits, frozen=True, kw_only=True, rename="camel"):
     """What the gate can be told: the limits, the time to answer about an unknown command, whether consent is asked."""
 
     unknown_s: float = field(default=10.0, name="unknownSeconds")
     consent: bool = True
 
 
-class Journal(Protocol):
-    """Where calls are kept; `workbench/journal.py` is the real one."""
+class JournalSink(Protocol):
+    """Where calls are kept; `workbench/records/journal.py` is the real one."""
 
-    def note(self, entry: Entry) -> None:
+    def note(self, entry: JournalEntry) -> None:
         """Store soon, without waiting."""
 
-    async def record(self, entry: Entry) -> None:
+    async def record(self, entry: JournalEntry) -> None:
         """Store; returning means stored."""
 
     async def keep(self, call_id: str, path: str, content: bytes | None) -> None:
@@ -75,23 +75,23 @@ class Gate:
         registry: Registry,
         bench: object,
         questions: Questions,
-        journal: Journal,
-        judge: Judge,
+        journal: JournalSink,
+        judge: Policy,
         settings: GateSettings,
-        events: Events,
+        events: EventBus,
         *,
         results: Results | None = None,
         undo_sink: UndoSink | None = None,
         store: ConsentStore | None = None,
-        source: Source = lambda call: f"what {call.command} returned",
+        source: ResultSource = lambda call: f"what {call.command} returned",
         now: Callable[[], float] = time.time,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self.settings = settings
-        self.rules = Rules()
+        self.rules = AllowRules()
         self.given = Given()
-        self.consent = Consent(questions, store or Remembered(), self._consented)
-        self._confirmation = Confirmation(judge, questions, self.rules)
+        self.consent = Consent(questions, store or MemoryConsentStore(), self._consented)
+        self._confirmation = Approval(judge, questions, self.rules)
         self._registry = registry
         self._bench = bench
         self._journal = journal
@@ -101,7 +101,7 @@ class Gate:
         self._source = source
         self._now = now
         self._sleep = sleep
-        self._lanes: dict[str, Lane] = {}
+        self._lanes: dict[str, SessionQueue] = {}
         self._numbers: dict[str, int] = {}
 
     async def run(self, call: Call, *, block: str = "") -> Result:
@@ -166,19 +166,19 @@ class Gate:
         """Go on counting a session's calls behind `number`, after a restart."""
         self._numbers[session] = max(number, self._numbers.get(session, 0))
 
-    def _consented(self, session: str, state: State, scopes: tuple[Scope, ...]) -> None:
+    def _consented(self, session: str, state: ConsentState, scopes: tuple[Scope, ...]) -> None:
         self._events.emit("agent.consented", {"session": session, "consent": state, "scopes": list(scopes)})
 
-    def _receive(self, call: Call, block: str) -> Passage:
+    def _receive(self, call: Call, block: str) -> CallContext:
         async def keep(path: str, content: bytes | None) -> None:
             await self._journal.keep(call.id, path, content)
 
         line = call.session or ""  # people share one count
         number = self._numbers[line] = self._numbers.get(line, 0) + 1
         stood = self.given.where(line, block) if block else ""
-        return Passage(call=call, asked=self._now(), number=number, effects=Effects(keep), stood=stood)
+        return CallContext(call=call, asked=self._now(), number=number, effects=Effects(keep), stood=stood)
 
-    async def _pass(self, passage: Passage) -> Result:
+    async def _pass(self, passage: CallContext) -> Result:
         self._check(passage)
         call = passage.call
         if call.actor.kind != "agent":
@@ -193,7 +193,7 @@ class Gate:
             await self._confirmation.require(passage, self.settings.unknown_s)
             return await self._handle(passage)
 
-    def _check(self, passage: Passage) -> None:
+    def _check(self, passage: CallContext) -> None:
         """Structure, namespace, schema, who may: all that can be said without waiting."""
         call = passage.call
         problem = _structure(call)
@@ -218,7 +218,7 @@ class Gate:
             who = " or ".join(command.actors)
             raise Denied(f"{command.id} is not for {call.actor.kind}s", hint=f"only a {who} may use it")
 
-    async def _handle(self, passage: Passage) -> Result:
+    async def _handle(self, passage: CallContext) -> Result:
         call, command, effects = passage.call, passage.command, passage.effects
         assert command is not None
         # So that a crash in mid-command leaves a trace of what was running. Not waited for, and not done at all for
@@ -237,15 +237,15 @@ class Gate:
             raise TypeError(f"{command.id} returned {type(value).__name__}, not a struct")
         return Result(success=True, data={**data, **passage.noted})
 
-    def _trace(self, passage: Passage) -> None:
+    def _trace(self, passage: CallContext) -> None:
         try:
             self._journal.note(
-                Entry(call=_kept(passage), verdict=passage.verdict, number=passage.number, asked=passage.asked)
+                JournalEntry(call=_kept(passage), verdict=passage.verdict, number=passage.number, asked=passage.asked)
             )
         except FourhandsError as error:  # the record at the call's end will fail too, and that one counts
             log.warning("call %s %s could not be noted: %s", passage.call.id, passage.call.command, error)
 
-    def _failure(self, passage: Passage, error: BaseException) -> Result:
+    def _failure(self, passage: CallContext, error: BaseException) -> Result:
         while isinstance(error, ExceptionGroup) and len(error.exceptions) == 1:
             error = error.exceptions[0]  # a handler's task group wraps even what was raised on purpose
         if isinstance(error, FourhandsError):
@@ -255,14 +255,14 @@ class Gate:
         text = f"{call.command} failed unexpectedly"
         return Result(success=False, error=text, code="internal", hint=f"the log has the details under call {call.id}")
 
-    def _abandon(self, passage: Passage) -> None:
+    def _abandon(self, passage: CallContext) -> None:
         """Keep and tell what is known of a call whose caller has gone; there is no time left to wait."""
         result = Result(success=False, error="the caller went away before the end", code="cancelled")
         result = self._stamp(passage, result)
         self._journal.note(self._entry(passage, result))
         self._tell(passage, result, self._quoted(passage, result))
 
-    async def _conclude(self, passage: Passage, result: Result) -> Result:
+    async def _conclude(self, passage: CallContext, result: Result) -> Result:
         result = self._stamp(passage, result)
         try:
             await self._journal.record(self._entry(passage, result))
@@ -279,7 +279,7 @@ class Gate:
             self._tell(passage, result, quoted)
         return quoted
 
-    def _stamp(self, passage: Passage, result: Result) -> Result:
+    def _stamp(self, passage: CallContext, result: Result) -> Result:
         return replace(
             result,
             duration_ms=passage.duration_ms,
@@ -288,8 +288,8 @@ class Gate:
             isolation=passage.effects.isolation,
         )
 
-    def _entry(self, passage: Passage, result: Result) -> Entry:
-        return Entry(
+    def _entry(self, passage: CallContext, result: Result) -> JournalEntry:
+        return JournalEntry(
             call=_kept(passage),
             verdict=passage.verdict,
             number=passage.number,
@@ -298,7 +298,7 @@ class Gate:
             finished=self._now(),
         )
 
-    def _quoted(self, passage: Passage, result: Result) -> Result:
+    def _quoted(self, passage: CallContext, result: Result) -> Result:
         """The result as its caller may see it: an agent's has no marker of a block in it."""
         call, command = passage.call, passage.command
         if call.actor.kind != "agent" or (command is not None and command.instructs and result.success):
@@ -312,7 +312,7 @@ class Gate:
             )
         return replace(result, data=data, error=error, hint=hint)
 
-    def _tell(self, passage: Passage, result: Result, quoted: Result) -> None:
+    def _tell(self, passage: CallContext, result: Result, quoted: Result) -> None:
         call, undos = passage.call, passage.effects.undos
         try:
             if undos and self._undo_sink is not None:
@@ -329,18 +329,18 @@ class Gate:
         data |= {"durationMs": result.duration_ms, "recorded": result.recorded}
         self._events.emit("call.finished", data, actor=call.actor)
 
-    def _lane(self, session: str) -> Lane:
+    def _lane(self, session: str) -> SessionQueue:
         if session not in self._lanes:
-            self._lanes[session] = Lane(session, self._sleep)
+            self._lanes[session] = SessionQueue(session, self._sleep)
         return self._lanes[session]
 
-    def _sweep(self, lane: Lane) -> None:
+    def _sweep(self, lane: SessionQueue) -> None:
         if lane.closed and not lane and self._lanes.get(lane.session) is lane:
             del self._lanes[lane.session]
             self._numbers.pop(lane.session, None)
 
 
-def _kept(passage: Passage) -> Call:
+def _kept(passage: CallContext) -> Call:
     """The call as it may be kept and told: without what a person typed where that may be a secret."""
     call, command = passage.call, passage.command
     if command is None or not command.conceals or call.actor.kind == "agent":
@@ -351,7 +351,7 @@ def _kept(passage: Passage) -> Call:
     return replace(call, args=args)
 
 
-def _summary(passage: Passage) -> dict[str, object]:
+def _summary(passage: CallContext) -> dict[str, object]:
     call = _kept(passage)
     summary: dict[str, object] = {
         "callId": call.id,
@@ -392,8 +392,8 @@ def _structure(call: Call) -> str:
         return f"the arguments must be an object, not {schema.show(call.args)}"
     if call.actor.kind not in get_args(ActorKind) or not call.actor.id:
         return f"the actor must be a person, an agent or the system, with an id, not {call.actor}"
-    if call.origin not in get_args(Origin):
-        return f"the origin must be one of {', '.join(get_args(Origin))}, not {schema.show(call.origin)}"
+    if call.origin not in get_args(CallOrigin):
+        return f"the origin must be one of {', '.join(get_args(CallOrigin))}, not {schema.show(call.origin)}"
     level: list[object] = list(call.args.values())
     for _ in range(_NESTING):
         if len(level) > _BREADTH:

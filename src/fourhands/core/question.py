@@ -13,21 +13,22 @@ import asyncio
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Literal, Protocol
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, field
 
 from fourhands.core.call import Actor, Scope
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
-from fourhands.core.event import Dispose, Events
+from fourhands.core.event import Dispose, EventBus
 from fourhands.core.ids import new_id
+from fourhands.core.timing import Later, Timer, call_later
 
 Choice = Literal["once", "edit", "session", "always", "deny"]
 _REMEMBERED = 256
 
 
-class Part(Struct, frozen=True, rename="camel"):
+class AssessedPart(Struct, frozen=True, rename="camel"):
     """One part of a judged line, with its own level and reason."""
 
     text: str
@@ -48,7 +49,7 @@ class Question(Struct, frozen=True, kw_only=True, rename="camel"):
     shown: str = ""  # exactly what was judged, invisible characters made visible
     level: str = ""
     reason: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AssessedPart, ...] = ()
     rule: str = ""  # the narrow rule that "session" would save, in words
     detail: dict[str, object] = field(default_factory=dict)  # e.g. the dry glance: files matched, bytes
     actor: Actor | None = None  # who wants it
@@ -84,26 +85,12 @@ class Review(Struct, frozen=True, kw_only=True, rename="camel"):
     level: str
     reason: str = ""
     shown: str = ""
-    parts: tuple[Part, ...] = ()
+    parts: tuple[AssessedPart, ...] = ()
     detail: dict[str, object] = field(default_factory=dict)
 
 
 Reviewer = Callable[[str], Awaitable[Review]]
 """Judges a text that a person may put in place of the asked one; a text that cannot be is a `BadArgument`."""
-
-
-class Timer(Protocol):
-    """A call that is due later and can be taken back."""
-
-    def cancel(self) -> None:
-        """Take it back."""
-
-
-Later = Callable[[float, Callable[[], None]], Timer]
-
-
-def _later(delay_s: float, due: Callable[[], None]) -> Timer:
-    return asyncio.get_running_loop().call_later(delay_s, due)
 
 
 class _Open:
@@ -122,11 +109,11 @@ class Questions:
 
     def __init__(
         self,
-        events: Events,
+        events: EventBus,
         *,
         wait_for_audience: bool = False,
         now: Callable[[], float] = time.time,
-        later: Later = _later,
+        later: Later = call_later,
     ) -> None:
         self.wait_for_audience = wait_for_audience
         self._events = events

@@ -24,9 +24,9 @@ from fourhands.core.event import Dispose, Signal
 
 NAMESPACE = "openspace."
 
-Handler = Callable[..., Awaitable[object]]
+CommandHandler = Callable[..., Awaitable[object]]
 Manifest = dict[str, object]
-_H = TypeVar("_H", bound=Handler)
+_H = TypeVar("_H", bound=CommandHandler)
 _ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
 
 
@@ -46,7 +46,7 @@ class Command:
     label: str
     description: str
     category: str
-    handler: Handler
+    handler: CommandHandler
     args_type: type[Struct] | None = None
     result_type: type[Struct] | None = None
     actors: tuple[ActorKind, ...] = ("person", "agent")
@@ -236,7 +236,7 @@ class Registry:
         return id in self._commands
 
 
-def _name(handler: Handler) -> str:
+def _name(handler: CommandHandler) -> str:
     return f"{handler.__module__}.{handler.__qualname__}"
 
 
@@ -246,7 +246,7 @@ def _no_arguments(id: str, example: Mapping[str, object]) -> None:
 
 
 def _signature(
-    id: str, handler: Handler
+    id: str, handler: CommandHandler
 ) -> tuple[type[Struct] | None, type[Struct] | None, tuple[type[Call] | type[Effects], ...]]:
     """Read a handler's declaration; only what comes after the bench is looked at, its type may be unknown here."""
     if not inspect.iscoroutinefunction(handler):
@@ -272,7 +272,7 @@ def _signature(
     return args_type, result_type, tuple(extras)
 
 
-def _evaluate(annotation: object, handler: Handler) -> object:
+def _evaluate(annotation: object, handler: CommandHandler) -> object:
     # Annotations are text where the module, or the parameter, is written with quotes.
     if not isinstance(annotation, str):
         return annotation

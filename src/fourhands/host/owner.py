@@ -15,8 +15,8 @@ import time
 from dataclasses import dataclass
 
 import fourhands
-from fourhands.host import tree
-from fourhands.host.places import Places
+from fourhands.host import processes
+from fourhands.host.paths import WorkspaceDirs
 
 LOOK_S = 0.01
 """How often a host that was called is looked for."""
@@ -32,9 +32,9 @@ class Owner:
     version: str
 
     @property
-    def process(self) -> tree.Process | None:
+    def process(self) -> processes.Process | None:
         """It, if it lives: the next bearer of its number is somebody else."""
-        found = tree.look(self.pid)
+        found = processes.look(self.pid)
         return found if found is not None and found.started == self.started and found.state not in "ZX" else None
 
 
@@ -47,9 +47,9 @@ def boot() -> str:
         return ""
 
 
-def publish(places: Places, path: str) -> None:
+def publish(places: WorkspaceDirs, path: str) -> None:
     """Say that this process is the host, and where it listens."""
-    me = tree.look(os.getpid())
+    me = processes.look(os.getpid())
     record = {
         "pid": os.getpid(),
         "started": me.started if me is not None else 0,
@@ -63,7 +63,7 @@ def publish(places: Places, path: str) -> None:
     os.replace(fresh, places.owner)
 
 
-def held(places: Places) -> bool:
+def held(places: WorkspaceDirs) -> bool:
     """Whether a host lives, also one that has just begun or is about to end."""
     return locked(places.lock)
 
@@ -83,7 +83,7 @@ def locked(path: str | os.PathLike[str]) -> bool:
     return False
 
 
-def living(places: Places) -> Owner | None:
+def living(places: WorkspaceDirs) -> Owner | None:
     """The host of a workspace, wherever it listens; None where none lives, or none that could be told from others."""
     if not held(places):
         return None
@@ -93,12 +93,12 @@ def living(places: Places) -> Owner | None:
         owner = Owner(int(found["pid"]), int(found["started"]), str(found["socket"]), str(found["version"]))
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if tree.HAVE_PROC and (found.get("boot") != boot() or owner.process is None):
+    if processes.HAVE_PROC and (found.get("boot") != boot() or owner.process is None):
         return None
     return owner
 
 
-def sockets(places: Places) -> list[str]:
+def sockets(places: WorkspaceDirs) -> list[str]:
     """Where the host may be reached: its usual place, and the one that it had to choose instead."""
     owner = living(places)
     return list(dict.fromkeys([places.socket, *([owner.socket] if owner is not None else [])]))
@@ -107,14 +107,14 @@ def sockets(places: Places) -> list[str]:
 def send(owner: Owner, *numbers: int) -> None:
     """Signal a host, and nobody who has its number now."""
     if (process := owner.process) is not None:
-        tree.send_signals(process, numbers)
-    elif not tree.HAVE_PROC:
+        processes.send_signals(process, numbers)
+    elif not processes.HAVE_PROC:
         with contextlib.suppress(ProcessLookupError):
             for number in numbers:
                 os.kill(owner.pid, number)
 
 
-def call(places: Places, timeout_s: float) -> bool:
+def call(places: WorkspaceDirs, timeout_s: float) -> bool:
     """Have a living host listen anew and wait until it does; False where none lives. TimeoutError: it does not."""
     deadline = time.monotonic() + timeout_s
     called: Owner | None = None

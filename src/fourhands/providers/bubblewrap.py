@@ -15,8 +15,8 @@ from collections.abc import Mapping
 
 from fourhands.core import child
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
-from fourhands.host import tree
-from fourhands.providers import limits, seccomp, stub, walls
+from fourhands.host import processes
+from fourhands.providers import cgroups, entrypoint, seccomp, visibility
 from fourhands.providers.base import Isolation, Launch, Probe
 from fourhands.settings import BubblewrapSettings
 
@@ -57,9 +57,9 @@ class Bubblewrap:
         self._sized = False
         self._resets_signals = False
         self._perl = ""
-        self._bases: list[limits.Base] = []
+        self._bases: list[cgroups.GroupBase] = []
         self._inside: list[str] = []
-        self._groups: limits.Groups | None = None
+        self._groups: cgroups.ControlGroups | None = None
         self._workspace = ""
         self._wall: list[str] = []
 
@@ -75,7 +75,7 @@ class Bubblewrap:
         return self._probe
 
     async def _try(self) -> str:
-        program = stub.find_builder("bwrap", self._env)
+        program = entrypoint.find_builder("bwrap", self._env)
         if program is None:
             raise Unsupported("bubblewrap is not installed", hint="install the package bubblewrap")
         self._program = os.path.realpath(program)
@@ -107,9 +107,9 @@ class Bubblewrap:
 
     async def _try_limits(self) -> str:
         """Find out how the configured limits can be kept; raises when they must be and cannot."""
-        ceiling = limits.Ceiling(self._settings.max_processes, self._settings.max_memory)
-        welcome = () if limits.fair_sessions() else ("cpu",)  # entering a group costs milliseconds
-        self._bases = limits.find_bases(ceiling.controllers, welcome) if ceiling.controllers else []
+        ceiling = cgroups.ResourceLimits(self._settings.max_processes, self._settings.max_memory)
+        welcome = () if cgroups.fair_sessions() else ("cpu",)  # entering a group costs milliseconds
+        self._bases = cgroups.find_bases(ceiling.controllers, welcome) if ceiling.controllers else []
         if self._bases and not await self._try_entering(ceiling):
             self._bases = []
         kept = {name for base in self._bases for name in base.controllers}
@@ -118,7 +118,7 @@ class Bubblewrap:
             if "pids" in kept:
                 said.append(f"at most {ceiling.processes} processes (control group)")
             elif os.getuid() != 0 and self._user_space:
-                self._inside.append(stub.process_limit(ceiling.processes))
+                self._inside.append(entrypoint.process_limit(ceiling.processes))
                 said.append(f"at most {ceiling.processes} processes (rlimit in the user namespace)")
             else:
                 missing.append(f"{ceiling.processes} processes")
@@ -127,7 +127,7 @@ class Bubblewrap:
                 said.append(f"at most {ceiling.memory >> 20} MiB of memory (control group)")
             else:
                 missing.append(f"{ceiling.memory >> 20} MiB of memory")
-                self._inside.append(stub.memory_limit(ceiling.memory))
+                self._inside.append(entrypoint.memory_limit(ceiling.memory))
         if missing and self._settings.require_limits:
             raise Unsupported(
                 f"bubblewrap can isolate here, but its limits cannot be kept: {', '.join(missing)}",
@@ -137,10 +137,10 @@ class Bubblewrap:
         said += [f"NOT LIMITED: {what}" for what in missing]
         return ", ".join(said) or "no limits configured"
 
-    async def _try_entering(self, ceiling: limits.Ceiling) -> bool:
-        groups = limits.Groups(self._bases, f"fourhands-probe-{os.getpid()}", ceiling)
+    async def _try_entering(self, ceiling: cgroups.ResourceLimits) -> bool:
+        groups = cgroups.ControlGroups(self._bases, f"fourhands-probe-{os.getpid()}", ceiling)
         try:
-            command = stub.entering(groups.open("probe"), ["/bin/sh", "-c", "true"], signals=False)
+            command = entrypoint.entering(groups.open("probe"), ["/bin/sh", "-c", "true"], signals=False)
             return (await _run(command))[0] == 0
         except OSError:
             return False
@@ -151,7 +151,7 @@ class Bubblewrap:
     async def _run_inside(self, wall: list[str]) -> tuple[int, str, str]:
         """Do nothing behind a wall, to see that it can be built."""
         command = self._command(wall, ["/bin/sh", "-c", "true"])
-        return await _run(stub.entering([], command, signals=False, call_filter=self._filter))
+        return await _run(entrypoint.entering([], command, signals=False, call_filter=self._filter))
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -160,12 +160,12 @@ class Bubblewrap:
         probe = await self.probe()
         if not probe.works:
             raise Unsupported(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
-        self._workspace = walls.check_workspace(workspace)
+        self._workspace = visibility.check_workspace(workspace)
         self._wall = await asyncio.to_thread(self._build, readable)
         digest = hashlib.sha256(f"{os.getuid()}:{self.name}:{self._workspace}".encode("utf-8", "surrogateescape"))
-        ceiling = limits.Ceiling(self._settings.max_processes, self._settings.max_memory)
-        self._groups = limits.Groups(self._bases, f"fourhands-{digest.hexdigest()[:16]}", ceiling)
-        wall = [*self._own_home(walls.home_of(self._env)), *self._wall, "--chdir", self._workspace]
+        ceiling = cgroups.ResourceLimits(self._settings.max_processes, self._settings.max_memory)
+        self._groups = cgroups.ControlGroups(self._bases, f"fourhands-{digest.hexdigest()[:16]}", ceiling)
+        wall = [*self._own_home(visibility.home_of(self._env)), *self._wall, "--chdir", self._workspace]
         code, _, complaint = await self._run_inside(wall)
         if code != 0:
             raise Unsupported(
@@ -180,12 +180,14 @@ class Bubblewrap:
         wall: list[str] = []
         for path in sorted({*shown, *writable, self._workspace}):  # outer ones first, or they would cover the inner
             wall += ["--ro-bind" if path in shown and path != self._workspace else "--bind", path, path]
-        hidden = walls.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace)
+        hidden = visibility.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace)
         if os.getuid() == 0:
-            hidden += walls.closed_places(path for path in ("/etc",) if os.path.isdir(path))
-            hidden += walls.closed_places((path for path in ("/opt", "/usr/local") if os.path.isdir(path)), depth=2)
+            hidden += visibility.closed_places(path for path in ("/etc",) if os.path.isdir(path))
+            hidden += visibility.closed_places(
+                (path for path in ("/opt", "/usr/local") if os.path.isdir(path)), depth=2
+            )
         for path in hidden:
-            if not walls.within(self._workspace, path):
+            if not visibility.within(self._workspace, path):
                 wall += self._private(path) if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
         return wall
 
@@ -196,7 +198,7 @@ class Bubblewrap:
 
     def _own_home(self, home: str) -> list[str]:
         """A home that is private, unless it belongs to the workspace; comes before what may lie below it."""
-        return [] if home == "/tmp" or walls.within(home, self._workspace) else self._private(home)
+        return [] if home == "/tmp" or visibility.within(home, self._workspace) else self._private(home)
 
     def _command(self, wall: list[str], inner: list[str]) -> list[str]:
         """The whole command line of bwrap."""
@@ -204,8 +206,8 @@ class Bubblewrap:
         if not self._settings.network:
             command.append("--unshare-net")  # bwrap brings up its loopback
         if self._filter:
-            command += ["--seccomp", str(stub.FILTER_FD)]
-        for name in walls.SYSTEM:
+            command += ["--seccomp", str(entrypoint.FILTER_FD)]
+        for name in visibility.SYSTEM:
             path = f"/{name}"
             if os.path.islink(path):
                 command += ["--symlink", os.readlink(path), path]
@@ -228,10 +230,10 @@ class Bubblewrap:
         """The launch inside a sandbox and control groups of its own."""
         if self._groups is None:
             raise FourhandsError(f"the provider {self.name!r} is used before `prepare`")
-        variables = walls.inner_variables(launch.env, self._workspace)
-        variables["HOME"] = home = walls.home_of(variables)
+        variables = visibility.inner_variables(launch.env, self._workspace)
+        variables["HOME"] = home = visibility.home_of(variables)
         wall = [*self._own_home(home), *self._wall]
-        inner = stub.unpacking(
+        inner = entrypoint.unpacking(
             variables,
             launch.program,
             launch.argv[1:],
@@ -239,7 +241,7 @@ class Bubblewrap:
             signals=self._resets_signals,
             perl=self._perl if terminal else "",
         )
-        mark = launch.env.get(tree.MARK) or f"unmarked-{os.urandom(8).hex()}"
+        mark = launch.env.get(processes.MARK) or f"unmarked-{os.urandom(8).hex()}"
         try:
             doors = self._groups.open(mark)
         except OSError as error:
@@ -247,8 +249,10 @@ class Bubblewrap:
                 f"the limits of the sandbox cannot be set: {error}", hint="`fourhands doctor` explains"
             ) from error
         command = self._command([*wall, "--chdir", launch.cwd], inner)
-        argv = stub.entering(doors, command, signals=self._resets_signals, call_filter=self._filter)
-        return Launch("/bin/sh", tuple(argv), launch.cwd, {"PATH": stub.SAFE_PATH, **stub.packed(variables)})
+        argv = entrypoint.entering(doors, command, signals=self._resets_signals, call_filter=self._filter)
+        return Launch(
+            "/bin/sh", tuple(argv), launch.cwd, {"PATH": entrypoint.SAFE_PATH, **entrypoint.packed(variables)}
+        )
 
     async def end(self, mark: str) -> None:
         """Give back the control groups of a launch; its processes are the host's to end."""
@@ -259,7 +263,7 @@ class Bubblewrap:
         """An error when it was the wall that failed, not the program."""
         first = stderr.partition("\n")[0]
         if (exit_code == 1 and first.startswith("bwrap: ")) or (
-            exit_code == stub.FAILED and first.startswith("fourhands: ")
+            exit_code == entrypoint.FAILED and first.startswith("fourhands: ")
         ):
             return Unavailable(f"the sandbox could not be built: {first}", hint="`fourhands doctor` explains")
         return None
@@ -273,7 +277,7 @@ class Bubblewrap:
 async def _run(command: list[str]) -> tuple[int, str, str]:
     """Run a command to its end, with a fixed environment and a time limit."""
     try:
-        ended = await child.run(command, env={"PATH": stub.SAFE_PATH}, timeout_s=PROBE_S)
+        ended = await child.run(command, env={"PATH": entrypoint.SAFE_PATH}, timeout_s=PROBE_S)
     except TimeoutError:
         return -1, "", f"no answer within {PROBE_S:g} s"
     return ended.code, ended.out, ended.err

@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping
 
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
-from fourhands.host import tree
-from fourhands.providers import stub, walls
+from fourhands.host import processes
+from fourhands.providers import entrypoint, visibility
 from fourhands.providers.base import Isolation, Launch, Probe
-from fourhands.providers.ending import carriers, end_carriers
-from fourhands.providers.engine import Answer, Engine, mount, own_limits
+from fourhands.providers.engine import Engine, EngineResult, mount, own_limits
+from fourhands.providers.termination import carriers, end_carriers
 from fourhands.settings import ContainerSettings
 
 # A shell that waits reaps every child, also inherited ones; an engine's `--init` would need one more program.
@@ -33,7 +33,7 @@ mine=' '
 read -r first <{_PLACE}/"$mark" && mine=" $first "
 carries() {{
   while IFS= read -r line || [ -n "$line" ]; do
-    case $line in *{tree.MARK}="$mark"*) return 0;; esac
+    case $line in *{processes.MARK}="$mark"*) return 0;; esac
   done
   return 1
 }}
@@ -132,7 +132,7 @@ class Container:
         network = "network allowed" if self._settings.network else "no network"
         return "; ".join([engine.program, f"image {image}", network, ", ".join(filter(None, limits)) or "no limits"])
 
-    async def _refusal(self, answer: Answer) -> Unavailable:
+    async def _refusal(self, answer: EngineResult) -> Unavailable:
         """Why a container could not be started."""
         engine, image = self._engine, self._settings.image
         if not await engine.has(image):
@@ -181,8 +181,8 @@ class Container:
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
         """Start the workspace's container, or go on with the one that is already there."""
         await self._choose()
-        self._workspace = walls.check_workspace(workspace)
-        self._home = walls.home_of(self._env)
+        self._workspace = visibility.check_workspace(workspace)
+        self._home = visibility.home_of(self._env)
         options = [*self._options(), *self._mounts(readable)]
         place = _digest(f"{os.getuid()}:{self._workspace}")[:16]
         recipe = _digest("\n".join([*options, self._settings.image]))[:8]
@@ -211,7 +211,7 @@ class Container:
 
     async def _start(self, options: list[str]) -> None:
         answer = await self._engine.call(
-            *("run", "--detach", "--name", self.container, "--env", f"{tree.MARK}={self.container}", *options),
+            *("run", "--detach", "--name", self.container, "--env", f"{processes.MARK}={self.container}", *options),
             *("--entrypoint", "/bin/sh", self._settings.image, "-c", _FIRST_PROCESS),
         )
         if answer.code != 0 and not await self._running():  # or somebody else was quicker
@@ -246,15 +246,15 @@ class Container:
         writable = [os.path.realpath(path) for path in self._settings.writable]
         shown = [os.path.realpath(path) for path in (*self._settings.readable, *readable)]
         options = [*self._engine.scratch(_PLACE), *self._engine.scratch("/tmp")]
-        if self._home != "/tmp" and not walls.within(self._home, self._workspace):
+        if self._home != "/tmp" and not visibility.within(self._home, self._workspace):
             options += self._engine.scratch(self._home)
         for path in sorted({*shown, *writable, self._workspace}):
             options += mount("bind", path, path, readonly=path in shown and path != self._workspace)
-        for path in walls.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace):
+        for path in visibility.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace):
             options += self._engine.cover(path)
         return [*options, "--workdir", self._workspace]
 
-    async def _exec(self, *command: str) -> Answer:
+    async def _exec(self, *command: str) -> EngineResult:
         return await self._engine.call("exec", self.container, *command)
 
     # -- launching -------------------------------------------------------------------------------------------------
@@ -262,13 +262,13 @@ class Container:
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
         """The launch as an exec in the container, on a terminal of the container's if it has one."""
         engine = self._engine
-        variables = walls.inner_variables(launch.env, self._workspace)
-        if not walls.within(walls.home_of(variables), self._workspace):
+        variables = visibility.inner_variables(launch.env, self._workspace)
+        if not visibility.within(visibility.home_of(variables), self._workspace):
             variables["HOME"] = self._home
-        mark = launch.env.get(tree.MARK, "")
-        before = [f'echo $$ >{_PLACE}/"${tree.MARK}"'] if terminal and mark else []
+        mark = launch.env.get(processes.MARK, "")
+        before = [f'echo $$ >{_PLACE}/"${processes.MARK}"'] if terminal and mark else []
         before += engine.size_wait() if terminal else []
-        travelling = stub.packed(variables)
+        travelling = entrypoint.packed(variables)
         argv = [engine.name, "exec", "--interactive", *(["--tty", *engine.detach_keys()] if terminal else [])]
         argv += ["--workdir", launch.cwd]
         for name in travelling:
@@ -276,7 +276,7 @@ class Container:
         # The name as it was given: where its program lies in the image, this machine cannot know.
         argv += [
             self.container,
-            *stub.unpacking(variables, launch.argv[0], launch.argv[1:], before=before, signals=False),
+            *entrypoint.unpacking(variables, launch.argv[0], launch.argv[1:], before=before, signals=False),
         ]
         return Launch(engine.program, tuple(argv), launch.cwd, {**engine.env, **travelling})
 
@@ -300,7 +300,7 @@ class Container:
             )
         if exit_code in (126, 127):
             return None  # not there, or not a program
-        return Unavailable(f"{self._engine.name} could not run the program: {Answer(125, '', stderr).complaint}")
+        return Unavailable(f"{self._engine.name} could not run the program: {EngineResult(125, '', stderr).complaint}")
 
     async def clean_up(self) -> None:
         """Remove the container, unless a terminal that outlives us runs in it."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from fourhands.core import child
 from fourhands.core.errors import Unavailable
-from fourhands.providers import stub
+from fourhands.providers import entrypoint
 
 ENGINES = ("podman", "docker")
 
@@ -26,7 +26,7 @@ _BEGINNINGS = ("XDG_", "DOCKER_", "CONTAINER_", "CONTAINERS_", "PODMAN_", "STORA
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class EngineResult:
     """What an engine said."""
 
     code: int
@@ -47,7 +47,7 @@ class Engine:
         self.name = name
         self.program = program
         self.env = {n: v for n, v in env.items() if n in _NAMES or n.startswith(_BEGINNINGS)}
-        self.env.setdefault("PATH", stub.SAFE_PATH)
+        self.env.setdefault("PATH", entrypoint.SAFE_PATH)
         self._rootless = name == "podman" and os.getuid() != 0
 
     @classmethod
@@ -55,18 +55,18 @@ class Engine:
         """The engines that are installed, the wanted one only if one is wanted."""
         found = []
         for name in (wanted,) if wanted else ENGINES:
-            program = stub.find_builder(name, env)
+            program = entrypoint.find_builder(name, env)
             if program is not None:
                 found.append(cls(name, program, env))
         return found
 
-    async def call(self, *arguments: str, timeout_s: float = CALL_S) -> Answer:
+    async def call(self, *arguments: str, timeout_s: float = CALL_S) -> EngineResult:
         """Run one of its commands to the end."""
         try:
             ended = await child.run([self.program, *arguments], cwd=NOWHERE, env=self.env, timeout_s=timeout_s)
         except TimeoutError:
-            return Answer(-1, "", f"no answer within {timeout_s:g} s")
-        return Answer(ended.code, ended.out, ended.err)
+            return EngineResult(-1, "", f"no answer within {timeout_s:g} s")
+        return EngineResult(ended.code, ended.out, ended.err)
 
     async def check(self) -> None:
         """Find out whether it answers, and docker whether it runs without root; raises when it does not answer."""

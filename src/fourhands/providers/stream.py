@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fourhands.core.errors import FourhandsError, Unavailable
-from fourhands.host import tree
+from fourhands.host import processes
 from fourhands.providers import bridge
 from fourhands.providers.base import Isolation, Launch, Probe, Stream, StreamProvider
 
@@ -95,8 +95,8 @@ class Streamed:
             self._expected.popitem(last=False)
         kind = "terminal" if terminal else "pipes"
         env = {bridge.VARIABLE: f"{ticket}:{self._path}"}
-        if tree.MARK in launch.env:
-            env[tree.MARK] = launch.env[tree.MARK]
+        if processes.MARK in launch.env:
+            env[processes.MARK] = launch.env[processes.MARK]
         # By its path, which spares it the package: without the directory it lies in, whose names may be anybody's.
         argv = (sys.executable, "-P", "-I", "-S", bridge.__file__, kind)
         return Launch(argv[0], argv, launch.cwd, env)
@@ -104,7 +104,7 @@ class Streamed:
     async def end(self, mark: str) -> None:
         """End the stream of a launch, and wait for that."""
         for ticket, wanted in list(self._expected.items()):
-            if wanted.launch.env.get(tree.MARK) == mark:
+            if wanted.launch.env.get(processes.MARK) == mark:
                 del self._expected[ticket]
         if (live := self._live.get(mark)) is not None:
             live.over.set()
@@ -141,7 +141,7 @@ class Streamed:
                 await writer.wait_closed()
 
     async def _attend(self, wanted: _Wanted, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        mark = wanted.launch.env.get(tree.MARK) or secrets.token_hex()
+        mark = wanted.launch.env.get(processes.MARK) or secrets.token_hex()
         live = self._live[mark] = _Live()
         try:
             size = bridge.SIZE.unpack((await _frame(reader))[1]) if wanted.terminal else None

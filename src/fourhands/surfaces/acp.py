@@ -17,18 +17,18 @@ import click
 from msgspec import Struct
 
 import fourhands
-from fourhands.agents.acp_error import UnknownSession, decode_params, rpc_error
-from fourhands.agents.acp_files import AcpFiles
-from fourhands.agents.acp_terminal import AcpTerminals, Place
-from fourhands.agents.jsonrpc import INVALID_PARAMS, Peer, RpcError
+from fourhands.agents.acp.errors import UnknownSession, decode_params, rpc_error
+from fourhands.agents.acp.files import AcpFiles
+from fourhands.agents.acp.jsonrpc import INVALID_PARAMS, RpcConnection, RpcError
+from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.event import Dispose, Event
 from fourhands.core.question import Answer, Choice, Question
 from fourhands.core.tasks import Tasks
-from fourhands.host.places import Places
-from fourhands.surfaces.command import INTERRUPTED, Directory, told
-from fourhands.workbench.terminals import resolve_cwd
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.surfaces.console import INTERRUPTED, DirectoryType, told
+from fourhands.workbench.terminals.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 PROTOCOL_VERSION = 1
@@ -72,11 +72,11 @@ class AcpDoor:
         self._bench = bench
         self._tasks = tasks
         self._client = "editor"
-        self._places: dict[str, Place] = {}
+        self._places: dict[str, AcpContext] = {}
         self._leave: dict[str, Dispose] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._terminals = AcpTerminals(bench, self._place)
-        self._peer = Peer(
+        self._peer = RpcConnection(
             reader,
             writer,
             tasks,
@@ -129,7 +129,7 @@ class AcpDoor:
         allowed = self._bench.settings.terminal.allowed_root
         cwd = resolve_cwd(wanted.cwd, self._bench.root, allowed, absolute=True)
         session = self._bench.begin_session(self._client, "acp", cwd=cwd)
-        self._places[session.id] = Place(session)
+        self._places[session.id] = AcpContext(session)
         self._leave[session.id] = self._bench.questions.attend(session.id)
         return {"sessionId": session.id}
 
@@ -146,7 +146,7 @@ class AcpDoor:
         with contextlib.suppress(FourhandsError):  # the person may have ended it already
             await self._bench.end_session(id)
 
-    def _place(self, id: str) -> Place:
+    def _place(self, id: str) -> AcpContext:
         place = self._places.get(id)
         if place is None or place.session.ended:
             raise UnknownSession.of("session", id[:200], self._places)
@@ -321,7 +321,7 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
     """The command `fourhands acp`; `start` runs a workbench for a directory and serves it with `serve_stdio`."""
 
     @click.command("acp")
-    @click.argument("directory", default=".", type=Directory())
+    @click.argument("directory", default=".", type=DirectoryType())
     @told
     def acp(directory: str) -> None:
         """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
@@ -330,7 +330,7 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
         """
 
         async def run() -> None:
-            places = Places.of(directory)
+            places = WorkspaceDirs.of(directory)
             if not await join(places.runtime, places.state):
                 await start(directory)
 

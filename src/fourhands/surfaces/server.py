@@ -17,20 +17,20 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from fourhands.agents.chats import Chats
-from fourhands.agents.hub import Hub
+from fourhands.agents.briefing.hub import Hub
+from fourhands.agents.connectors.transcript import Transcripts
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.address import Address, address_file, publish
-from fourhands.surfaces.door import SECURITY_HEADERS, Door
+from fourhands.surfaces.auth import SECRET_LENGTH, Tokens
+from fourhands.surfaces.discovery import ServerAddress, address_file, publish
 from fourhands.surfaces.frames import Frames
-from fourhands.surfaces.http import Routes, build, public_files
+from fourhands.surfaces.http.access import SECURITY_HEADERS, AccessControl
+from fourhands.surfaces.http.routes import Routes, build, public_files
+from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
 from fourhands.surfaces.mcp.routes import McpRoutes
-from fourhands.surfaces.proxy import proxy_routes
-from fourhands.surfaces.socket import MESSAGE_LIMIT
-from fourhands.surfaces.tokens import SECRET_LENGTH, Tokens
-from fourhands.workbench.session import Session
+from fourhands.surfaces.proxy.app import proxy_routes
+from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ GRACE_S = 3
 TRIES = 20
 
 
-class Impatient(HttpToolsProtocol):
+class TimedProtocol(HttpToolsProtocol):
     """uvicorn's HTTP protocol, but a silent connection, or one with half a header, is closed after 5 seconds."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as uvicorn
@@ -103,7 +103,7 @@ class Impatient(HttpToolsProtocol):
         super().connection_lost(exc)
 
 
-class Calm(uvicorn.Server):
+class IdleServer(uvicorn.Server):
     """uvicorn's server, but it waits to be told to leave instead of asking itself ten times a second.
 
     The ticks would renew the date header, count requests towards a limit and call back; none of these is used here.
@@ -135,7 +135,7 @@ class Calm(uvicorn.Server):
 class Running:
     """A server that takes requests."""
 
-    address: Address
+    address: ServerAddress
     tokens: Tokens
     hub: Hub
     server: uvicorn.Server
@@ -178,7 +178,7 @@ def listen(host: str, port: int, *, secret: str | None = None) -> socket.socket:
     raise Unavailable(f"ports {port} to {last - 1} on {host} cannot be had", hint="choose another with --port")
 
 
-def host_names(address: Address, more: Iterable[str]) -> set[str]:
+def host_names(address: ServerAddress, more: Iterable[str]) -> set[str]:
     """What a Host header may say: loopback's names and the address itself with the port, and what the settings name."""
     names = {"127.0.0.1", "localhost", "[::1]"}
     if not ipaddress.ip_address(address.host).is_unspecified:
@@ -198,15 +198,15 @@ async def serving(
         listen(host or options.host, options.port if port is None else port, secret=secret)
     ) as sock:
         name, number = sock.getsockname()[:2]
-        address = Address(name, number, os.getpid())
+        address = ServerAddress(name, number, os.getpid())
         hub = Hub(bench, bench.registry)
-        chats = Chats(bench, Path(places.state) / "chats.json")
+        chats = Transcripts(bench, Path(places.state) / "chats.json")
         routes = Routes(bench, tokens, hub, chats)
         mcp = McpRoutes(bench, hub, tasks, tokens)
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
         app = Starlette(routes=[*proxy_routes(bench, hub, tasks), *mcp.all(), Mount("/", build(routes))])
-        door = Door(app, tokens, hosts=host_names(address, options.allowed_hosts), public=public_files())
-        server = Calm(_config(door))
+        door = AccessControl(app, tokens, hosts=host_names(address, options.allowed_hosts), public=public_files())
+        server = IdleServer(_config(door))
         # Not `serve`: it would take over SIGINT and SIGTERM, which are the command line's to handle.
         task = tasks.start(server._serve(sockets=[sock]), "the server")
 
@@ -248,7 +248,7 @@ async def serving(
 def _config(door: Any) -> uvicorn.Config:
     return uvicorn.Config(
         door,
-        http=Impatient,
+        http=TimedProtocol,
         ws=Frames,
         ws_per_message_deflate=False,
         ws_max_size=MESSAGE_LIMIT,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fourhands.core.errors import Conflict, LimitReached, NotFound
-from fourhands.workbench.session import AttachedTerminal, Session
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.sessions import AttachedTerminal, Session
+from fourhands.workbench.terminals.terminal import Terminal
 
 if TYPE_CHECKING:
     from fourhands.workbench.workbench import Workbench
@@ -26,7 +26,7 @@ NEWS_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class UnreadOutput:
     """What a terminal printed that the agent was not told, as it may see it, from one position to another."""
 
     terminal: Terminal
@@ -103,13 +103,13 @@ class Attached:
         """The same as others see it."""
         return tuple(AttachedTerminal(terminal_id=one.id, title=one.title) for one in self.terminals(session))
 
-    def news(self, session: Session) -> Iterator[News]:
+    def news(self, session: Session) -> Iterator[UnreadOutput]:
         """What is new in each; only looks."""
         for terminal in self.terminals(session):
             if (news := self.of(session, terminal)) is not None:
                 yield news
 
-    def of(self, session: Session, terminal: Terminal) -> News | None:
+    def of(self, session: Session, terminal: Terminal) -> UnreadOutput | None:
         """What is new in one, if anything is: neither told with a turn nor read by the agent itself."""
         start = max(session.attached.get(terminal.id, 0), session.positions.get(terminal.id, 0))
         head = terminal.log.head
@@ -117,7 +117,7 @@ class Attached:
             return None
         self._bench.lease(terminal).look()
         piece = self._bench.read_since(terminal, max(start, head - NEWS_BYTES), agent=True, limit=NEWS_BYTES)
-        return News(terminal, piece.text, start, piece.end)
+        return UnreadOutput(terminal, piece.text, start, piece.end)
 
     def told(self, session: Session, positions: Mapping[str, int]) -> None:
         """The agent was told up to here; or, where that was not sent, only up to there."""

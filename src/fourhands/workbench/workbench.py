@@ -18,36 +18,36 @@ from typing import Protocol
 import msgspec
 from msgspec import Struct
 
+from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.call import Actor, Call, Result
-from fourhands.core.consent import Consent, Rules
+from fourhands.core.consent import AllowRules, Consent
 from fourhands.core.errors import BadCwd, FourhandsError, Unsupported
-from fourhands.core.event import Events
+from fourhands.core.event import EventBus
 from fourhands.core.question import Questions
 from fourhands.core.quote import Given
 from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
-from fourhands.safety.secrets import LONGEST_KEY, Redactor, redact, redact_lines
-from fourhands.safety.text import sanitize
+from fourhands.safety.redaction.redactor import LONGEST_KEY, Redactor, redact, redact_lines
+from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.settings import AgentDefaults, Settings
-from fourhands.workbench import ink, view
+from fourhands.workbench.agent_options import AgentOptions
 from fourhands.workbench.attached import Attached
-from fourhands.workbench.controls import Controls
-from fourhands.workbench.file import FileSettings, Workspace
-from fourhands.workbench.journal import Journal
-from fourhands.workbench.lease import Lease, LeaseInfo
-from fourhands.workbench.outputs import Outputs
-from fourhands.workbench.pane import Tab, tabs
-from fourhands.workbench.pulse import Pulse
-from fourhands.workbench.saved import Saved
-from fourhands.workbench.screen import Screen, rows_without
-from fourhands.workbench.session import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
-from fourhands.workbench.snapshot import BadSnapshot, Change, Limits, Snapshot, decode, encode
-from fourhands.workbench.state import State
-from fourhands.workbench.terminal import SLOW_START_S, Terminal
-from fourhands.workbench.terminals import Terminals, resolve_cwd
-from fourhands.workbench.undo import UndoStack
-from fourhands.workbench.view import MOST_LINES, READ_LIMIT, Match, Slice, read_range
-from fourhands.workbench.writes import Writes
+from fourhands.workbench.files.workspace import FileSettings, Workspace
+from fourhands.workbench.files.writes import Writes
+from fourhands.workbench.layout.panes import Tab, tabs
+from fourhands.workbench.layout.snapshot import BadSnapshot, Snapshot, StateChange, StateLimits, decode, encode
+from fourhands.workbench.layout.state import WorkbenchState
+from fourhands.workbench.layout.undo import UndoStack
+from fourhands.workbench.records.journal import Journal
+from fourhands.workbench.records.outputs import Outputs
+from fourhands.workbench.sessions import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
+from fourhands.workbench.terminals import authorship, output
+from fourhands.workbench.terminals.lease import Lease, LeaseInfo
+from fourhands.workbench.terminals.output import MOST_LINES, READ_LIMIT, OutputMatch, Slice, read_range
+from fourhands.workbench.terminals.screen import Screen, rows_without
+from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
+from fourhands.workbench.terminals.terminals import Terminals, resolve_cwd
+from fourhands.workbench.terminals.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
@@ -64,11 +64,11 @@ SAVE_S = 0.5
 """How long after a change the layout is saved, with what else has changed by then."""
 
 
-class Gate(Protocol):
+class GateControl(Protocol):
     """What commands about agents need of the gate."""
 
     consent: Consent
-    rules: Rules
+    rules: AllowRules
     given: Given
 
     async def run(self, call: Call, *, block: str = "") -> Result:
@@ -147,7 +147,7 @@ class Workbench:
         *,
         settings: Settings,
         terminals: Terminals,
-        events: Events,
+        events: EventBus,
         questions: Questions,
         journal: Journal,
         registry: Registry,
@@ -159,13 +159,13 @@ class Workbench:
         self.journal = journal
         self.registry = registry
         state = Path(terminals.places.state)
-        self.sessions = Sessions(Saved(state / FILE), settings.server.max_sessions)
+        self.sessions = Sessions(AtomicFile(state / FILE), settings.server.max_sessions)
         self.attached = Attached(self)
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()
         self._withheld = withheld(terminals.env)
-        self.gate: Gate
+        self.gate: GateControl
         root = terminals.places.workspace
         limits = FileSettings(
             secret_names_extra=settings.safety.secret_names, secret_names_removed=settings.safety.not_secret_names
@@ -174,13 +174,13 @@ class Workbench:
         self._leases: dict[str, Lease] = {}
         self._judged: dict[tuple[str, str], str] = {}  # what a name meant when a call was judged
         self._read_by: dict[str, dict[str, int]] = {}
-        self._saved = Saved(state / "layout.json")
+        self._saved = AtomicFile(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
         self.fit_tabs()
         self.connect: Connect = _nobody
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
-        self.controls: dict[str, Controls] = {}
+        self.controls: dict[str, AgentOptions] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         self.leaving = False
         terminals.on_change = self._terminal_changed
@@ -281,7 +281,7 @@ class Workbench:
             self._leases[terminal.id] = Lease(
                 terminal,
                 lambda changed: self._tell_terminal("changed", changed),
-                f"{self.terminals.places.state}/{terminal.id}{ink.SUFFIX}",
+                f"{self.terminals.places.state}/{terminal.id}{authorship.SUFFIX}",
             )
         return self._leases[terminal.id]
 
@@ -371,11 +371,11 @@ class Workbench:
             return dataclasses.replace(shown, rows=[*lines, *[""] * (len(shown.rows) - len(lines))])
         return dataclasses.replace(shown, rows=rows_without(shown.rows, shown.size[0], self._clean))
 
-    def search(self, terminal: Terminal, pattern: str, limit: int, *, agent: bool) -> list[Match]:
+    def search(self, terminal: Terminal, pattern: str, limit: int, *, agent: bool) -> list[OutputMatch]:
         """The newest lines in which a regular expression is found, for agents in what they may see of them."""
         wanted = agent and self.settings.safety.redact
         redactor = Redactor(self._withheld, keep_lines=True) if wanted else None
-        return view.search(terminal.log, pattern, limit, redactor=redactor)
+        return output.search(terminal.log, pattern, limit, redactor=redactor)
 
     def relative(self, path: str) -> str:
         """A path as people and models read it: relative to the workspace where it lies inside."""
@@ -428,7 +428,7 @@ class Workbench:
 
         if not terminal.exited:
             tell = partial(self._tell_info, "changed")
-            Pulse(terminal, first, see=lambda: self.describe(terminal), facts=facts, tell=tell)
+            Watcher(terminal, first, see=lambda: self.describe(terminal), facts=facts, tell=tell)
             terminal.on_resize = lambda: self._tell_terminal("resized", terminal)
             if terminal.marked:
                 terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
@@ -566,14 +566,14 @@ class Workbench:
 
     def fit_tabs(self) -> None:
         """Let there be tabs for all terminals that there may be, beside the files."""
-        wanted = Limits().tabs + self.terminals.max_terminals
+        wanted = StateLimits().tabs + self.terminals.max_terminals
         if self.state.limits.tabs < wanted:
             self.state.limits = dataclasses.replace(self.state.limits, tabs=wanted)
 
-    def _restore(self) -> State:
+    def _restore(self) -> WorkbenchState:
         try:
             saved: Snapshot | None = decode(self._saved.path.read_bytes())
-            return State(self._changed, saved=saved)
+            return WorkbenchState(self._changed, saved=saved)
         except FileNotFoundError:
             pass
         except (BadSnapshot, OSError) as error:
@@ -582,17 +582,17 @@ class Workbench:
             log.warning("the saved layout cannot be used (%s); it is kept as %s", error, aside.name)
             if path.exists():
                 shutil.move(path, aside)
-        return State(self._changed)
+        return WorkbenchState(self._changed)
 
     def forget_lost_terminals(self) -> None:
         """Close tabs of terminals that no longer exist; called once after a restart."""
         known = {terminal.id for terminal in self.terminals.list()}
-        ink.sweep(self.terminals.places.state, known)
+        authorship.sweep(self.terminals.places.state, known)
         for _, tab in list(tabs(self.state.layout.root)):
             if tab.type == "terminal" and tab.content not in known:
                 self.state.close(tab.id)
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StateChange) -> None:
         self.events.emit(change.kind, msgspec.to_builtins(change), revision=change.rev)
         if self._save_handle is None:
             self._save_handle = asyncio.get_running_loop().call_later(SAVE_S, self._save_soon)

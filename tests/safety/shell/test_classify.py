@@ -3,8 +3,8 @@
 import pytest
 
 from fourhands.core.errors import BadArgument
-from fourhands.safety.secretnames import SecretNames
-from fourhands.safety.shell import Part, Rules, Verdict, classify, parse, visible
+from fourhands.safety.redaction.file_names import SecretNames
+from fourhands.safety.shell import ClassifierRules, Verdict, VerdictPart, classify, parse, visible
 
 
 def test_a_verdict_names_the_reason_the_rule_and_the_resolved_words():
@@ -15,7 +15,7 @@ def test_a_verdict_names_the_reason_the_rule_and_the_resolved_words():
     assert [part.text for part in verdict.parts] == ["ls", "r'm' -rf $HOME/x"]
     assert [part.level for part in verdict.parts] == ["safe", "dangerous"]
     assert verdict.parts[1].words == ("rm", "-rf", "~/x")
-    assert isinstance(verdict.parts[0], Part)
+    assert isinstance(verdict.parts[0], VerdictPart)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_invisible_characters_are_shown():
 
 
 def test_added_safe_commands_lift_unknown_ones_only():
-    rules = Rules(safe_commands=("just", "rm", "python"))
+    rules = ClassifierRules(safe_commands=("just", "rm", "python"))
     assert classify("just build", rules).level == "safe"
     assert classify("just build > out", rules).level == "unknown"
     assert classify("just .env", rules).level == "dangerous"
@@ -58,7 +58,7 @@ def test_added_safe_commands_lift_unknown_ones_only():
 
 
 def test_added_dangerous_patterns_always_win():
-    rules = Rules(safe_commands=("deploy", "ls"), dangerous_commands=(r"^deploy\b", r"ls --secret"))
+    rules = ClassifierRules(safe_commands=("deploy", "ls"), dangerous_commands=(r"^deploy\b", r"ls --secret"))
     assert classify("deploy prod", rules).level == "dangerous"
     assert classify("dep'lo'y prod", rules).level == "dangerous"
     assert classify("nice deploy prod", rules).level == "dangerous"
@@ -70,7 +70,7 @@ def test_added_dangerous_patterns_always_win():
 
 
 def test_other_secret_names_can_be_given():
-    rules = Rules(secret_names=SecretNames(extra=("*.vault",), removed=("*.key",)))
+    rules = ClassifierRules(secret_names=SecretNames(extra=("*.vault",), removed=("*.key",)))
     assert classify("cat a.vault", rules).level == "dangerous"
     assert classify("cat a.key", rules).level == "safe"
     assert classify("cat a.key").level == "dangerous"
@@ -94,7 +94,7 @@ def test_other_secret_names_can_be_given():
 )
 def test_bad_rules_are_named(given, named):
     with pytest.raises(BadArgument, match=named):
-        Rules(**given)
+        ClassifierRules(**given)
 
 
 @pytest.mark.parametrize("bad", [None, 3, b"ls", ["ls"]])

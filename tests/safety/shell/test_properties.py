@@ -8,7 +8,7 @@ from tests.safety.shell.corpus import CASES
 
 from fourhands.safety.shell import classify, parse, visible
 from fourhands.safety.shell.levels import LEVELS
-from fourhands.safety.shell.tables_names import WRAPPERS
+from fourhands.safety.shell.tables.names import WRAPPERS
 
 ONE_LINE = [
     (line, level)

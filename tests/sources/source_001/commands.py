@@ -3,6 +3,7 @@
 import os
 
 from msgspec import Struct
+from tests.kit.server import until
 from tests.sources.contract import Document
 from tests.sources.doors import Doors, like
 from tests.sources.source_001.looks import (
@@ -16,7 +17,6 @@ from tests.sources.source_001.looks import (
     tidy,
     two_panes,
 )
-from tests.support.served import until
 
 from fourhands.core.registry import Contribution
 from fourhands.workbench.workbench import Workbench

@@ -4,14 +4,14 @@ import asyncio
 import logging
 import os
 
+from tests.kit.person import Person
+from tests.kit.server import until
 from tests.sources.contract import Document
 from tests.sources.doors import Doors, Refused, like, open_doors, settings_of
 from tests.sources.source_001.commands import TWENTY
 from tests.sources.source_001.hub import ROOT
 from tests.sources.source_001.looks import highlights, logged, panes, terminal, tidy, upstream
 from tests.sources.source_001.stories import CREATE, HIGHLIGHT, LIST, OPEN
-from tests.support.person import Person
-from tests.support.served import until
 
 PART = Document(
     "001",

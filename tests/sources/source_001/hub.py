@@ -8,14 +8,14 @@ from itertools import pairwise
 from pathlib import Path
 
 import msgspec
+from tests.kit.model import Answer, Model
+from tests.kit.program import MAIN
+from tests.kit.server import until
 from tests.sources.contract import Document
 from tests.sources.doors import Doors, Result, like
 from tests.sources.source_001.commands import TWENTY, counting_panes
 from tests.sources.source_001.looks import editor, highlights, manifest, tidy
 from tests.sources.source_001.stories import HIGHLIGHT, OPEN, OPEN_MISSING
-from tests.support.model import Answer, Model
-from tests.support.program import MAIN
-from tests.support.served import until
 
 PART = Document(
     "001",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.sources.doors import Doors, Result
 
-from fourhands.settings import Settings, Upstream
+from fourhands.settings import Settings, UpstreamSettings
 
 SOURCE = "".join(f"export const line{number} = {number};\n" for number in range(1, 61))
 
@@ -93,4 +93,4 @@ def logged(level: int) -> Iterator[list[str]]:
 
 def upstream(url: str) -> Settings:
     """Settings for a model proxy in front of this server."""
-    return Settings(upstreams={"openai": Upstream(url=url, connect_s=40.0)})
+    return Settings(upstreams={"openai": UpstreamSettings(url=url, connect_s=40.0)})

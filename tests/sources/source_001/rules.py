@@ -11,6 +11,10 @@ from itertools import pairwise
 
 from click.testing import CliRunner
 from msgspec import Struct
+from tests.kit.agree import no_scratch
+from tests.kit.dialects import messages_of, text_of
+from tests.kit.model import Answer, Model
+from tests.kit.server import until
 from tests.sources.contract import Document
 from tests.sources.doors import Doors, like, open_doors
 from tests.sources.source_001.commands import PART as COMMANDS
@@ -20,12 +24,8 @@ from tests.sources.source_001.looks import logged, manifest, tidy, upstream
 from tests.sources.source_001.stories import LIST, OPEN_MISSING
 from tests.sources.source_001.stream import MATRIX
 from tests.sources.source_001.stream import PART as STREAM
-from tests.support.agree import no_scratch
-from tests.support.model import Answer, Model
-from tests.support.served import until
-from tests.support.wire import messages_of, text_of
 
-from fourhands.agents.budget import INSTRUCTIONS_TOKENS, tokens
+from fourhands.agents.briefing.budget import INSTRUCTIONS_TOKENS, tokens
 from fourhands.app.serve import begin_log
 from fourhands.core.registry import Contribution
 from fourhands.surfaces.cli.main import Options, build

@@ -7,7 +7,7 @@ from tests.sources.contract import Document
 from tests.sources.doors import Doors
 from tests.sources.source_001.looks import logged
 
-from fourhands.agents.stream import PAUSE_S, Interceptor
+from fourhands.agents.blocks.interceptor import PAUSE_S, Interceptor
 
 MATRIX = (
     "Clean single block",

@@ -3,11 +3,11 @@
 import os
 import time
 
+from tests.kit.server import until
+from tests.kit.workbench import environment, quick, temporary_places
 from tests.sources.doors import Doors, like
 from tests.sources.source_002 import DOCUMENT
 from tests.sources.source_002.tools import quit_all
-from tests.support.bench import environment, quick, temporary_places
-from tests.support.served import until
 
 from fourhands import Terminals
 

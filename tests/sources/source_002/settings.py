@@ -6,7 +6,7 @@ from tests.sources.source_002 import DOCUMENT
 
 from fourhands import FourhandsError, Rules, classify
 from fourhands.settings import AgentDefaults, PersistentSettings, Settings
-from fourhands.workbench.session import AgentState
+from fourhands.workbench.sessions import SessionSettings
 
 PLUGIN = r"""
 [terminal]
@@ -330,7 +330,7 @@ async def serialized(doors: Doors) -> None:
     given = {name: value for name, value in kept.items() if value is not None}
     back = await newcomer.agent("openspace.agent.configure", {"reset": True, **given})
     assert back["state"] == kept
-    assert AgentState(crop_output=7, min_interval=0.5).over(AgentDefaults()).bash.crop_output == 7
+    assert SessionSettings(crop_output=7, min_interval=0.5).over(AgentDefaults()).bash.crop_output == 7
 
 
 @DOCUMENT.differs(

@@ -2,14 +2,14 @@
 
 import json
 
+from tests.kit.server import until
 from tests.sources.doors import Doors, like
 from tests.sources.source_003 import DOCUMENT
 from tests.sources.source_003.service import shell
-from tests.support.served import until
 
 from fourhands.host.log import Chunk
-from fourhands.workbench.terminal import REDRAW_S, Exit, Terminal
-from fourhands.workbench.view import SCROLLBACK
+from fourhands.workbench.terminals.output import SCROLLBACK
+from fourhands.workbench.terminals.terminal import REDRAW_S, Exit, Terminal
 
 
 @DOCUMENT.differs(

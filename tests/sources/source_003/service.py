@@ -4,14 +4,14 @@ import os
 import platform
 
 import pytest
+from tests.kit.server import until
+from tests.kit.workbench import environment, quick, temporary_places
 from tests.sources.doors import Doors, like
 from tests.sources.source_003 import DOCUMENT
-from tests.support.bench import environment, quick, temporary_places
-from tests.support.served import until
 
 from fourhands import FourhandsError, Terminals
-from fourhands.workbench import platform as machine
-from fourhands.workbench.terminal import Terminal
+from fourhands.workbench.terminals.shell import detection as machine
+from fourhands.workbench.terminals.terminal import Terminal
 
 
 async def shell(doors: Doors, **options: object) -> Terminal:

@@ -7,7 +7,7 @@ from tests.sources.source_003 import DOCUMENT
 from tests.sources.source_003.service import shell
 
 from fourhands.safety.environment import for_agent, for_person, terminal_variables
-from fourhands.workbench.platform import detect_shell, named_shell
+from fourhands.workbench.terminals.shell.detection import detect_shell, named_shell
 
 
 @DOCUMENT.works(

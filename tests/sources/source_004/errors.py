@@ -3,10 +3,10 @@
 import os
 import re
 
+from tests.kit.server import until
 from tests.sources.doors import Doors
 from tests.sources.rpc import joined
 from tests.sources.source_004 import DOCUMENT, ULID
-from tests.support.served import until
 
 # -- errors ------------------------------------------------------------------------------------------------------------
 

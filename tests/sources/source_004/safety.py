@@ -4,12 +4,12 @@ import re
 import shutil
 from pathlib import Path
 
+from tests.kit.acp_stage import open_stage
+from tests.kit.isolation import refuse
+from tests.kit.server import until
 from tests.sources.doors import Doors, like
 from tests.sources.rpc import joined
 from tests.sources.source_004 import DOCUMENT, PARAMS, ULID
-from tests.support.acp_stage import open_stage
-from tests.support.isolation import refuse
-from tests.support.served import until
 
 # -- integration -------------------------------------------------------------------------------------------------------
 

@@ -1,6 +1,6 @@
 // A file's two texts and the hunks in which they differ, as lines to show: each hunk with a little of what is around it.
 
-import type { ChangeHunk } from "../wire/types.ts";
+import type { Hunk } from "../wire/types.ts";
 
 export interface Line {
   kind: "same" | "add" | "del" | "skip";
@@ -15,7 +15,7 @@ export interface Part {
 const AROUND = 3;
 const LONGEST = 400; // letters of one line; minified files have all in one
 
-export function diffParts(before: string, after: string, hunks: readonly ChangeHunk[]): Part[] {
+export function diffParts(before: string, after: string, hunks: readonly Hunk[]): Part[] {
   const a = before.split("\n");
   const b = after.split("\n");
   const parts: Part[] = [];

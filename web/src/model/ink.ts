@@ -1,6 +1,6 @@
 // Who typed where, as rows of a terminal: ink begins at positions of the output, marks tie positions to rows.
 
-import type { Ink } from "../wire/types.ts";
+import type { AuthorSpan } from "../wire/types.ts";
 
 export interface Mark {
   position: number;
@@ -10,8 +10,8 @@ export interface Mark {
 export interface Stretch {
   from: number;
   to: number; // last row, included
-  ink: Ink;
-  other?: Ink; // of another kind, typed in the same row
+  ink: AuthorSpan;
+  other?: AuthorSpan; // of another kind, typed in the same row
 }
 
 const KEPT = 400;
@@ -46,14 +46,14 @@ export class Marks {
 }
 
 export interface Placed {
-  ink: Ink;
+  ink: AuthorSpan;
   row: () => number;
 }
 
 // The parts of the rows from `top` to `bottom` that have an author; a row in which both typed is a part of its own.
 export function stretches(placed: readonly Placed[], top: number, bottom: number, last: number): Stretch[] {
   const found: Stretch[] = [];
-  const add = (from: number, to: number, ink: Ink, other?: Ink) => {
+  const add = (from: number, to: number, ink: AuthorSpan, other?: AuthorSpan) => {
     const part = { from: Math.max(from, top), to: Math.min(to, bottom), ink, ...(other ? { other } : {}) };
     if (part.from <= part.to) found.push(part);
   };

@@ -6,7 +6,7 @@
 import type {
   Action,
   AttachedTerminal,
-  Change,
+  StateChange,
   Draft,
   Editor,
   Event,
@@ -15,7 +15,7 @@ import type {
   Question,
   SessionInfo,
   TerminalInfo,
-  WorkbenchEverything,
+  Everything,
 } from "../wire/types.ts";
 import { Chat } from "./chat.ts";
 import { tabs } from "./geometry.ts";
@@ -130,7 +130,7 @@ export class Model {
   }
 
   // `since`: what `follow` remembered while this was on its way. Only the state takes it again, chats and lists have it.
-  reset(all: WorkbenchEverything, since: Event[] = []): void {
+  reset(all: Everything, since: Event[] = []): void {
     this.workspace = all.workspace;
     this.program = all.program;
     this.rev = all.state.rev;
@@ -163,7 +163,7 @@ export class Model {
         this.onMissed();
         return;
       }
-      this.change(event.data as unknown as Change, topics);
+      this.change(event.data as unknown as StateChange, topics);
     } else {
       if (event.kind.startsWith("agent.") || event.kind.startsWith("call.")) this.recording?.push(event);
       this.tell(event, topics);
@@ -171,7 +171,7 @@ export class Model {
     this.signals.fire(topics);
   }
 
-  private change(change: Change, topics: Set<Topic>): void {
+  private change(change: StateChange, topics: Set<Topic>): void {
     this.rev = change.rev;
     if (change.layout) {
       this.layout = change.layout;
@@ -202,7 +202,7 @@ export class Model {
   private settle(event: Event, topics: Set<Topic>): void {
     const [noun = "", past = ""] = event.kind.split(".");
     if (typeof event.revision === "number") {
-      if (event.revision === this.rev + 1) this.change(event.data as unknown as Change, topics);
+      if (event.revision === this.rev + 1) this.change(event.data as unknown as StateChange, topics);
     } else if (noun === "terminal") {
       this.tellTerminal(past, event.data, topics);
     } else if (noun === "question") {

@@ -3,7 +3,7 @@
 import { type Bound, readBound } from "../model/keys.ts";
 import type { Model } from "../model/state.ts";
 import type { Answer, Link } from "../wire/link.ts";
-import type { Commands, TerminalReplayed } from "../wire/types.ts";
+import type { Commands, TerminalReplay } from "../wire/types.ts";
 import type { Theme } from "./theme.ts";
 import { differenceOf } from "./refusal.ts";
 import type { Toasts } from "./toasts.ts";
@@ -20,7 +20,7 @@ export class Desk {
   focusActive: () => void = () => {};
   onFollow: () => void = () => {};
   onQuiet: () => void = () => {}; // a terminal printed something and has stopped
-  screens: Record<string, TerminalReplayed> = {}; // what was in terminals when the page came, until they are shown
+  screens: Record<string, TerminalReplay> = {}; // what was in terminals when the page came, until they are shown
   announce: (text: string, urgent?: boolean) => void = () => {};
 
   // Keys that this person gave to commands; they stay with the browser.

@@ -1,6 +1,6 @@
 // The workspace's files as a tree; a directory is read when it is opened.
 
-import type { FileEntry } from "../wire/types.ts";
+import type { DirectoryEntry } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { debounce, h, icon, place } from "./dom.ts";
 
@@ -17,7 +17,7 @@ export class Files {
   private readonly tree = h("div", { class: "tree", role: "tree", "aria-label": "Files" });
   private readonly open = new Set<string>();
   private drawn = new Map<string, { state: string; row: HTMLElement }>();
-  private readonly listed = new Map<string, readonly FileEntry[]>();
+  private readonly listed = new Map<string, readonly DirectoryEntry[]>();
   private readonly again = debounce(() => void this.refresh(), 200);
 
   constructor(
@@ -44,7 +44,7 @@ export class Files {
   private async read(path: string): Promise<void> {
     const answer = await this.desk.link.call("openspace.file.list", { path });
     if (answer.success) {
-      const rank = (entry: FileEntry) => (entry.kind === "directory" ? 0 : 1);
+      const rank = (entry: DirectoryEntry) => (entry.kind === "directory" ? 0 : 1);
       this.listed.set(path, [...answer.files].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name)));
     } else {
       this.listed.delete(path);
@@ -85,7 +85,7 @@ export class Files {
     }
   }
 
-  private row(entry: FileEntry, depth: number, state: RowState): HTMLElement {
+  private row(entry: DirectoryEntry, depth: number, state: RowState): HTMLElement {
     const directory = entry.kind === "directory";
     return h(
       "div",

@@ -3,7 +3,7 @@
 
 import type { IMarker, Terminal as Xterm } from "@xterm/xterm";
 import { Marks, type Placed, type Stretch, stretches } from "../model/ink.ts";
-import type { Ink } from "../wire/types.ts";
+import type { AuthorSpan } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { h, perFrame, setText } from "./dom.ts";
 
@@ -12,7 +12,7 @@ export class Gutter {
   private readonly tip = h("div", { class: "inktip", role: "tooltip", hidden: true });
   private readonly marks = new Marks();
   private placed: Placed[] = [];
-  private coming: Ink[] = []; // typed behind what is on the screen by now
+  private coming: AuthorSpan[] = []; // typed behind what is on the screen by now
   private seen = 0;
   private readonly paint = perFrame(() => this.draw());
 
@@ -44,7 +44,7 @@ export class Gutter {
   }
 
   // Somebody began to type where the screen's cursor is now.
-  begin(ink: Ink): void {
+  begin(ink: AuthorSpan): void {
     const row = this.here();
     if (row) this.placed.push({ ink, row });
   }
@@ -108,7 +108,7 @@ export class Gutter {
   }
 
   private words({ ink, other }: Stretch): string {
-    const one = ({ kind, actor, time }: Ink) => {
+    const one = ({ kind, actor, time }: AuthorSpan) => {
       const who = kind === "agent" ? this.desk.model.title(actor) || "the agent" : "you";
       return `${who}, ${new Date(time * 1000).toLocaleTimeString()}`;
     };

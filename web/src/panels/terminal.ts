@@ -11,7 +11,7 @@ import { isReply } from "../model/reply.ts";
 import { ago, describe } from "../model/steps.ts";
 import { widths } from "../model/widths.ts";
 import { Stream } from "../wire/stream.ts";
-import type { Tab, TerminalReplayed } from "../wire/types.ts";
+import type { Tab, TerminalReplay } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import type { View } from "./dock.ts";
 import { debounce, h, renew, setText } from "./dom.ts";
@@ -197,7 +197,7 @@ export class TerminalView implements View {
     this.stream.release(answer.position);
   }
 
-  private replay(answer: TerminalReplayed): void {
+  private replay(answer: TerminalReplay): void {
     this.replaying = true;
     this.term.resize(Math.max(2, answer.cols), Math.max(1, answer.rows));
     for (const { text, ink } of answer.past) {

@@ -1,6 +1,6 @@
 // The browser's key: exchanged once for the code in the address, kept in the origin's own storage, sent with every call.
 
-import type { TerminalReplayed, WorkbenchEverything } from "./types.ts";
+import type { TerminalReplay, Everything } from "./types.ts";
 
 const STORED = "fourhands.key";
 
@@ -17,8 +17,8 @@ export function takeCode(): string {
 
 // What a page that has just been opened shows.
 export interface First {
-  state: WorkbenchEverything;
-  screens: Record<string, TerminalReplayed>; // of the terminals in front
+  state: Everything;
+  screens: Record<string, TerminalReplay>; // of the terminals in front
 }
 
 // Exchange a code for a key, which is yet to be kept, and for what is shown first; null: the code is no longer good.

@@ -9,6 +9,35 @@ export interface Action {
   reason: string | null;
 }
 
+/** What agents did, newest first. */
+export interface Actions {
+  actions: Action[];
+}
+
+/** What was undone or redone, and newer actions that cannot be. */
+export interface ActionsUndone {
+  action: Action;
+  passed: Action[];
+}
+
+/** One terminal of the list; `position` is where your next terminal_continue reads on. */
+export interface Active {
+  sessionId: string;
+  title: string;
+  command: string;
+  position: number;
+  running: boolean;
+  uptimeSeconds: number;
+  exitCode: number | null;
+  yours: boolean;
+}
+
+/** All terminals, and the same as a table. */
+export interface ActiveList {
+  sessions: Active[];
+  text: string;
+}
+
 /** Who acts: a person, an agent's session, or the program itself. */
 export interface Actor {
   kind: "agent" | "person" | "system";
@@ -16,25 +45,171 @@ export interface Actor {
   name: string;
 }
 
-/** Arguments of `openspace.agent.prompt`. */
-export interface AgentAsk {
+/** The settings now, and what they come to over the defaults. */
+export interface AgentConfigured {
+  state: SessionSettings;
+  effective: Record<string, unknown>;
+}
+
+/** The agents that are here. */
+export interface AgentList {
+  agents: SessionInfo[];
+}
+
+/** A setting of the agent's own, such as its model. */
+export interface AgentOption {
+  id: string;
+  name: string;
+  kind: "boolean" | "select";
+  value: string | boolean;
+  description: string;
+  choices: Choosable[];
+}
+
+/** The agent's session. */
+export interface AgentStarted {
   sessionId: string;
+}
+
+/** How many commands were dropped or cancelled. */
+export interface AgentStopped {
+  count: number;
+}
+
+/** What a person allowed for the rest of a session. */
+export interface AllowRule {
+  key: string;
   text: string;
 }
 
+/** All of a session's rules. */
+export interface AllowRuleList {
+  rules: AllowRule[];
+}
+
+/** Arguments of `openspace.workbench.answer`. */
+export interface AnswerQuestion {
+  questionId: string;
+  choice: "always" | "deny" | "edit" | "once" | "session";
+  text?: string | null;
+  args?: Record<string, unknown> | null;
+  reason?: string;
+  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
+}
+
+/** One part of a judged line, with its own level and reason. */
+export interface AssessedPart {
+  text: string;
+  level: string;
+  reason: string;
+}
+
 /** Arguments of `openspace.agent.attach` and `openspace.agent.detach`. */
-export interface AgentAttach {
+export interface AttachTerminal {
   sessionId: string;
   terminalId: string;
 }
 
 /** All terminals that are attached to the chat now. */
-export interface AgentAttachedNow {
+export interface AttachedList {
   attached: AttachedTerminal[];
 }
 
+/** A terminal that a person attached to a chat. */
+export interface AttachedTerminal {
+  terminalId: string;
+  title: string;
+}
+
+/** From this position on, until the next one, what was printed follows what this actor typed. */
+export interface AuthorSpan {
+  position: number;
+  actor: string;
+  kind: "agent" | "person";
+  time: number;
+}
+
+/** Who typed where. */
+export interface Authors {
+  ink: AuthorSpan[];
+}
+
+/** Arguments of `openspace.tool.bash`. */
+export interface Bash {
+  command: string;
+}
+
+/** All of them, in the order of their paths. */
+export interface ChangeList {
+  changes: FileChange[];
+}
+
+/** One of several things to choose from. */
+export interface Choosable {
+  id: string;
+  name: string;
+  description: string;
+}
+
+/** One simple command of a line; `words` are what the shell would make of it, as far as that can be said. */
+export interface ClassifiedPart {
+  text: string;
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  words: string[];
+}
+
+/** Arguments of `openspace.workbench.review`. */
+export interface ClassifyEdit {
+  questionId: string;
+  text: string;
+}
+
+/** Arguments of `openspace.safety.judge`. */
+export interface ClassifyLine {
+  command: string;
+}
+
+/** Arguments of `openspace.editor.clear_highlight`. */
+export interface ClearHighlight {
+  highlightId: string;
+}
+
+/** Arguments of `openspace.editor.clear_highlights`. */
+export interface ClearHighlights {
+  mine?: boolean;
+}
+
+/** What a terminal printed since the last look. */
+export interface Collected {
+  id: string;
+  sessionId: string;
+  title: string;
+  command: string;
+  position: number;
+  complete: boolean;
+  reason: "exited" | "finished" | "input" | "maxInterval" | "settled";
+  output: string;
+  input: string | null;
+  exitCode: number | null;
+  signal: string | null;
+  truncated: boolean;
+  characters: number;
+  lines: number;
+  gap: [number, number] | null;
+  screen: string[] | null;
+  paneId: string | null;
+  note: string;
+  text: string;
+}
+
+/** The explanation. */
+export interface CommandHelp {
+  text: string;
+}
+
 /** Arguments of `openspace.agent.configure`: what is left out stays as it is. */
-export interface AgentConfigure {
+export interface ConfigureAgent {
   sessionId?: string | null;
   provider?: string | null;
   cropOutput?: number | null;
@@ -46,163 +221,15 @@ export interface AgentConfigure {
   cwd?: string | null;
 }
 
-/** The settings now, and what they come to over the defaults. */
-export interface AgentConfigured {
-  state: AgentState;
-  effective: Record<string, unknown>;
-}
-
-/** Arguments of `openspace.agent.consent`. */
-export interface AgentConsent {
-  sessionId: string;
-  allow: boolean;
-  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
-}
-
-/** Arguments of `openspace.agent.drop_rule`. */
-export interface AgentDropRule {
-  sessionId: string;
-  key: string;
-}
-
-/** The agents that are here. */
-export interface AgentListed {
-  agents: SessionInfo[];
-}
-
-/** A session. */
-export interface AgentOne {
-  sessionId: string;
-}
-
-/** What a person allowed for the rest of a session. */
-export interface AgentRule {
-  key: string;
-  text: string;
-}
-
-/** All of a session's rules. */
-export interface AgentRules {
-  rules: AgentRule[];
-}
-
-/** Arguments of `openspace.agent.start`. */
-export interface AgentStart {
-  agent: string;
+/** Arguments of `openspace.terminal.create`. */
+export interface CreateTerminal {
+  title?: string | null;
   cwd?: string | null;
-}
-
-/** The agent's session. */
-export interface AgentStarted {
-  sessionId: string;
-}
-
-/** What an agent has set for itself; None means the default. It survives a chat reset and can be stored. */
-export interface AgentState {
-  provider?: string | null;
-  cropOutput?: number | null;
-  timeoutSeconds?: number | null;
-  minInterval?: number | null;
-  settleInterval?: number | null;
-  maxInterval?: number | null;
-  cwd?: string | null;
-}
-
-/** Arguments of `openspace.agent.stop`. */
-export interface AgentStop {
-  sessionId: string;
-  kill?: boolean;
-}
-
-/** How many commands were dropped or cancelled. */
-export interface AgentStopped {
-  count: number;
-}
-
-/** A terminal that a person attached to a chat. */
-export interface AttachedTerminal {
-  terminalId: string;
-  title: string;
-}
-
-/** No more than that it worked. */
-export interface BaseNothing {}
-
-/** What became different at one revision; what is not named is as it was. */
-export interface Change {
-  rev: number;
-  kind: string;
-  subject: string;
-  layout?: Layout | null;
-  editors?: Editor[];
-  closedEditors?: string[];
-  drafts?: string[];
-  highlights?: Highlight[];
-  clearedHighlights?: string[];
-}
-
-/** Lines that were exchanged: where they begin in each text, from 0, and how many there are in each. */
-export interface ChangeHunk {
-  beforeStart: number;
-  beforeLines: number;
-  afterStart: number;
-  afterLines: number;
-}
-
-/** A file that agents changed, or one hunk of it. */
-export interface ChangeSettle {
-  path: string;
-  version?: string | null;
-  hunk?: number | null;
-}
-
-/** All of them, in the order of their paths. */
-export interface Changes {
-  changes: FileChange[];
-}
-
-/** A conversation that the agent remembers. */
-export interface Chat {
-  id: string;
-  title: string;
-  updated: string;
-}
-
-/** One of several things to choose from. */
-export interface Choosable {
-  id: string;
-  name: string;
-  description: string;
-}
-
-/** The chats that an agent remembers. */
-export interface ControlsChats {
-  chats: Chat[];
-}
-
-/** Arguments of `openspace.agent.load_chat`. */
-export interface ControlsLoadChat {
-  sessionId: string;
-  chat: string;
-}
-
-/** Arguments of `openspace.agent.set_mode`. */
-export interface ControlsSetMode {
-  sessionId: string;
-  mode: string;
-}
-
-/** Arguments of `openspace.agent.set_option`. */
-export interface ControlsSetOption {
-  sessionId: string;
-  option: string;
-  value: string;
-}
-
-/** Arguments of `openspace.agent.sign_in`. */
-export interface ControlsSignIn {
-  sessionId: string;
-  method: string;
+  shellPath?: string | null;
+  cols?: number | null;
+  rows?: number | null;
+  env?: Record<string, string | null>;
+  interactive?: boolean;
 }
 
 /** An agent as it describes itself: its modes, options and ways to sign in. */
@@ -211,9 +238,23 @@ export interface Described {
   title: string;
   mode: string;
   modes: Choosable[];
-  options: Option[];
+  options: AgentOption[];
   signIn: Choosable[];
   chats: boolean;
+}
+
+/** One name in a directory. A link is shown as a link, never followed; `modified` is in seconds since 1970. */
+export interface DirectoryEntry {
+  name: string;
+  path: string;
+  kind: "directory" | "file" | "link" | "other";
+  size: number;
+  modified: number;
+}
+
+/** A directory's entries. */
+export interface DirectoryListing {
+  files: DirectoryEntry[];
 }
 
 /** Text that a person typed and has not saved, and the version of the file that it started from. */
@@ -223,17 +264,16 @@ export interface Draft {
   baseVersion: string | null;
 }
 
-/** One piece of text and what takes its place. */
-export interface Edit {
-  old: string;
-  new: string;
-  all?: boolean;
+/** Arguments of `openspace.agent.drop_rule`. */
+export interface DropAllowRule {
+  sessionId: string;
+  key: string;
 }
 
 /** Arguments of `openspace.file.edit`. */
 export interface EditFile {
   path: string;
-  edits: Edit[];
+  edits: TextEdit[];
   expectedVersion?: string | null;
 }
 
@@ -249,40 +289,6 @@ export interface Editor {
   dirty: boolean;
 }
 
-/** Arguments of `openspace.editor.clear_highlight`. */
-export interface EditorClearHighlight {
-  highlightId: string;
-}
-
-/** Arguments of `openspace.editor.clear_highlights`. */
-export interface EditorClearHighlights {
-  mine?: boolean;
-}
-
-/** The name under which it can be cleared. */
-export interface EditorHighlighted {
-  highlightId: string;
-}
-
-/** What is open and marked. */
-export interface EditorHighlights {
-  editors: Editor[];
-  highlights: Highlight[];
-}
-
-/** An editor. */
-export interface EditorOnePath {
-  path: string;
-}
-
-/** Arguments of `openspace.editor.open`. */
-export interface EditorOpen {
-  path: string;
-  line?: number | null;
-  column?: number | null;
-  highlight?: boolean;
-}
-
 /** The editor and the pane that shows it. */
 export interface EditorOpened {
   editorId: string;
@@ -290,39 +296,14 @@ export interface EditorOpened {
   highlightId: string | null;
 }
 
-/** Arguments of `openspace.editor.save`. */
-export interface EditorSave {
+/** An editor. */
+export interface EditorRef {
   path: string;
-  text?: string | null;
-  expectedVersion?: string | null;
-  encoding?: string;
 }
 
 /** The version of the file now. */
 export interface EditorSaved {
   version: string;
-}
-
-/** Arguments of `openspace.editor.scroll_to`. */
-export interface EditorScrollTo {
-  path: string;
-  line: number;
-}
-
-/** Arguments of `openspace.editor.set_draft`. */
-export interface EditorSetDraft {
-  path: string;
-  text: string;
-  baseVersion?: string | null;
-}
-
-/** Arguments of `openspace.editor.highlight`. */
-export interface EditorSetHighlight {
-  path: string;
-  ranges: Range[];
-  highlightId?: string | null;
-  color?: string | null;
-  label?: string | null;
 }
 
 /** Something that happened: `kind` is `noun.past`, `revision` the workbench's after it. */
@@ -334,6 +315,19 @@ export interface Event {
   time: number;
 }
 
+/** The whole state, as a page that has just connected needs it. */
+export interface Everything {
+  workspace: string;
+  program: string;
+  state: Snapshot;
+  terminals: TerminalInfo[];
+  agents: SessionInfo[];
+  questions: Question[];
+  actions: Action[];
+  manifestVersion: string;
+  warnings: boolean;
+}
+
 /** Arguments of `openspace.terminal.exec`. */
 export interface Exec {
   command: string;
@@ -343,16 +337,26 @@ export interface Exec {
   outputByteLimit?: number | null;
 }
 
-/** Arguments of `openspace.terminal.kill`. */
-export interface ExecKill {
-  terminalId: string;
-}
-
 /** The terminal in which it runs. */
 export interface ExecStarted {
   terminalId: string;
   title: string;
   paneId: string;
+}
+
+/** Arguments of `openspace.tool.execute_command`. */
+export interface ExecuteCommand {
+  command: string;
+  args?: string[];
+  input?: string | null;
+  timeoutSeconds?: number;
+  env?: Record<string, string | null>;
+  workingDirectory?: string | null;
+}
+
+/** Arguments of `openspace.agent.help`. */
+export interface ExplainCommand {
+  command?: string | null;
 }
 
 /** A file that agents changed; the texts are absent where it did not exist, is binary or too large to show. */
@@ -366,7 +370,7 @@ export interface FileChange {
   added: number;
   removed: number;
   shown: boolean;
-  hunks: ChangeHunk[];
+  hunks: Hunk[];
 }
 
 /** A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text. */
@@ -388,68 +392,37 @@ export interface FileEdited {
   edits: Replaced[];
 }
 
-/** One name in a directory. A link is shown as a link, never followed; `modified` is in seconds since 1970. */
-export interface FileEntry {
-  name: string;
+/** One line that has the query. `line` and `column` count from 1, the column in characters. */
+export interface FileMatch {
   path: string;
-  kind: "directory" | "file" | "link" | "other";
-  size: number;
-  modified: number;
+  line: number;
+  column: number;
+  text: string;
 }
 
-/** Arguments of `openspace.file.list`. */
-export interface FileList {
-  path?: string;
-}
-
-/** A directory's entries. */
-export interface FileListed {
-  files: FileEntry[];
-}
-
-/** Arguments of `openspace.file.read`. */
-export interface FileReadAny {
-  path: string;
-  startLine?: number | null;
-  endLine?: number | null;
-  binary?: boolean;
-  offset?: number | null;
-  limit?: number | null;
-}
-
-/** Arguments of `openspace.file.remove`. */
-export interface FileRemove {
-  path: string;
-  expectedVersion?: string | null;
-}
-
-/** Arguments of `openspace.file.search`. */
-export interface FileSearch {
-  query: string;
-  includePattern?: string | null;
-  excludePattern?: string | null;
-}
-
-/** Arguments of `openspace.file.write`. */
-export interface FileWrite {
-  path: string;
-  content: string;
-  expectedVersion?: string | null;
-  append?: boolean;
+/** Paths: matching names first, then files whose text matches. `reason` says what cut it short, if anything. */
+export interface FileSearchResult {
+  results: string[];
+  matches: FileMatch[];
+  truncated: boolean;
+  reason: string;
 }
 
 /** The file's new version. */
-export interface FileWrote {
+export interface FileWritten {
   version: string;
   created: boolean;
 }
 
-/** Paths: matching names first, then files whose text matches. `reason` says what cut it short, if anything. */
-export interface Found {
-  results: string[];
-  matches: Match[];
-  truncated: boolean;
-  reason: string;
+/** A line and where it begins. */
+export interface FoundLine {
+  position: number;
+  line: string;
+}
+
+/** Lines that matched, the newest last. */
+export interface FoundLines {
+  matches: FoundLine[];
 }
 
 /** A rectangle in percent of the workbench area. */
@@ -458,16 +431,6 @@ export interface Geometry {
   y: number;
   width: number;
   height: number;
-}
-
-/** The explanation. */
-export interface Help {
-  text: string;
-}
-
-/** Arguments of `openspace.agent.help`. */
-export interface HelpExplain {
-  command?: string | null;
 }
 
 /** Ranges of one file in one colour (the owner's own, if none is given), until they are cleared. */
@@ -480,12 +443,34 @@ export interface Highlight {
   label: string | null;
 }
 
-/** From this position on, until the next one, what was printed follows what this actor typed. */
-export interface Ink {
+/** What is open and marked. */
+export interface HighlightList {
+  editors: Editor[];
+  highlights: Highlight[];
+}
+
+/** The name under which it can be cleared. */
+export interface Highlighted {
+  highlightId: string;
+}
+
+/** Lines that were exchanged: where they begin in each text, from 0, and how many there are in each. */
+export interface Hunk {
+  beforeStart: number;
+  beforeLines: number;
+  afterStart: number;
+  afterLines: number;
+}
+
+/** Read from this position to see only what the text caused; `note` says that a line waits for its Enter. */
+export interface KeysSent {
   position: number;
-  actor: string;
-  kind: "agent" | "person";
-  time: number;
+  note: string;
+}
+
+/** Arguments of `openspace.terminal.kill`. */
+export interface KillExec {
+  terminalId: string;
 }
 
 /** The whole tree and the pane in use; both are absent when nothing is open. */
@@ -503,35 +488,69 @@ export interface LeaseInfo {
   secret: boolean;
 }
 
-/** The limit, how many terminals there are, and the limit from the settings, which holds after a restart. */
-export interface Limit {
-  maxTerminals: number;
-  count: number;
-  setting: number;
+/** How a line is judged, why, and the commands that it consists of. */
+export interface LineClassified {
+  level: "dangerous" | "safe" | "unknown";
+  reason: string;
+  commands: ClassifiedPart[];
 }
 
 /** Lines from 1, both ends included. */
-export interface Lines {
+export interface LineRange {
   startLine: number;
   endLine: number;
 }
 
-/** One line that has the query. `line` and `column` count from 1, the column in characters. */
-export interface Match {
-  path: string;
-  line: number;
-  column: number;
+/** Arguments of `openspace.file.list`. */
+export interface ListDirectory {
+  path?: string;
+}
+
+/** Arguments of `openspace.agent.load_chat`. */
+export interface LoadChat {
+  sessionId: string;
+  chat: string;
+}
+
+/** Arguments of `openspace.agent.prompt`. */
+export interface MessageAgent {
+  sessionId: string;
   text: string;
 }
 
-/** A setting of the agent's own, such as its model. */
-export interface Option {
-  id: string;
-  name: string;
-  kind: "boolean" | "select";
-  value: string | boolean;
-  description: string;
-  choices: Choosable[];
+/** Arguments of `openspace.pane.move`. */
+export interface MovePane {
+  paneId: string;
+  target: string;
+  side?: "bottom" | "center" | "left" | "right" | "top";
+  index?: number | null;
+  baseRev?: number | null;
+}
+
+/** No more than that it worked. */
+export interface Nothing {}
+
+/** Arguments of `openspace.editor.open`. */
+export interface OpenEditor {
+  path: string;
+  line?: number | null;
+  column?: number | null;
+  highlight?: boolean;
+}
+
+/** Arguments of `openspace.pane.open`. */
+export interface OpenPane {
+  type: "editor" | "presentation" | "terminal" | "whiteboard";
+  contentId: string;
+  splitDirection?: "horizontal" | "vertical" | null;
+}
+
+/** A piece of an output; `next` is the offset of the next one, or null at the end. */
+export interface OutputPage {
+  output: string;
+  offset: number;
+  characters: number;
+  next: number | null;
 }
 
 /** A place with tabs, one of them in front. */
@@ -555,31 +574,10 @@ export interface PaneInfo {
 }
 
 /** All panes. */
-export interface PaneListed {
+export interface PaneList {
   panes: PaneInfo[];
   activePane: string | null;
   revision: number;
-}
-
-/** Arguments of `openspace.pane.move`. */
-export interface PaneMove {
-  paneId: string;
-  target: string;
-  side?: "bottom" | "center" | "left" | "right" | "top";
-  index?: number | null;
-  baseRev?: number | null;
-}
-
-/** A pane. */
-export interface PaneOne {
-  paneId: string;
-}
-
-/** Arguments of `openspace.pane.open`. */
-export interface PaneOpen {
-  type: "editor" | "presentation" | "terminal" | "whiteboard";
-  contentId: string;
-  splitDirection?: "horizontal" | "vertical" | null;
 }
 
 /** Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be. */
@@ -589,37 +587,27 @@ export interface PaneOpened {
   note: string;
 }
 
+/** A pane. */
+export interface PaneRef {
+  paneId: string;
+}
+
+/** A conversation that the agent remembers. */
+export interface PastChat {
+  id: string;
+  title: string;
+  updated: string;
+}
+
+/** The chats that an agent remembers. */
+export interface PastChatList {
+  chats: PastChat[];
+}
+
 /** Arguments of `openspace.pane.pin`. */
-export interface PanePin {
+export interface PinPane {
   paneId: string;
   pinned?: boolean;
-}
-
-/** Arguments of `openspace.pane.resize`. */
-export interface PaneResize {
-  paneId: string;
-  width?: number | null;
-  height?: number | null;
-}
-
-/** Arguments of `openspace.pane.set_sizes`. */
-export interface PaneSetSizes {
-  split: string;
-  sizes: number[];
-  baseRev?: number | null;
-}
-
-/** One part of a judged line, with its own level and reason. */
-export interface Part {
-  text: string;
-  level: string;
-  reason: string;
-}
-
-/** Some output, and who began to type just before it. */
-export interface Piece {
-  text: string;
-  ink: Ink | null;
 }
 
 /** The machine that Fourhands runs on, and the shell that a new terminal gets there, with its arguments. */
@@ -645,7 +633,7 @@ export interface Question {
   shown: string;
   level: string;
   reason: string;
-  parts: Part[];
+  parts: AssessedPart[];
   rule: string;
   detail: Record<string, unknown>;
   actor: Actor | null;
@@ -653,6 +641,11 @@ export interface Question {
   id: string;
   created: number;
   deadline: number | null;
+}
+
+/** Open questions, the oldest first. */
+export interface QuestionList {
+  questions: Question[];
 }
 
 /** Lines, and columns if it is not whole lines; all count from 1, the ends are included. */
@@ -663,6 +656,16 @@ export interface Range {
   endColumn?: number | null;
 }
 
+/** Arguments of `openspace.file.read`. */
+export interface ReadAny {
+  path: string;
+  startLine?: number | null;
+  endLine?: number | null;
+  binary?: boolean;
+  offset?: number | null;
+  limit?: number | null;
+}
+
 /** Arguments of the reading commands. */
 export interface ReadFile {
   path: string;
@@ -670,10 +673,63 @@ export interface ReadFile {
   endLine?: number | null;
 }
 
+/** Arguments of `openspace.tool.read_output`. */
+export interface ReadKeptOutput {
+  outputId: string;
+  offset?: number;
+  limit?: number;
+}
+
+/** Arguments of `openspace.terminal.screen`. */
+export interface ReadScreen {
+  terminalId: string;
+  since?: number | null;
+}
+
+/** Arguments of `openspace.terminal.read_output`. */
+export interface ReadTerminalOutput {
+  terminalId: string;
+  lines?: number;
+  since?: number | null;
+}
+
+/** Arguments of `openspace.file.remove`. */
+export interface RemoveFile {
+  path: string;
+  expectedVersion?: string | null;
+}
+
+/** Arguments of `openspace.terminal.rename`. */
+export interface RenameTerminal {
+  terminalId: string;
+  title: string;
+}
+
 /** What one edit did: how often, and the lines it touched as they are numbered now (the first 20 places). */
 export interface Replaced {
   count: number;
-  ranges: Lines[];
+  ranges: LineRange[];
+}
+
+/** Some output, and who began to type just before it. */
+export interface ReplaySegment {
+  text: string;
+  ink: AuthorSpan | null;
+}
+
+/** Arguments of `openspace.pane.resize`. */
+export interface ResizePane {
+  paneId: string;
+  width?: number | null;
+  height?: number | null;
+}
+
+/** Arguments of `openspace.terminal.resize`. */
+export interface ResizeTerminal {
+  terminalId: string;
+  cols: number;
+  rows: number;
+  hideRedraw?: boolean;
 }
 
 /** What would be said of another text in place of the one that was asked about. */
@@ -681,28 +737,61 @@ export interface Review {
   level: string;
   reason: string;
   shown: string;
-  parts: Part[];
+  parts: AssessedPart[];
   detail: Record<string, unknown>;
 }
 
-/** Arguments of `openspace.safety.judge`. */
-export interface SafetyJudge {
-  command: string;
+/** Arguments of `openspace.tool.run_script`. */
+export interface RunScript {
+  script: string;
+  input?: string | null;
+  timeoutSeconds?: number;
+  env?: Record<string, string | null>;
+  workingDirectory?: string | null;
 }
 
-/** How a line is judged, why, and the commands that it consists of. */
-export interface SafetyJudgedLine {
-  level: "dangerous" | "safe" | "unknown";
-  reason: string;
-  commands: SafetyJudgedPart[];
+/** Arguments of `openspace.editor.save`. */
+export interface SaveEditor {
+  path: string;
+  text?: string | null;
+  expectedVersion?: string | null;
+  encoding?: string;
 }
 
-/** One simple command of a line; `words` are what the shell would make of it, as far as that can be said. */
-export interface SafetyJudgedPart {
+/** What is on the screen. */
+export interface ScreenContent {
+  rows: string[];
+  cursor: [number, number];
+  size: [number, number];
+  alternate: boolean;
+  revision: number;
+  changed: ([number, string])[] | null;
+}
+
+/** Arguments of `openspace.editor.scroll_to`. */
+export interface ScrollTo {
+  path: string;
+  line: number;
+}
+
+/** Arguments of `openspace.file.search`. */
+export interface SearchFiles {
+  query: string;
+  includePattern?: string | null;
+  excludePattern?: string | null;
+}
+
+/** Arguments of `openspace.terminal.search`. */
+export interface SearchTerminal {
+  terminalId: string;
+  pattern: string;
+  limit?: number;
+}
+
+/** Arguments of `openspace.terminal.send`. */
+export interface SendKeys {
+  terminalId: string;
   text: string;
-  level: "dangerous" | "safe" | "unknown";
-  reason: string;
-  words: string[];
 }
 
 /** A session as others see it. */
@@ -712,7 +801,7 @@ export interface SessionInfo {
   connector: string;
   status: string;
   created: number;
-  state: AgentState;
+  state: SessionSettings;
   paused: boolean;
   pending: number;
   consent: string;
@@ -720,9 +809,81 @@ export interface SessionInfo {
   attached: AttachedTerminal[];
 }
 
+/** A session. */
+export interface SessionRef {
+  sessionId: string;
+}
+
+/** What an agent has set for itself; None means the default. It survives a chat reset and can be stored. */
+export interface SessionSettings {
+  provider?: string | null;
+  cropOutput?: number | null;
+  timeoutSeconds?: number | null;
+  minInterval?: number | null;
+  settleInterval?: number | null;
+  maxInterval?: number | null;
+  cwd?: string | null;
+}
+
+/** Arguments of `openspace.agent.consent`. */
+export interface SetConsent {
+  sessionId: string;
+  allow: boolean;
+  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
+}
+
+/** Arguments of `openspace.editor.set_draft`. */
+export interface SetDraft {
+  path: string;
+  text: string;
+  baseVersion?: string | null;
+}
+
+/** Arguments of `openspace.editor.highlight`. */
+export interface SetHighlight {
+  path: string;
+  ranges: Range[];
+  highlightId?: string | null;
+  color?: string | null;
+  label?: string | null;
+}
+
+/** Arguments of `openspace.agent.set_mode`. */
+export interface SetMode {
+  sessionId: string;
+  mode: string;
+}
+
+/** Arguments of `openspace.agent.set_option`. */
+export interface SetOption {
+  sessionId: string;
+  option: string;
+  value: string;
+}
+
+/** Arguments of `openspace.pane.set_sizes`. */
+export interface SetPaneSizes {
+  split: string;
+  sizes: number[];
+  baseRev?: number | null;
+}
+
 /** Arguments of `openspace.terminal.set_limit`. */
-export interface SetLimit {
+export interface SetTerminalLimit {
   maxTerminals: number;
+}
+
+/** A file that agents changed, or one hunk of it. */
+export interface SettleChange {
+  path: string;
+  version?: string | null;
+  hunk?: number | null;
+}
+
+/** Arguments of `openspace.agent.sign_in`. */
+export interface SignIn {
+  sessionId: string;
+  method: string;
 }
 
 /** Everything at one revision. */
@@ -744,6 +905,31 @@ export interface Split {
   children: (Pane | Split)[];
 }
 
+/** Arguments of `openspace.agent.start`. */
+export interface StartAgent {
+  agent: string;
+  cwd?: string | null;
+}
+
+/** What became different at one revision; what is not named is as it was. */
+export interface StateChange {
+  rev: number;
+  kind: string;
+  subject: string;
+  layout?: Layout | null;
+  editors?: Editor[];
+  closedEditors?: string[];
+  drafts?: string[];
+  highlights?: Highlight[];
+  clearedHighlights?: string[];
+}
+
+/** Arguments of `openspace.agent.stop`. */
+export interface StopAgent {
+  sessionId: string;
+  kill?: boolean;
+}
+
 /** One thing shown in a pane: a file by its path, a terminal by its id. */
 export interface Tab {
   id: string;
@@ -754,20 +940,10 @@ export interface Tab {
   pinned: boolean;
 }
 
-/** Who typed where. */
-export interface TerminalAuthors {
-  ink: Ink[];
-}
-
-/** Arguments of `openspace.terminal.create`. */
-export interface TerminalCreate {
-  title?: string | null;
-  cwd?: string | null;
-  shellPath?: string | null;
-  cols?: number | null;
-  rows?: number | null;
-  env?: Record<string, string | null>;
-  interactive?: boolean;
+/** Arguments of `openspace.tool.terminal_continue`. */
+export interface TerminalContinue {
+  sessionId: string;
+  stdin?: string | null;
 }
 
 /** The new terminal and the pane that shows it. */
@@ -776,17 +952,6 @@ export interface TerminalCreated {
   title: string;
   paneId: string;
   note: string;
-}
-
-/** A line and where it begins. */
-export interface TerminalFoundLine {
-  position: number;
-  line: string;
-}
-
-/** Lines that matched, the newest last. */
-export interface TerminalFoundLines {
-  matches: TerminalFoundLine[];
 }
 
 /** A terminal as everybody sees it in lists and events. */
@@ -815,14 +980,16 @@ export interface TerminalInfo {
   lease: LeaseInfo;
 }
 
-/** All terminals. */
-export interface TerminalListed {
-  terminals: TerminalInfo[];
+/** The limit, how many terminals there are, and the limit from the settings, which holds after a restart. */
+export interface TerminalLimit {
+  maxTerminals: number;
+  count: number;
+  setting: number;
 }
 
-/** A terminal. */
-export interface TerminalOne {
-  terminalId: string;
+/** All terminals. */
+export interface TerminalList {
+  terminals: TerminalInfo[];
 }
 
 /** Lines as a person would see them; `position` is where the next read goes on. */
@@ -835,23 +1002,9 @@ export interface TerminalOutput {
   note: string;
 }
 
-/** Arguments of `openspace.terminal.read_output`. */
-export interface TerminalReadOutput {
+/** A terminal. */
+export interface TerminalRef {
   terminalId: string;
-  lines?: number;
-  since?: number | null;
-}
-
-/** Arguments of `openspace.terminal.screen`. */
-export interface TerminalReadScreen {
-  terminalId: string;
-  since?: number | null;
-}
-
-/** Arguments of `openspace.terminal.rename`. */
-export interface TerminalRename {
-  terminalId: string;
-  title: string;
 }
 
 /** The title that it has now. */
@@ -861,61 +1014,29 @@ export interface TerminalRenamed {
 }
 
 /** What a fresh screen of this size prints: the past, then the present; output goes on at the position. */
-export interface TerminalReplayed {
-  past: Piece[];
+export interface TerminalReplay {
+  past: ReplaySegment[];
   screen: string;
   position: number;
   cols: number;
   rows: number;
 }
 
-/** Arguments of `openspace.terminal.resize`. */
-export interface TerminalResize {
-  terminalId: string;
-  cols: number;
-  rows: number;
-  hideRedraw?: boolean;
+/** Arguments of `openspace.tool.terminal_start`. */
+export interface TerminalStart {
+  command: string;
+  stdin?: string | null;
 }
 
-/** What is on the screen. */
-export interface TerminalScreenful {
-  rows: string[];
-  cursor: [number, number];
-  size: [number, number];
-  alternate: boolean;
-  revision: number;
-  changed: ([number, string])[] | null;
+/** Arguments of `openspace.tool.terminal_stop`. */
+export interface TerminalStop {
+  sessionId: string;
 }
 
-/** Arguments of `openspace.terminal.search`. */
-export interface TerminalSearch {
-  terminalId: string;
-  pattern: string;
-  limit?: number;
-}
-
-/** Arguments of `openspace.terminal.send`. */
-export interface TerminalSend {
-  terminalId: string;
+/** The terminal that is gone. */
+export interface TerminalStopped {
+  sessionId: string;
   text: string;
-}
-
-/** Read from this position to see only what the text caused; `note` says that a line waits for its Enter. */
-export interface TerminalSent {
-  position: number;
-  note: string;
-}
-
-/** Arguments of `openspace.terminal.wait`. */
-export interface TerminalWaitFor {
-  terminalId: string;
-  pattern?: string | null;
-  finished?: boolean;
-  inputWanted?: boolean;
-  port?: boolean;
-  quietSeconds?: number | null;
-  since?: number | null;
-  deadlineSeconds?: number;
 }
 
 /** Which condition it was: exit, finished, pattern, quiet, input, port or deadline. */
@@ -933,37 +1054,15 @@ export interface TerminalWaited {
   end: number | null;
 }
 
-/** Arguments of `openspace.terminal.authors`. */
-export interface TerminalWhoTyped {
-  terminalId: string;
-  since?: number;
-}
-
-/** Arguments of `openspace.tool.bash`. */
-export interface ToolBash {
-  command: string;
-}
-
-/** Arguments of `openspace.tool.execute_command`. */
-export interface ToolExecuteCommand {
-  command: string;
-  args?: string[];
-  input?: string | null;
-  timeoutSeconds?: number;
-  env?: Record<string, string | null>;
-  workingDirectory?: string | null;
-}
-
-/** A piece of an output; `next` is the offset of the next one, or null at the end. */
-export interface ToolPiece {
-  output: string;
-  offset: number;
-  characters: number;
-  next: number | null;
+/** One piece of text and what takes its place. */
+export interface TextEdit {
+  old: string;
+  new: string;
+  all?: boolean;
 }
 
 /** What came of a command; `characters` and `lines` are true totals, `outputId` is there when text was left out. */
-export interface ToolRan {
+export interface ToolResult {
   ok: boolean;
   output: string;
   exitCode: number | null;
@@ -979,222 +1078,123 @@ export interface ToolRan {
   heldOpenBy: number[];
 }
 
-/** Arguments of `openspace.tool.read_output`. */
-export interface ToolReadOutput {
-  outputId: string;
-  offset?: number;
-  limit?: number;
-}
-
-/** Arguments of `openspace.tool.run_script`. */
-export interface ToolRunScript {
-  script: string;
-  input?: string | null;
-  timeoutSeconds?: number;
-  env?: Record<string, string | null>;
-  workingDirectory?: string | null;
-}
-
-/** One terminal of the list; `position` is where your next terminal_continue reads on. */
-export interface ToolTerminalActive {
-  sessionId: string;
-  title: string;
-  command: string;
-  position: number;
-  running: boolean;
-  uptimeSeconds: number;
-  exitCode: number | null;
-  yours: boolean;
-}
-
-/** All terminals, and the same as a table. */
-export interface ToolTerminalActiveList {
-  sessions: ToolTerminalActive[];
-  text: string;
-}
-
-/** What a terminal printed since the last look. */
-export interface ToolTerminalCollected {
-  id: string;
-  sessionId: string;
-  title: string;
-  command: string;
-  position: number;
-  complete: boolean;
-  reason: "exited" | "finished" | "input" | "maxInterval" | "settled";
-  output: string;
-  input: string | null;
-  exitCode: number | null;
-  signal: string | null;
-  truncated: boolean;
-  characters: number;
-  lines: number;
-  gap: [number, number] | null;
-  screen: string[] | null;
-  paneId: string | null;
-  note: string;
-  text: string;
-}
-
-/** The terminal that is gone. */
-export interface ToolTerminalStopped {
-  sessionId: string;
-  text: string;
-}
-
-/** Arguments of `openspace.tool.terminal_continue`. */
-export interface ToolTerminalTerminalContinue {
-  sessionId: string;
-  stdin?: string | null;
-}
-
-/** Arguments of `openspace.tool.terminal_start`. */
-export interface ToolTerminalTerminalStart {
-  command: string;
-  stdin?: string | null;
-}
-
-/** Arguments of `openspace.tool.terminal_stop`. */
-export interface ToolTerminalTerminalStop {
-  sessionId: string;
-}
-
-/** What agents did, newest first. */
-export interface WorkbenchActions {
-  actions: Action[];
-}
-
-/** The whole state, as a page that has just connected needs it. */
-export interface WorkbenchEverything {
-  workspace: string;
-  program: string;
-  state: Snapshot;
-  terminals: TerminalInfo[];
-  agents: SessionInfo[];
-  questions: Question[];
-  actions: Action[];
-  manifestVersion: string;
-  warnings: boolean;
-}
-
-/** Arguments of `openspace.workbench.answer`. */
-export interface WorkbenchGiveAnswer {
-  questionId: string;
-  choice: "always" | "deny" | "edit" | "once" | "session";
-  text?: string | null;
-  args?: Record<string, unknown> | null;
-  reason?: string;
-  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
-}
-
-/** Arguments of `openspace.workbench.review`. */
-export interface WorkbenchJudgeEdit {
-  questionId: string;
-  text: string;
-}
-
-/** Open questions, the oldest first. */
-export interface WorkbenchQuestions {
-  questions: Question[];
-}
-
-/** What was undone or redone, and newer actions that cannot be. */
-export interface WorkbenchTurned {
-  action: Action;
-  passed: Action[];
-}
-
 /** Arguments of `openspace.workbench.undo`. */
-export interface WorkbenchUndo {
+export interface UndoActions {
   callId?: string | null;
 }
 
+/** Arguments of `openspace.terminal.wait`. */
+export interface WaitForTerminal {
+  terminalId: string;
+  pattern?: string | null;
+  finished?: boolean;
+  inputWanted?: boolean;
+  port?: boolean;
+  quietSeconds?: number | null;
+  since?: number | null;
+  deadlineSeconds?: number;
+}
+
+/** Arguments of `openspace.terminal.authors`. */
+export interface WhoTyped {
+  terminalId: string;
+  since?: number;
+}
+
+/** Arguments of `openspace.file.write`. */
+export interface WriteFile {
+  path: string;
+  content: string;
+  expectedVersion?: string | null;
+  append?: boolean;
+}
+
 export interface Commands {
-  "openspace.agent.attach": { args: AgentAttach; result: AgentAttachedNow };
-  "openspace.agent.configure": { args: AgentConfigure; result: AgentConfigured };
-  "openspace.agent.consent": { args: AgentConsent; result: BaseNothing };
-  "openspace.agent.describe": { args: AgentOne; result: Described };
-  "openspace.agent.detach": { args: AgentAttach; result: AgentAttachedNow };
-  "openspace.agent.drop_rule": { args: AgentDropRule; result: BaseNothing };
-  "openspace.agent.end": { args: AgentOne; result: BaseNothing };
-  "openspace.agent.help": { args: HelpExplain; result: Help };
-  "openspace.agent.list": { args: Record<string, never>; result: AgentListed };
-  "openspace.agent.list_chats": { args: AgentOne; result: ControlsChats };
-  "openspace.agent.load_chat": { args: ControlsLoadChat; result: BaseNothing };
-  "openspace.agent.pause": { args: AgentOne; result: BaseNothing };
-  "openspace.agent.prompt": { args: AgentAsk; result: BaseNothing };
-  "openspace.agent.reset": { args: AgentOne; result: BaseNothing };
-  "openspace.agent.resume": { args: AgentOne; result: BaseNothing };
-  "openspace.agent.rules": { args: AgentOne; result: AgentRules };
-  "openspace.agent.set_mode": { args: ControlsSetMode; result: BaseNothing };
-  "openspace.agent.set_option": { args: ControlsSetOption; result: BaseNothing };
-  "openspace.agent.sign_in": { args: ControlsSignIn; result: BaseNothing };
-  "openspace.agent.start": { args: AgentStart; result: AgentStarted };
-  "openspace.agent.stop": { args: AgentStop; result: AgentStopped };
-  "openspace.change.keep": { args: ChangeSettle; result: BaseNothing };
-  "openspace.change.list": { args: Record<string, never>; result: Changes };
-  "openspace.change.revert": { args: ChangeSettle; result: BaseNothing };
-  "openspace.editor.clear_highlight": { args: EditorClearHighlight; result: BaseNothing };
-  "openspace.editor.clear_highlights": { args: EditorClearHighlights; result: BaseNothing };
-  "openspace.editor.close": { args: EditorOnePath; result: BaseNothing };
-  "openspace.editor.discard": { args: EditorOnePath; result: BaseNothing };
-  "openspace.editor.escape": { args: Record<string, never>; result: BaseNothing };
-  "openspace.editor.highlight": { args: EditorSetHighlight; result: EditorHighlighted };
-  "openspace.editor.list": { args: Record<string, never>; result: EditorHighlights };
-  "openspace.editor.open": { args: EditorOpen; result: EditorOpened };
+  "openspace.agent.attach": { args: AttachTerminal; result: AttachedList };
+  "openspace.agent.configure": { args: ConfigureAgent; result: AgentConfigured };
+  "openspace.agent.consent": { args: SetConsent; result: Nothing };
+  "openspace.agent.describe": { args: SessionRef; result: Described };
+  "openspace.agent.detach": { args: AttachTerminal; result: AttachedList };
+  "openspace.agent.drop_rule": { args: DropAllowRule; result: Nothing };
+  "openspace.agent.end": { args: SessionRef; result: Nothing };
+  "openspace.agent.help": { args: ExplainCommand; result: CommandHelp };
+  "openspace.agent.list": { args: Record<string, never>; result: AgentList };
+  "openspace.agent.list_chats": { args: SessionRef; result: PastChatList };
+  "openspace.agent.load_chat": { args: LoadChat; result: Nothing };
+  "openspace.agent.pause": { args: SessionRef; result: Nothing };
+  "openspace.agent.prompt": { args: MessageAgent; result: Nothing };
+  "openspace.agent.reset": { args: SessionRef; result: Nothing };
+  "openspace.agent.resume": { args: SessionRef; result: Nothing };
+  "openspace.agent.rules": { args: SessionRef; result: AllowRuleList };
+  "openspace.agent.set_mode": { args: SetMode; result: Nothing };
+  "openspace.agent.set_option": { args: SetOption; result: Nothing };
+  "openspace.agent.sign_in": { args: SignIn; result: Nothing };
+  "openspace.agent.start": { args: StartAgent; result: AgentStarted };
+  "openspace.agent.stop": { args: StopAgent; result: AgentStopped };
+  "openspace.change.keep": { args: SettleChange; result: Nothing };
+  "openspace.change.list": { args: Record<string, never>; result: ChangeList };
+  "openspace.change.revert": { args: SettleChange; result: Nothing };
+  "openspace.editor.clear_highlight": { args: ClearHighlight; result: Nothing };
+  "openspace.editor.clear_highlights": { args: ClearHighlights; result: Nothing };
+  "openspace.editor.close": { args: EditorRef; result: Nothing };
+  "openspace.editor.discard": { args: EditorRef; result: Nothing };
+  "openspace.editor.escape": { args: Record<string, never>; result: Nothing };
+  "openspace.editor.highlight": { args: SetHighlight; result: Highlighted };
+  "openspace.editor.list": { args: Record<string, never>; result: HighlightList };
+  "openspace.editor.open": { args: OpenEditor; result: EditorOpened };
   "openspace.editor.read_file": { args: ReadFile; result: FileContent };
-  "openspace.editor.save": { args: EditorSave; result: EditorSaved };
-  "openspace.editor.scroll_to": { args: EditorScrollTo; result: BaseNothing };
-  "openspace.editor.set_draft": { args: EditorSetDraft; result: BaseNothing };
+  "openspace.editor.save": { args: SaveEditor; result: EditorSaved };
+  "openspace.editor.scroll_to": { args: ScrollTo; result: Nothing };
+  "openspace.editor.set_draft": { args: SetDraft; result: Nothing };
   "openspace.file.edit": { args: EditFile; result: FileEdited };
-  "openspace.file.list": { args: FileList; result: FileListed };
-  "openspace.file.read": { args: FileReadAny; result: FileContent };
-  "openspace.file.remove": { args: FileRemove; result: BaseNothing };
-  "openspace.file.search": { args: FileSearch; result: Found };
-  "openspace.file.write": { args: FileWrite; result: FileWrote };
-  "openspace.pane.close": { args: PaneOne; result: BaseNothing };
-  "openspace.pane.focus": { args: PaneOne; result: BaseNothing };
-  "openspace.pane.list": { args: Record<string, never>; result: PaneListed };
-  "openspace.pane.move": { args: PaneMove; result: BaseNothing };
-  "openspace.pane.open": { args: PaneOpen; result: PaneOpened };
-  "openspace.pane.pin": { args: PanePin; result: BaseNothing };
-  "openspace.pane.resize": { args: PaneResize; result: BaseNothing };
-  "openspace.pane.set_sizes": { args: PaneSetSizes; result: BaseNothing };
-  "openspace.safety.judge": { args: SafetyJudge; result: SafetyJudgedLine };
-  "openspace.terminal.authors": { args: TerminalWhoTyped; result: TerminalAuthors };
-  "openspace.terminal.close": { args: TerminalOne; result: BaseNothing };
-  "openspace.terminal.create": { args: TerminalCreate; result: TerminalCreated };
+  "openspace.file.list": { args: ListDirectory; result: DirectoryListing };
+  "openspace.file.read": { args: ReadAny; result: FileContent };
+  "openspace.file.remove": { args: RemoveFile; result: Nothing };
+  "openspace.file.search": { args: SearchFiles; result: FileSearchResult };
+  "openspace.file.write": { args: WriteFile; result: FileWritten };
+  "openspace.pane.close": { args: PaneRef; result: Nothing };
+  "openspace.pane.focus": { args: PaneRef; result: Nothing };
+  "openspace.pane.list": { args: Record<string, never>; result: PaneList };
+  "openspace.pane.move": { args: MovePane; result: Nothing };
+  "openspace.pane.open": { args: OpenPane; result: PaneOpened };
+  "openspace.pane.pin": { args: PinPane; result: Nothing };
+  "openspace.pane.resize": { args: ResizePane; result: Nothing };
+  "openspace.pane.set_sizes": { args: SetPaneSizes; result: Nothing };
+  "openspace.safety.judge": { args: ClassifyLine; result: LineClassified };
+  "openspace.terminal.authors": { args: WhoTyped; result: Authors };
+  "openspace.terminal.close": { args: TerminalRef; result: Nothing };
+  "openspace.terminal.create": { args: CreateTerminal; result: TerminalCreated };
   "openspace.terminal.exec": { args: Exec; result: ExecStarted };
-  "openspace.terminal.hand_back": { args: TerminalOne; result: BaseNothing };
-  "openspace.terminal.interrupt": { args: TerminalOne; result: BaseNothing };
-  "openspace.terminal.kill": { args: ExecKill; result: BaseNothing };
-  "openspace.terminal.limit": { args: Record<string, never>; result: Limit };
-  "openspace.terminal.list": { args: Record<string, never>; result: TerminalListed };
-  "openspace.terminal.read_output": { args: TerminalReadOutput; result: TerminalOutput };
-  "openspace.terminal.rename": { args: TerminalRename; result: TerminalRenamed };
-  "openspace.terminal.replay": { args: TerminalOne; result: TerminalReplayed };
-  "openspace.terminal.resize": { args: TerminalResize; result: BaseNothing };
-  "openspace.terminal.screen": { args: TerminalReadScreen; result: TerminalScreenful };
-  "openspace.terminal.search": { args: TerminalSearch; result: TerminalFoundLines };
-  "openspace.terminal.send": { args: TerminalSend; result: TerminalSent };
-  "openspace.terminal.set_limit": { args: SetLimit; result: Limit };
-  "openspace.terminal.show": { args: TerminalOne; result: BaseNothing };
-  "openspace.terminal.take_over": { args: TerminalOne; result: BaseNothing };
-  "openspace.terminal.wait": { args: TerminalWaitFor; result: TerminalWaited };
-  "openspace.tool.bash": { args: ToolBash; result: ToolRan };
-  "openspace.tool.execute_command": { args: ToolExecuteCommand; result: ToolRan };
-  "openspace.tool.read_output": { args: ToolReadOutput; result: ToolPiece };
-  "openspace.tool.run_script": { args: ToolRunScript; result: ToolRan };
-  "openspace.tool.terminal_continue": { args: ToolTerminalTerminalContinue; result: ToolTerminalCollected };
-  "openspace.tool.terminal_list": { args: Record<string, never>; result: ToolTerminalActiveList };
-  "openspace.tool.terminal_start": { args: ToolTerminalTerminalStart; result: ToolTerminalCollected };
-  "openspace.tool.terminal_stop": { args: ToolTerminalTerminalStop; result: ToolTerminalStopped };
-  "openspace.workbench.actions": { args: Record<string, never>; result: WorkbenchActions };
-  "openspace.workbench.answer": { args: WorkbenchGiveAnswer; result: BaseNothing };
+  "openspace.terminal.hand_back": { args: TerminalRef; result: Nothing };
+  "openspace.terminal.interrupt": { args: TerminalRef; result: Nothing };
+  "openspace.terminal.kill": { args: KillExec; result: Nothing };
+  "openspace.terminal.limit": { args: Record<string, never>; result: TerminalLimit };
+  "openspace.terminal.list": { args: Record<string, never>; result: TerminalList };
+  "openspace.terminal.read_output": { args: ReadTerminalOutput; result: TerminalOutput };
+  "openspace.terminal.rename": { args: RenameTerminal; result: TerminalRenamed };
+  "openspace.terminal.replay": { args: TerminalRef; result: TerminalReplay };
+  "openspace.terminal.resize": { args: ResizeTerminal; result: Nothing };
+  "openspace.terminal.screen": { args: ReadScreen; result: ScreenContent };
+  "openspace.terminal.search": { args: SearchTerminal; result: FoundLines };
+  "openspace.terminal.send": { args: SendKeys; result: KeysSent };
+  "openspace.terminal.set_limit": { args: SetTerminalLimit; result: TerminalLimit };
+  "openspace.terminal.show": { args: TerminalRef; result: Nothing };
+  "openspace.terminal.take_over": { args: TerminalRef; result: Nothing };
+  "openspace.terminal.wait": { args: WaitForTerminal; result: TerminalWaited };
+  "openspace.tool.bash": { args: Bash; result: ToolResult };
+  "openspace.tool.execute_command": { args: ExecuteCommand; result: ToolResult };
+  "openspace.tool.read_output": { args: ReadKeptOutput; result: OutputPage };
+  "openspace.tool.run_script": { args: RunScript; result: ToolResult };
+  "openspace.tool.terminal_continue": { args: TerminalContinue; result: Collected };
+  "openspace.tool.terminal_list": { args: Record<string, never>; result: ActiveList };
+  "openspace.tool.terminal_start": { args: TerminalStart; result: Collected };
+  "openspace.tool.terminal_stop": { args: TerminalStop; result: TerminalStopped };
+  "openspace.workbench.actions": { args: Record<string, never>; result: Actions };
+  "openspace.workbench.answer": { args: AnswerQuestion; result: Nothing };
   "openspace.workbench.platform": { args: Record<string, never>; result: PlatformInformation };
-  "openspace.workbench.questions": { args: Record<string, never>; result: WorkbenchQuestions };
-  "openspace.workbench.redo": { args: Record<string, never>; result: WorkbenchTurned };
-  "openspace.workbench.review": { args: WorkbenchJudgeEdit; result: Review };
-  "openspace.workbench.snapshot": { args: Record<string, never>; result: WorkbenchEverything };
-  "openspace.workbench.undo": { args: WorkbenchUndo; result: WorkbenchTurned };
+  "openspace.workbench.questions": { args: Record<string, never>; result: QuestionList };
+  "openspace.workbench.redo": { args: Record<string, never>; result: ActionsUndone };
+  "openspace.workbench.review": { args: ClassifyEdit; result: Review };
+  "openspace.workbench.snapshot": { args: Record<string, never>; result: Everything };
+  "openspace.workbench.undo": { args: UndoActions; result: ActionsUndone };
 }

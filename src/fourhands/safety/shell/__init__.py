@@ -3,8 +3,8 @@
     >>> classify("rm -rf build").reason
     'deletes files: rm with 1 operand'
 
-The policy is safety-policy.md, section C. The text goes through `text` (deceiving characters), `scan` (words, quotes,
-here-documents), `grammar` (structure), `words` (what the shell would make of them) and `judge` with its tables.
+The policy is safety-policy.md, section C. The text goes through `lookalikes` (deceiving characters), `parser` (words,
+quotes, here-documents, structure, what the shell would make of them) and `classifier` with its programs and tables.
 Nothing is executed, read from disk or sent.
 """
 
@@ -13,19 +13,21 @@ import gc
 from collections.abc import Iterator
 
 from fourhands.core.errors import BadArgument
+from fourhands.safety.shell.classifier import LineClassifier
 from fourhands.safety.shell.history import recalls
-from fourhands.safety.shell.judge import Judge
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, dangerous, worst
-from fourhands.safety.shell.text import raw, visible
-from fourhands.safety.shell.verdict import Part, Rules, Verdict
+from fourhands.safety.shell.lookalikes import raw, visible
+from fourhands.safety.shell.verdict import ClassifierRules, Verdict, VerdictPart
 
-__all__ = ["Part", "Rules", "Verdict", "classify", "parse", "visible"]
+__all__ = ["ClassifierRules", "Rules", "Verdict", "VerdictPart", "classify", "parse", "visible"]
 
-_DEFAULT = Rules()
+Rules = ClassifierRules  # the name under which others import it
+
+_DEFAULT = ClassifierRules()
 _LONG = 10_000
 
 
-def classify(line: str, rules: Rules | None = None, *, interactive: bool | str = False) -> Verdict:
+def classify(line: str, rules: ClassifierRules | None = None, *, interactive: bool | str = False) -> Verdict:
     """Judge a command line; the worst of its parts decides.
 
     `interactive` is for a line that is typed into a shell with history expansion: its name, or True for any.
@@ -35,7 +37,7 @@ def classify(line: str, rules: Rules | None = None, *, interactive: bool | str =
     rules = rules or _DEFAULT
     text = line.replace("\r\n", "\n")
     with _uncollected() if len(text) > _LONG else contextlib.nullcontext():
-        finding, parts = Judge(rules).line(text)
+        finding, parts = LineClassifier(rules).line(text)
     finding = worst(*raw(text), finding)
     if finding.rank < DANGEROUS and rules.patterns and rules.patterns.found_in(text):
         finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")

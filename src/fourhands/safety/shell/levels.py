@@ -1,9 +1,10 @@
 """The three levels, and a finding: how bad, by which rule of the policy, and why in words for a person."""
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
-Level = Literal["safe", "unknown", "dangerous"]
-LEVELS: tuple[Level, ...] = ("safe", "unknown", "dangerous")
+from fourhands.core.call import RiskLevel
+
+LEVELS: tuple[RiskLevel, ...] = ("safe", "unknown", "dangerous")
 SAFE, UNKNOWN, DANGEROUS = 0, 1, 2
 
 

@@ -5,20 +5,20 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from fourhands.core.call import RiskLevel
 from fourhands.core.errors import BadArgument
-from fourhands.safety.pattern import Patterns
-from fourhands.safety.secretnames import SecretNames
-from fourhands.safety.shell.levels import Level
+from fourhands.safety.redaction.file_names import SecretNames
+from fourhands.safety.regex import Patterns
 
 _MOST_RULES = 1000
 _NAME = re.compile(r"[^\s/;&|<>()$`'\"\\*?\[\]{}=]+")
 
 
-class Part(NamedTuple):
+class VerdictPart(NamedTuple):
     """One simple command: its text, level, reason, rule of the policy, and resolved words."""
 
     text: str
-    level: Level
+    level: RiskLevel
     reason: str
     rule: str
     words: tuple[str, ...] = ()
@@ -28,14 +28,14 @@ class Part(NamedTuple):
 class Verdict:
     """The judgement of a command line; its level is that of its worst part."""
 
-    level: Level
+    level: RiskLevel
     reason: str
     rule: str
-    parts: list[Part] = field(default_factory=list)
+    parts: list[VerdictPart] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Rules:
+class ClassifierRules:
     """What a user adds: names that are safe, regular expressions that are dangerous, other secret names.
 
     `workspace` is the directory whose files are theirs to work on, absolute; without it only relative paths are.

@@ -17,10 +17,10 @@ import click
 import msgspec
 
 from fourhands.core.errors import FourhandsError, Unavailable
-from fourhands.core.program import typed
-from fourhands.host.places import Places
-from fourhands.surfaces.address import Address, find_server
-from fourhands.surfaces.command import Directory, told
+from fourhands.core.invocation import typed
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.surfaces.console import DirectoryType, told
+from fourhands.surfaces.discovery import ServerAddress, find_server
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -32,7 +32,7 @@ def workspace_option(function: Callable[P, R]) -> Callable[P, R]:
         "--workspace",
         "-w",
         default=".",
-        type=Directory(),
+        type=DirectoryType(),
         help="The workspace's directory.  [default: this one]",
     )
     return option(function)
@@ -67,23 +67,23 @@ def show(value: object, *, as_json: bool) -> None:
 
 def one_line(text: str) -> str:
     """A text that agents may have had a hand in, for a line of a table: nothing in it moves the cursor."""
-    from fourhands.safety.text import sanitize
+    from fourhands.safety.sanitizer.sanitizer import sanitize
 
     return sanitize(text.encode("utf-8", "replace")).replace("\n", " ")
 
 
-class Client:
+class ServerClient:
     """Calls to the workspace's running server, as the person."""
 
     def __init__(self, workspace: str) -> None:
-        self.places = Places.of(workspace)
+        self.places = WorkspaceDirs.of(workspace)
         address = find_server(self.places.state)
         if address is None:
             raise Unavailable(
                 f"no Fourhands is running for {self.places.workspace}",
                 hint=f"start one: {typed()} {shlex.quote(os.path.relpath(self.places.workspace))}",
             )
-        self.address: Address = address
+        self.address: ServerAddress = address
         try:
             self._token = (Path(self.places.state) / "token").read_text().strip()
         except OSError as error:

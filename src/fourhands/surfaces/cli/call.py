@@ -8,10 +8,10 @@ from typing import Any
 import click
 
 from fourhands.core.errors import BadArgument
-from fourhands.safety.patherrors import IN_PIECES
-from fourhands.surfaces.cli.base import Client, json_option, show, workspace_option
+from fourhands.safety.paths.errors import IN_PIECES
+from fourhands.surfaces.cli.base import ServerClient, json_option, show, workspace_option
 from fourhands.surfaces.cli.browser import show_page
-from fourhands.surfaces.command import FAILED, told
+from fourhands.surfaces.console import FAILED, told
 
 STDIN_LIMIT = 1024 * 1024
 """Bytes of arguments from standard input; the server takes no more in one message."""
@@ -45,7 +45,7 @@ def call(command: str, words: tuple[str, ...], raw: str | None, workspace: str, 
             _add(args, _object(_standard_input() if word == "-" else word))
         else:
             pairs.append(word)
-    client = Client(workspace)
+    client = ServerClient(workspace)
     if pairs:
         _add(args, _from_pairs(pairs, _properties(client, command)))
     result = client.call(command, args)
@@ -82,7 +82,7 @@ def _add(args: dict[str, object], more: Mapping[str, object]) -> None:
         args[name] = value
 
 
-def _properties(client: Client, command: str) -> Mapping[str, Any]:
+def _properties(client: ServerClient, command: str) -> Mapping[str, Any]:
     """The argument schemas of a command; none where it is not known, which the server says better."""
     for known in client.get("/openspace/manifest").get("commands", ()):
         if known["id"] == command:
@@ -123,7 +123,7 @@ def _value(name: str, text: str) -> object:
 
 def tell_instructions(workspace: str, session: str | None, *, as_json: bool) -> None:
     """Print what the running server tells a model."""
-    text = Client(workspace).text("/openspace/instructions", **({"sessionId": session} if session else {}))
+    text = ServerClient(workspace).text("/openspace/instructions", **({"sessionId": session} if session else {}))
     if as_json:
         show({"instructions": text}, as_json=True)
     else:
@@ -137,7 +137,7 @@ def tell_instructions(workspace: str, session: str | None, *, as_json: bool) -> 
 @told
 def open_page(print_only: bool, workspace: str, as_json: bool) -> None:
     """Open the running workbench in a browser with a fresh one-time link."""
-    link = Client(workspace).link()
+    link = ServerClient(workspace).link()
     if as_json:
         show({"link": link}, as_json=True)
     elif print_only or not show_page(link):

@@ -4,10 +4,10 @@ import sys
 
 import click
 
-from fourhands.safety.shell import Rules, classify, visible
+from fourhands.safety.shell import ClassifierRules, classify, visible
 from fourhands.settings import load
 from fourhands.surfaces.cli.base import json_option, show, workspace_option
-from fourhands.surfaces.command import told
+from fourhands.surfaces.console import told
 
 EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
 
@@ -24,7 +24,7 @@ def classify_line(line: str, interactive: bool, workspace: str, as_json: bool) -
     Ends with 0 for safe, 10 for unknown, 20 for dangerous.
     """
     safety = load(workspace).safety
-    verdict = classify(line, Rules(safety.safe_commands, safety.dangerous_commands), interactive=interactive)
+    verdict = classify(line, ClassifierRules(safety.safe_commands, safety.dangerous_commands), interactive=interactive)
     if as_json:
         parts = [{"text": p.text, "level": p.level, "reason": p.reason, "rule": p.rule} for p in verdict.parts]
         show({"level": verdict.level, "reason": verdict.reason, "rule": verdict.rule, "parts": parts}, as_json=True)

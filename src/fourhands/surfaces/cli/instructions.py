@@ -14,13 +14,13 @@ import click
 import msgspec
 
 from fourhands import __version__
-from fourhands.agents.budget import tokens
-from fourhands.agents.model import Endpoint
-from fourhands.agents.trial import Judged, Trial, shown
-from fourhands.agents.trial_tasks import TASKS, Scratch
+from fourhands.agents.briefing.budget import tokens
+from fourhands.agents.briefing.trial import Judged, Trial, shown
+from fourhands.agents.briefing.trial_tasks import TASKS, Scratch
+from fourhands.agents.connectors.chat_model import Endpoint
 from fourhands.core.errors import BadArgument
 from fourhands.surfaces.cli.base import one_line, show
-from fourhands.surfaces.command import FAILED, INTERRUPTED
+from fourhands.surfaces.console import FAILED, INTERRUPTED
 
 OUTPUT = "instructions-try.json"
 _EXCERPT = 1500

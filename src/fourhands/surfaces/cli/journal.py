@@ -7,12 +7,12 @@ from pathlib import Path
 import click
 
 from fourhands.core.errors import BadArgument, Unavailable
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.cli.base import json_option, one_line, show, workspace_option
-from fourhands.surfaces.command import told
-from fourhands.workbench import ledger
-from fourhands.workbench.journal import export
-from fourhands.workbench.ledger import Filter
+from fourhands.surfaces.console import told
+from fourhands.workbench.records import ledger
+from fourhands.workbench.records.journal import export
+from fourhands.workbench.records.ledger import JournalQuery
 
 
 @click.command(short_help="Show who called what, and what came of it.")
@@ -29,15 +29,15 @@ def journal(
     session: str | None, command: str | None, limit: int, target: str | None, workspace: str, as_json: bool
 ) -> None:
     """Show what was called, by whom, what came of it; or export it. Needs no running server."""
-    path = Path(Places.of(workspace).state) / "journal.sqlite"
-    wanted = Filter(session=session, command=command)
+    path = Path(WorkspaceDirs.of(workspace).state) / "journal.sqlite"
+    wanted = JournalQuery(session=session, command=command)
     try:
         _show(path, wanted, limit, target, as_json=as_json)
     except sqlite3.Error as error:
         raise Unavailable(f"the journal {path} cannot be read: {error}") from error
 
 
-def _show(path: Path, wanted: Filter, limit: int, target: str | None, *, as_json: bool) -> None:
+def _show(path: Path, wanted: JournalQuery, limit: int, target: str | None, *, as_json: bool) -> None:
     if target is not None:
         try:
             with open(target, "w", encoding="utf-8") as file:

@@ -14,12 +14,12 @@ import click
 
 from fourhands import __version__
 from fourhands.surfaces.cli.base import json_option, run_async, workspace_option
-from fourhands.surfaces.command import Directory, told
+from fourhands.surfaces.console import DirectoryType, told
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from fourhands.agents.trial_tasks import Scratch
+    from fourhands.agents.briefing.trial_tasks import Scratch
     from fourhands.providers.base import Provider
 
 LATE = {
@@ -105,7 +105,7 @@ def build(
         """
 
     @main.command("serve", short_help="Serve the workbench for a directory.")
-    @click.argument("directory", default=".", type=Directory())
+    @click.argument("directory", default=".", type=DirectoryType())
     @click.option(
         "--agent",
         "agents",

@@ -11,11 +11,11 @@ import signal
 import click
 
 from fourhands.core.errors import TimedOut
-from fourhands.host.link import Link
-from fourhands.host.places import Places
-from fourhands.surfaces.address import find_server, held
+from fourhands.host.client import HostClient
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.cli.base import json_option, run_async, show, workspace_option
-from fourhands.workbench.session import end_all
+from fourhands.surfaces.discovery import find_server, held
+from fourhands.workbench.sessions import end_all
 
 SERVER_S = 15.0
 HOST_S = 60.0
@@ -27,7 +27,7 @@ HOST_S = 60.0
 @run_async
 async def stop(workspace: str, as_json: bool) -> None:
     """End the server, the host, all terminals and all agents' sessions of the workspace."""
-    places = Places.of(workspace)
+    places = WorkspaceDirs.of(workspace)
     ended = [
         # Where version 0.1.0 has its lock, too.
         *(["server"] if await _stop_server(places.state) or await _stop_server(places.runtime) else []),
@@ -55,10 +55,10 @@ async def _stop_server(directory: str) -> bool:
     return True
 
 
-async def _stop_host(places: Places) -> bool:
+async def _stop_host(places: WorkspaceDirs) -> bool:
     try:
         async with asyncio.timeout(HOST_S):
-            return await Link.end(places)
+            return await HostClient.end(places)
     except TimeoutError:
         raise TimedOut(
             f"the host of {places.workspace} does not end", hint=f"look into {places.state}/host.log"

@@ -17,13 +17,13 @@ import click
 from fourhands.core.errors import FourhandsError, NotFound
 from fourhands.host import owner
 from fourhands.host.log import Chunk
-from fourhands.host.places import Places
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.settings import load
-from fourhands.surfaces.address import find_server
-from fourhands.surfaces.cli.base import Client, json_option, one_line, run_async, show, workspace_option
-from fourhands.workbench.terminal import SLOW_START_S, Terminal
-from fourhands.workbench.terminals import Terminals
-from fourhands.workbench.view import MOST_LINES, has_more_lines
+from fourhands.surfaces.cli.base import ServerClient, json_option, one_line, run_async, show, workspace_option
+from fourhands.surfaces.discovery import find_server
+from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
+from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
+from fourhands.workbench.terminals.terminals import Terminals
 
 DETACH = b"\x1d"
 KEYS_AT_ONCE = 64 * 1024
@@ -44,7 +44,7 @@ def _terminals(workspace: str) -> Terminals:
 
 def _is_hosted(workspace: str) -> bool:
     """Whether there is a host: to look into it nobody need start one."""
-    places = Places.of(workspace)
+    places = WorkspaceDirs.of(workspace)
     return owner.held(places) or os.path.exists(places.socket)
 
 
@@ -60,11 +60,11 @@ async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
 @contextlib.asynccontextmanager
 async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
     """A new terminal: made by the server where one runs, so that everybody there sees it."""
-    if find_server(Places.of(workspace).state) is None:
+    if find_server(WorkspaceDirs.of(workspace).state) is None:
         async with _terminals(workspace) as terminals:
             yield await terminals.create(**wanted)
         return
-    made = await asyncio.to_thread(Client(workspace).call, "openspace.terminal.create", wanted)
+    made = await asyncio.to_thread(ServerClient(workspace).call, "openspace.terminal.create", wanted)
     if not made.get("success"):
         raise FourhandsError(str(made.get("error")), hint=str(made.get("hint", "")))
     async with _opened(workspace, made["terminalId"]) as one:

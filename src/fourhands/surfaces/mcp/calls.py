@@ -16,10 +16,10 @@ from fourhands.core.call import Call, Result
 from fourhands.core.errors import Conflict
 from fourhands.core.question import Question
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp.asking import answer, can_elicit, elicitation
-from fourhands.surfaces.mcp.exchange import Exchange
-from fourhands.surfaces.mcp.news import notice, wanted
-from fourhands.surfaces.mcp.peer import Context, Peer, Peers
+from fourhands.surfaces.mcp.clients import Context, McpClient, McpClients
+from fourhands.surfaces.mcp.elicitation import answer, can_elicit, elicitation
+from fourhands.surfaces.mcp.notifications import notice, wanted
+from fourhands.surfaces.mcp.pending_call import PendingCall
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ SUSPENDED_S = 600.0
 class Calls:
     """Runs what clients ask for, each as the agent of its own session."""
 
-    def __init__(self, bench: Workbench, tasks: Tasks, peers: Peers) -> None:
+    def __init__(self, bench: Workbench, tasks: Tasks, peers: McpClients) -> None:
         self._bench = bench
         self._tasks = tasks
         self._peers = peers
@@ -67,13 +67,13 @@ class Calls:
         assert isinstance(done, Result)  # what is not asked cannot be required
         return done
 
-    def _begin(self, peer: Peer, command: str, args: dict[str, object], *, attends: bool) -> Exchange:
+    def _begin(self, peer: McpClient, command: str, args: dict[str, object], *, attends: bool) -> PendingCall:
         call = Call(command=command, args=args, actor=peer.session.actor, origin="mcp")
-        exchange = Exchange(self._bench, call, peer.session.name, attends=attends)
+        exchange = PendingCall(self._bench, call, peer.session.name, attends=attends)
         exchange.start(self._tasks)
         return exchange
 
-    async def _follow(self, context: Context, peer: Peer, exchange: Exchange) -> Result | InputRequiredResult:
+    async def _follow(self, context: Context, peer: McpClient, exchange: PendingCall) -> Result | InputRequiredResult:
         """Wait for the end of a call, telling its client meanwhile that it runs and asking what must be asked."""
         begun = reported = time.monotonic()
         asking: dict[str, asyncio.Task[None]] = {}
@@ -98,7 +98,7 @@ class Calls:
             for task in asking.values():
                 task.cancel()
 
-    def _ask_all(self, context: Context, exchange: Exchange, asking: dict[str, asyncio.Task[None]]) -> None:
+    def _ask_all(self, context: Context, exchange: PendingCall, asking: dict[str, asyncio.Task[None]]) -> None:
         """Ask the client what is open, and take back what was answered elsewhere or is too late."""
         for id in list(asking):
             if id not in exchange.open:
@@ -108,7 +108,7 @@ class Calls:
                 work = self._ask(context, exchange, question)
                 asking[id] = self._tasks.start(work, f"elicitation for {exchange.call.command}")
 
-    async def _ask(self, context: Context, exchange: Exchange, question: Question) -> None:
+    async def _ask(self, context: Context, exchange: PendingCall, question: Question) -> None:
         form = elicitation(question).params
         assert form.mode == "form"
         try:
@@ -124,7 +124,7 @@ def _modern(context: Context) -> bool:
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-async def _tell(context: Context, peer: Peer, exchange: Exchange) -> None:
+async def _tell(context: Context, peer: McpClient, exchange: PendingCall) -> None:
     """Tell the client what its own call has brought about, beside the call."""
     while exchange.caused:
         event = exchange.caused.popleft()
@@ -132,7 +132,7 @@ async def _tell(context: Context, peer: Peer, exchange: Exchange) -> None:
             await context.session.send_notification(notice(event), context.request_id)
 
 
-def _suspend(peer: Peer, exchange: Exchange) -> InputRequiredResult:
+def _suspend(peer: McpClient, exchange: PendingCall) -> InputRequiredResult:
     exchange.suspend(SUSPENDED_S)
     for id, known in list(peer.suspended.items()):
         if known.result is not None:
@@ -142,7 +142,7 @@ def _suspend(peer: Peer, exchange: Exchange) -> InputRequiredResult:
     return InputRequiredResult(input_requests=dict(requests), request_state=exchange.id)
 
 
-def _come_back(peer: Peer, state: str, command: str, args: dict[str, object]) -> Exchange:
+def _come_back(peer: McpClient, state: str, command: str, args: dict[str, object]) -> PendingCall:
     exchange = peer.suspended.pop(state, None)
     if exchange is None:
         raise _stale("nothing waits for this answer any more: make the call anew, without requestState")
@@ -158,7 +158,7 @@ def _stale(message: str) -> MCPError:
     return MCPError(INVALID_PARAMS, message, {"code": Conflict.code})
 
 
-def _take(exchange: Exchange, responses: InputResponses | None) -> None:
+def _take(exchange: PendingCall, responses: InputResponses | None) -> None:
     for id, question in list(exchange.open.items()):
         given = (responses or {}).get(id)
         if isinstance(given, ElicitResult):

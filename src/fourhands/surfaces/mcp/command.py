@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 import click
 
-from fourhands.surfaces.command import INTERRUPTED, Directory, told
+from fourhands.surfaces.console import INTERRUPTED, DirectoryType, told
 
 StartHeadless = Callable[[str], Awaitable[None]]
 """Serves a directory's workbench and MCP on standard input and output, until that is closed."""
@@ -19,7 +19,7 @@ def mcp_command(start_headless: StartHeadless) -> click.Command:
     """The command, around what starts a workbench."""
 
     @click.command("mcp", short_help="Offer the workbench to a client, by MCP.")
-    @click.argument("directory", default=".", type=Directory())
+    @click.argument("directory", default=".", type=DirectoryType())
     @told
     def mcp(directory: str) -> None:
         """Offer the workbench of DIRECTORY to an MCP client, on standard input and output.
@@ -29,7 +29,7 @@ def mcp_command(start_headless: StartHeadless) -> click.Command:
         # The command line is also used for what needs no loop and should start at once.
         import asyncio
 
-        from fourhands.surfaces.mcp.bridge import join_or_start
+        from fourhands.surfaces.stdio import join_or_start
 
         try:
             asyncio.run(join_or_start(directory, start_headless))

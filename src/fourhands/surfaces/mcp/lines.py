@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fourhands.safety.patherrors import IN_PIECES
+from fourhands.safety.paths.errors import IN_PIECES
 
 LINE_LIMIT = 1024 * 1024
 """Bytes of a message."""
@@ -25,7 +25,7 @@ _AT_LAST = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class TooLong:
+class OverlongLine:
     """What is left of a line that was too long: its size, its beginning and its end."""
 
     size: int
@@ -39,7 +39,7 @@ class TooLong:
         return refusal(id, -32600, f"a message of {self.size} bytes; at most {LINE_LIMIT} are taken ({IN_PIECES})")
 
 
-Lines = asyncio.Queue[bytes | TooLong]
+LineSource = asyncio.Queue[bytes | OverlongLine]
 
 
 def refusal(id: object, code: int, message: str) -> bytes:
@@ -47,11 +47,11 @@ def refusal(id: object, code: int, message: str) -> bytes:
     return msgspec.json.encode({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}) + b"\n"
 
 
-def read_lines(descriptor: int, lines: Lines) -> None:
+def read_lines(descriptor: int, lines: LineSource) -> None:
     """Read in a thread that nobody waits for: a read of a pipe cannot be given up. An empty line is the end."""
     loop = asyncio.get_running_loop()
 
-    def put(line: bytes | TooLong) -> bool:
+    def put(line: bytes | OverlongLine) -> bool:
         try:
             asyncio.run_coroutine_threadsafe(lines.put(line), loop).result()
         except (RuntimeError, asyncio.CancelledError):
@@ -89,10 +89,10 @@ class _Line:
         else:
             self._tail = (self._tail + part)[-TAIL:]
 
-    def take(self) -> bytes | TooLong:
+    def take(self) -> bytes | OverlongLine:
         whole, size, tail = b"".join(self._parts), self.size, self._tail
         self.size, self._parts, self._tail = 0, [], b""
-        return whole if size <= LINE_LIMIT else TooLong(size, whole[:TAIL], (whole + tail)[-TAIL:])
+        return whole if size <= LINE_LIMIT else OverlongLine(size, whole[:TAIL], (whole + tail)[-TAIL:])
 
 
 def write_all(descriptor: int, data: bytes) -> None:

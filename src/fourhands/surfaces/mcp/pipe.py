@@ -11,11 +11,11 @@ from mcp_types import jsonrpc_message_adapter
 from pydantic import ValidationError
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from fourhands.agents.hub import Hub
+from fourhands.agents.briefing.hub import Hub
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp.lines import Lines, TooLong, claimed_streams, read_lines, refusal, write_all
-from fourhands.surfaces.mcp.service import Service
-from fourhands.surfaces.tokens import Principal
+from fourhands.surfaces.auth import Credential
+from fourhands.surfaces.mcp.lines import LineSource, OverlongLine, claimed_streams, read_lines, refusal, write_all
+from fourhands.surfaces.mcp.server import McpServer
 from fourhands.workbench.workbench import Workbench
 
 
@@ -26,13 +26,13 @@ class Gone(Exception):
 async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
     """Serve the program that started this one, until it closes standard input."""
     with claimed_streams() as (stdin, stdout):
-        lines: Lines = asyncio.Queue(16)
+        lines: LineSource = asyncio.Queue(16)
         read_lines(stdin, lines)
         writing = asyncio.Lock()  # answers of the protocol and refusals of ours come from two tasks
 
         async def receive() -> bytes:
             while line := await lines.get():
-                if isinstance(line, TooLong):
+                if isinstance(line, OverlongLine):
                     await write(line.answer())
                 elif line.strip():
                     return line
@@ -48,14 +48,14 @@ async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
             except OSError as error:
                 raise Gone from error
 
-        await _serve(Service(bench, hub, tasks, pipe=True), receive, send)
+        await _serve(McpServer(bench, hub, tasks, pipe=True), receive, send)
 
 
 async def serve_socket(
     bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket, speaking: Container[str] = ()
 ) -> None:
     """Serve a socket that has been accepted: each message of it is one of MCP's."""
-    principal: Principal = socket.state.principal
+    principal: Credential = socket.state.principal
 
     async def receive() -> str:
         try:
@@ -69,11 +69,11 @@ async def serve_socket(
         except (WebSocketDisconnect, RuntimeError) as error:  # Starlette's word for a closed socket
             raise Gone from error
 
-    await _serve(Service(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking), receive, send)
+    await _serve(McpServer(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking), receive, send)
 
 
 async def _serve(
-    service: Service, receive: Callable[[], Awaitable[str | bytes]], send: Callable[[str], Awaitable[None]]
+    service: McpServer, receive: Callable[[], Awaitable[str | bytes]], send: Callable[[str], Awaitable[None]]
 ) -> None:
     """Answer one client until it has gone."""
     to_server, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)

@@ -14,17 +14,17 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
 
-from fourhands.agents.hub import Hub
+from fourhands.agents.briefing.hub import Hub
 from fourhands.core.call import Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.auth import Credential, Tokens
 from fourhands.surfaces.frames import EXTENSION, Frames
 from fourhands.surfaces.mcp.sdk import require_sdk
-from fourhands.surfaces.tokens import Principal, Tokens
 from fourhands.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
-    from fourhands.surfaces.mcp.stream import Stream
+    from fourhands.surfaces.mcp.streamable_http import StreamableHttp
 
 NAME_LENGTH = 60
 
@@ -48,7 +48,7 @@ class McpRoutes:
         self._hub = hub
         self._tasks = tasks
         self._tokens = tokens
-        self._stream: Stream | None = None
+        self._stream: StreamableHttp | None = None
         self._starting = asyncio.Lock()
         self._sockets: set[WebSocket] = set()
         self._closed = False
@@ -80,14 +80,14 @@ class McpRoutes:
             return
         await stream(scope, receive, send)
 
-    async def _started(self) -> "Stream":
+    async def _started(self) -> "StreamableHttp":
         require_sdk()
         async with self._starting:
             if self._closed:
                 raise Unavailable("the server is about to stop")
             if self._stream is None:
-                module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.stream")
-                stream: Stream = module.Stream(self._bench, self._hub, self._tasks, self._speaking)
+                module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.streamable_http")
+                stream: StreamableHttp = module.StreamableHttp(self._bench, self._hub, self._tasks, self._speaking)
                 await stream.start()
                 self._stream = stream
             return self._stream
@@ -114,7 +114,7 @@ class McpRoutes:
 
     async def _new_agent(self, request: Request) -> Response:
         """Begin an agent's session and return its token: for a client that is told its token beforehand."""
-        principal: Principal = request.state.principal
+        principal: Credential = request.state.principal
         try:
             if not principal.person:
                 raise Denied("this is not for an agent's token")

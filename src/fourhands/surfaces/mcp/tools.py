@@ -5,7 +5,7 @@ from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from fourhands.core.call import Result
 from fourhands.core.errors import NotFound
 from fourhands.core.registry import NAMESPACE, Command, Registry
-from fourhands.surfaces.mcp.content import blocks
+from fourhands.surfaces.mcp.formats import blocks
 from fourhands.surfaces.mcp.prompts import PREFIX as PROMPTS
 from fourhands.surfaces.mcp.schemas import input_schema, output_schema
 from fourhands.surfaces.mcp.words import json_text, plain

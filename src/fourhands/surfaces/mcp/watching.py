@@ -3,9 +3,10 @@
 import contextlib
 from collections.abc import Callable
 
-from fourhands.agents.hub import PUBLISHED, Throttle
+from fourhands.agents.briefing.hub import PUBLISHED
 from fourhands.core.event import Dispose, Event
 from fourhands.core.registry import Registry
+from fourhands.core.timing import Throttle
 from fourhands.surfaces.mcp.resources import INSTRUCTIONS, reading
 from fourhands.workbench.workbench import Workbench
 

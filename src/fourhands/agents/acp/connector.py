@@ -1,0 +1,418 @@
+"""An ACP agent as a conversation: a process on pipes that we start, ask, serve, and start again when it has died.
+
+Version 1 of the protocol. What the agent offers and has begun is in `acp_session`. Its files and terminals are ours
+(`acp_files`, `acp_terminal`), its permission requests are questions to the person (`acp_permission`), its updates are
+events (`acp_updates`). The process lives in one task, which ends it whatever happens. A turn that is cancelled leaves
+at once; the next one waits until the agent has settled, and starts it anew if it does not.
+"""
+
+import asyncio
+import logging
+import os
+import shlex
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from fourhands.agents.acp.approvals import Approvals
+from fourhands.agents.acp.catalogue import Recipe, parse, recipes
+from fourhands.agents.acp.errors import UnknownSession, rpc_error
+from fourhands.agents.acp.files import AcpFiles
+from fourhands.agents.acp.jsonrpc import PeerFailed, PeerGone, RpcConnection
+from fourhands.agents.acp.permissions import AcpPermissions, shortened
+from fourhands.agents.acp.session import AcpSession, McpServers
+from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
+from fourhands.agents.acp.updates import Updates
+from fourhands.agents.briefing.feedback import turn_message
+from fourhands.agents.connectors.base import END_TURN, Connector, Recollection
+from fourhands.agents.connectors.launcher import Launcher
+from fourhands.agents.connectors.process import AgentProcess, launch
+from fourhands.agents.connectors.resume import ResumeFile
+from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable, Unsupported
+from fourhands.core.event import Event
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.agent_options import Described, PastChat
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.terminals.oneshot import find_program
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+ROUNDS = 12
+SETTLE_S = 10.0
+"""How long a cancelled turn may take to end before the agent is started anew."""
+
+
+class AcpAgent(Connector):
+    """One agent process and its session."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        session: Session,
+        tasks: Tasks,
+        recipe: Recipe,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        instructions: Callable[[str], str] | None = None,
+        mcp_servers: McpServers | None = None,
+        settle_s: float = SETTLE_S,
+        memory: ResumeFile | None = None,
+    ) -> None:
+        super().__init__(bench, session, tasks, memory)
+        self.recipe = recipe
+        self.argv = tuple(argv)
+        self.process: AgentProcess | None = None
+        self.acp = AcpSession(
+            session, partial(bench.own_cwd, session), self.argv[0], self._tell, auth=recipe.auth, servers=mcp_servers
+        )
+        self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
+        self._env = env
+        self._instructions = instructions
+        self._settle_s = settle_s
+        self._instructed = False
+        self._reset = False  # the person wants a new chat
+        self._peer: RpcConnection | None = None
+        self._life: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[Any] | None = None
+        self._starting = asyncio.Lock()
+        allowed = Approvals(bench)
+        self.updates = Updates(self, self.acp, self._tell)
+        self.permissions = AcpPermissions(bench, session, allowed, self.updates.known)
+        self.terminals = AcpTerminals(bench, self._place, allowed)
+        self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
+        bench.controls[session.id] = self
+
+    # -- the process -----------------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Start the agent in the background, so that it is there when it is needed."""
+        self._tasks.start(self._warm_up(), f"the start of {self.session.name}")
+
+    async def _warm_up(self) -> None:
+        self._status("starting")
+        try:
+            await self.ready()
+        except FourhandsError as error:
+            log.warning("%s cannot begin: %s", self.session.name, error)
+            self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
+            self._status("failed")  # seen by whoever opens the page later; a message tries again
+        finally:
+            if self.session.status == "starting":
+                self._status("idle")
+
+    async def ready(self) -> RpcConnection:
+        """The connection to an agent that has a session; starts the agent if it does not run."""
+        async with self._starting:
+            if self._peer is None or self._peer.closed:
+                self._peer = await self._start()
+            elif self._reset:
+                await self.terminals.sweep(self.acp.id)
+                await self._in_time(self.acp.close(self._peer))
+                await self._in_time(self._open(self._peer))
+            self._reset = False
+            return self._peer
+
+    async def _start(self, sign_in: str = "") -> RpcConnection:
+        if self._life is not None:
+            await asyncio.wait([self._life])  # or its end would take away what the next one has begun
+        process = self.process = launch(
+            self.argv,
+            cwd=self.bench.own_cwd(self.session),
+            env={**_outside(self._env), **self.recipe.env},
+            tasks=self._tasks,
+            name=self.session.name,
+        )
+        peer = RpcConnection(
+            process.reader,
+            process.writer,
+            self._tasks,
+            methods={
+                **self.terminals.methods,
+                **self.files.methods,
+                "session/request_permission": self._permission,
+            },
+            notifications={"session/update": self._update},
+            translate=rpc_error,
+            name=self.session.name,
+        )
+        life = self._life = self._tasks.start(self._live(process, peer), f"agent {self.session.name}")
+        try:
+            async with asyncio.timeout(self.recipe.start_seconds):
+                await self.acp.shake_hands(peer)
+                if sign_in:
+                    await self.acp.authenticate(peer, sign_in)
+                await self._open(peer)
+        except TimeoutError:
+            life.cancel()
+            if self._earlier:  # perhaps it chokes on the old session: the next start is a fresh one
+                self.acp.id = self._earlier = ""
+            raise TimedOut(
+                f"{self.session.name} did not answer within {self.recipe.start_seconds:g} s",
+                hint=await process.words() or self._trial,
+            ) from None
+        except PeerGone:
+            await asyncio.wait([life])  # by then it is known how it ended
+            words = await process.words()
+            raise Unavailable(
+                f"{self.session.name} ended before it was ready ({process.ending})", hint=words or self._trial
+            ) from None
+        except FourhandsError as error:
+            life.cancel()
+            error.hint = error.hint or await process.words()
+            raise
+        except BaseException:
+            life.cancel()
+            raise
+        return peer
+
+    @property
+    def _trial(self) -> str:
+        return f"try it in a terminal: {shlex.join(self.argv)}"
+
+    async def _live(self, process: AgentProcess, peer: RpcConnection) -> None:
+        """The life of one process, to its very end."""
+        try:
+            await peer.run()
+            log.info("%s has closed its output", self.session.name)
+        finally:
+            peer.close()
+            self.permissions.cancel()
+            await process.end()
+            if self.acp.id:
+                await self.terminals.sweep(self.acp.id)
+            if self._peer is peer:
+                self._peer = None
+                if not self.session.ended:
+                    said = f"{self.session.name} ended: {process.ending}"
+                    self._emit("agent.exited", code=process.exit_code, error=said, hint=await process.words())
+
+    async def stop_process(self) -> None:
+        """End the process; the next message starts it again."""
+        if self._life is not None:
+            self._life.cancel()
+            await asyncio.wait([self._life])
+
+    def close(self) -> None:
+        """The session has ended: so does the process."""
+        super().close()
+        self.bench.controls.pop(self.session.id, None)
+        self.permissions.cancel()
+        self.terminals.close()
+        if self._life is not None:
+            self._life.cancel()
+
+    # -- sessions --------------------------------------------------------------------------------------------------
+
+    async def _open(self, peer: RpcConnection) -> None:
+        """Begin a session, or go on with the one from before the agent died, where it can."""
+        if self.acp.id and not self._reset and self.acp.can_reopen:
+            try:
+                await self._reopen(peer, quietly=True)
+                if self._earlier:
+                    self._earlier = ""
+                    self.goes_on()
+                return
+            except PeerFailed as error:
+                log.info("%s cannot go on with its session: %s", self.session.name, error)
+        await self.acp.begin(peer)
+        self._instructed, self._earlier = False, ""
+        self.keep()
+
+    def recollection(self) -> Recollection:
+        """The agent's own session."""
+        return {"remote": self.acp.id}
+
+    async def _reopen(self, peer: RpcConnection, *, quietly: bool = False) -> None:
+        """Go on with an older session; quietly: what comes in again of it is shown already."""
+        self.updates.replaying, self.updates.muted = True, quietly
+        try:
+            await self.acp.reopen(peer, quietly=quietly)
+        finally:
+            self.updates.replaying = self.updates.muted = False
+
+    async def describe(self) -> Described:
+        """What there is to choose of the agent, and what is chosen."""
+        try:
+            await self.ready()
+        except FourhandsError:
+            if not self.acp.sign_in_methods:
+                raise
+        return self.acp.describe()
+
+    async def set_mode(self, mode_id: str) -> None:
+        """Switch the agent to one of its modes."""
+        await self._in_time(self.acp.set_mode(await self.ready(), mode_id))
+
+    async def set_option(self, option_id: str, value: str) -> None:
+        """Change one of the agent's options: the id of a choice, or yes or no."""
+        await self._in_time(self.acp.set_option(await self.ready(), option_id, value))
+
+    async def chats(self) -> tuple[PastChat, ...]:
+        """The sessions that the agent remembers for this workspace."""
+        return await self._in_time(self.acp.chats(await self.ready()))
+
+    async def load_chat(self, chat_id: str) -> None:
+        """Go on with an older session of this agent, whose history comes in again."""
+        if self._turn is not None and not self._turn.done():
+            raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
+        peer = await self._settled()
+        if not self.acp.can_reopen:
+            raise Unsupported(f"{self.session.name} cannot go on with older chats")
+        before, self.acp.id = self.acp.id, chat_id
+        try:
+            await self._in_time(self._reopen(peer))
+        except BaseException:
+            self.acp.id = before
+            raise
+        self.keep()
+        await self.terminals.sweep(before)
+        self._instructed = False  # it may have been begun by another program
+
+    async def sign_in(self, method_id: str) -> None:
+        """Sign in by one of the methods that the agent offers; an agent that could not begin without then can."""
+        async with self._starting:
+            if self._peer is None or self._peer.closed:
+                self._peer = await self._start(sign_in=method_id)
+            else:
+                await self._in_time(self.acp.authenticate(self._peer, method_id))
+        if self.session.status == "failed":
+            self._status("idle")
+
+    async def _in_time(self, work: Awaitable[_T]) -> _T:
+        """What an agent that never answers must not hold up for ever."""
+        limit_s = self.recipe.start_seconds
+        try:
+            async with asyncio.timeout(limit_s):
+                return await work
+        except TimeoutError:
+            raise TimedOut(f"{self.session.name} did not answer within {limit_s:g} s") from None
+
+    # -- turns -----------------------------------------------------------------------------------------------------
+
+    async def turn(self, text: str) -> None:
+        """One message of the person, and as many rounds as the agent's blocks need."""
+        said = text
+        for _ in range(ROUNDS):
+            self.updates.commands = 0
+            await self._round(said)
+            await self.runner.finished()
+            await self.unpaused()
+            if not self.updates.commands or not self.session.untold:
+                return
+            said = ""
+        self.stopped_going_on(ROUNDS)
+
+    async def _round(self, text: str) -> None:
+        peer = await self._settled()
+        told = turn_message(self.session, self.bench.registry, self.bench)
+        parts = [told.text if told else "", text]
+        if self._instructions is not None and not self._instructed:
+            parts.insert(0, self._instructions(self.session.id))
+        blocks = [{"type": "text", "text": part} for part in parts if part]
+        asking = self._asking = self._tasks.start(self._ask(peer, blocks), f"a turn of {self.session.name}")
+        try:
+            answer = await asyncio.shield(asking)
+        except asyncio.CancelledError:
+            self._interrupt(peer)
+            raise
+        finally:
+            self.updates.flush()
+        if isinstance(answer, FourhandsError):
+            if told is not None:
+                told.restore()
+            raise answer
+        self._instructed = True
+        self.keep()
+        self.stop_reason, self.usage = str(answer.get("stopReason") or END_TURN)[:100], shortened(answer.get("usage"))
+
+    async def _ask(self, peer: RpcConnection, blocks: list[dict[str, str]]) -> dict[str, Any] | FourhandsError:
+        try:
+            answer = await peer.request("session/prompt", {"sessionId": self.acp.id, "prompt": blocks})
+        except FourhandsError as error:
+            return error
+        return answer if isinstance(answer, dict) else {}
+
+    def _interrupt(self, peer: RpcConnection) -> None:
+        """Stop the turn: the agent is told, and what it asks is answered with "cancelled"."""
+        peer.notify("session/cancel", {"sessionId": self.acp.id})
+        self.permissions.cancel()
+        self.updates.cancel()
+
+    async def _settled(self) -> RpcConnection:
+        """The connection to an agent that has finished what was asked before."""
+        if self._asking is not None and not self._asking.done():
+            await asyncio.wait([self._asking], timeout=self._settle_s)
+            if not self._asking.done():
+                log.warning("%s does not end its cancelled turn; it is started anew", self.session.name)
+                await self.stop_process()
+        return await self.ready()
+
+    def _happened(self, event: Event) -> None:
+        super()._happened(event)
+        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+            self.cancel()
+            self._reset = True
+
+    # -- what the agent asks ---------------------------------------------------------------------------------------
+
+    def _place(self, acp_session: str) -> AcpContext:
+        if acp_session != self.acp.id or not acp_session:
+            raise UnknownSession.of("session", acp_session[:200], [self.acp.id] if self.acp.id else [])
+        return AcpContext(self.session)
+
+    def _tell(self, kind: str, data: dict[str, object]) -> None:
+        self.bench.events.emit(kind, {**data, "session": self.session.id}, actor=self.session.actor)
+
+    def _update(self, params: dict[str, Any]) -> None:
+        # The id of a new session may be in the answer that comes behind its first updates.
+        if self.acp.id and params.get("sessionId") != self.acp.id:
+            log.info("%s: an update of session %.100r", self.session.name, params.get("sessionId"))
+            return
+        self.updates.take(params.get("update"))
+
+    async def _permission(self, params: dict[str, Any]) -> dict[str, object]:
+        self._place(str(params.get("sessionId")))
+        return await self.permissions.ask(params)
+
+
+def _outside(env: Mapping[str, str]) -> dict[str, str]:
+    """An agent is a program of the person's: it gets their environment and keys, but nothing of this server's."""
+    return {name: value for name, value in env.items() if not name.startswith("FOURHANDS_")}
+
+
+def register(connections: Launcher, *, mcp_servers: McpServers | None = None) -> None:
+    """Let these connections start the agents of the catalogue by name, and any command line as `acp COMMAND …`.
+
+    A name that has a connector of its own keeps it; with arguments behind it (`opencode acp`) it is meant here.
+    """
+    others = dict(connections.kinds)
+
+    async def connect(connections: Launcher, session: Session, spec: str) -> Connector:
+        if " " not in spec and session.connector in others:  # opencode, opencode#MODEL, opencode:URL
+            return await others[session.connector](connections, session, spec)
+        recipe, argv = parse(spec)
+        env = connections.wiring.env
+        try:
+            find_program(argv[0], env.get("PATH", os.defpath), connections.bench.root)
+        except CommandNotFound as error:
+            hint = f"install it: {recipe.install}" if recipe.install else error.hint
+            raise CommandNotFound(error.message, hint=hint) from None
+        agent = AcpAgent(
+            connections.bench,
+            session,
+            connections.tasks,
+            recipe,
+            argv,
+            env=env,
+            instructions=connections.wiring.instructions,
+            mcp_servers=mcp_servers,
+            memory=connections.memories.of(session, spec),
+        )
+        agent.begin()
+        return agent
+
+    for name in ("acp", *recipes()):
+        connections.kinds[name] = connect

@@ -1,0 +1,46 @@
+"""Our own MCP server as an ACP agent is given it with its session.
+
+With it an agent that runs its shells itself can still use the shared terminals, and every command of the registry. By
+HTTP where the agent says that it can: then it may also run as another user, who cannot join our sockets. Otherwise as
+a command that the agent starts. Either way it works in the agent's own session, by a token of that session.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.workbench.sessions import Session
+
+NAME = "fourhands"
+
+
+class OwnServer:
+    """Describes the server for `mcpServers`; `http` says whether the agent can reach it by HTTP."""
+
+    def __init__(self, url: str, root: str, issue_token: Callable[[Session], str], env: Mapping[str, str]) -> None:
+        self._url = url
+        self._root = root
+        self._issue_token = issue_token
+        self._env = env
+        self._tokens: dict[str, str] = {}  # an agent that is started anew keeps its token
+
+    def __call__(self, session: Session, http: bool) -> list[dict[str, object]]:
+        """The servers of a session."""
+        if session.id not in self._tokens:
+            self._tokens[session.id] = self._issue_token(session)
+        token = self._tokens[session.id]
+        if http:
+            headers = [{"name": "Authorization", "value": f"Bearer {token}"}]
+            return [{"type": "http", "name": NAME, "url": f"{self._url}/mcp", "headers": headers}]
+        # Where the command finds this workbench: not every agent passes its environment on, or keeps its home.
+        state = Path(WorkspaceDirs.of(self._root, self._env).state)
+        variables = {"FOURHANDS_TOKEN": token, "XDG_STATE_HOME": str(state.parent.parent)}
+        return [
+            {
+                "name": NAME,
+                "command": sys.executable,
+                "args": ["-P", "-m", "fourhands", "mcp", self._root],
+                "env": [{"name": name, "value": value} for name, value in variables.items()],
+            }
+        ]

@@ -1,0 +1,174 @@
+"""An agent's session/request_permission as a question to the person, and the answer in the agent's own options.
+
+A line that the person allowed here is not asked about again when the agent runs it by terminal/create. A cancelled turn
+answers every open request with "cancelled", as the protocol demands.
+"""
+
+import contextlib
+import shlex
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from fourhands.agents.acp.approvals import Approvals
+from fourhands.agents.acp.errors import decode_params
+from fourhands.core.call import Call, Decision, JournalEntry, Result
+from fourhands.core.errors import Denied, FourhandsError, NoAnswer
+from fourhands.core.ids import new_id
+from fourhands.core.question import Answered, AssessedPart, Choice, Question
+from fourhands.safety.shell import ClassifierRules, classify, visible
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.workbench import Workbench
+
+_LONGEST = 20_000
+
+# What each kind of option means here, and the other way round: the narrower one first.
+_CHOICES: dict[str, Choice] = {"allow_once": "once", "allow_always": "session"}
+_REFUSALS = ("reject_once", "reject_always")
+_CANCELLED = {"outcome": {"outcome": "cancelled"}}
+
+
+class PermissionOption(Struct, frozen=True, rename="camel"):
+    """One of the answers that an agent accepts."""
+
+    option_id: str
+    name: str = ""
+    kind: str = ""
+
+
+class PermissionRequest(Struct, frozen=True, rename="camel"):
+    """Params of session/request_permission."""
+
+    session_id: str
+    tool_call: dict[str, Any]
+    options: list[Any]  # what is no option is passed over, as the protocol wants
+
+
+class AcpPermissions:
+    """The open permission requests of one agent. `known` gives what was said of a tool call before."""
+
+    def __init__(
+        self, bench: Workbench, session: Session, allowed: Approvals, known: Callable[[str], Mapping[str, Any]]
+    ) -> None:
+        self._bench = bench
+        self._session = session
+        self._allowed = allowed
+        self._known = known
+        self._open: set[str] = set()
+        safety = bench.settings.safety
+        self._rules = ClassifierRules(safe_commands=safety.safe_commands, dangerous_commands=safety.dangerous_commands)
+
+    async def ask(self, params: dict[str, Any]) -> dict[str, object]:
+        """Ask the person and answer with one of the agent's options; no answer is "cancelled"."""
+        request = decode_params(params, PermissionRequest)
+        step = {**self._known(str(request.tool_call.get("toolCallId"))), **request.tool_call}
+        line = line_of(step)
+        by_kind = {option.kind: option for option in reversed(_options(request.options))}
+        question = self._question(step, line, by_kind)
+        self._open.add(question.id)
+        asked = time.time()
+        try:
+            answered = await self._bench.questions.ask(question)
+        except NoAnswer as error:
+            await self._record(question, asked, Result.failure(error))
+            return dict(_CANCELLED)
+        finally:
+            self._open.discard(question.id)
+        choice = answered.answer.choice
+        if choice == "deny":
+            chosen = next((by_kind[kind] for kind in _REFUSALS if kind in by_kind), None)
+        else:
+            chosen = next((by_kind[kind] for kind, meant in _CHOICES.items() if meant == choice), None)
+            if line:
+                self._allowed.add(self._session, line, answered.by)
+        await self._record(question, asked, _result(answered), answered)
+        if chosen is None:
+            return dict(_CANCELLED)
+        return {"outcome": {"outcome": "selected", "optionId": chosen.option_id}}
+
+    async def _record(self, question: Question, asked: float, result: Result, answered: Answered | None = None) -> None:
+        """Keep in the journal what was asked and what the person said: what follows may run where no gate is."""
+        call = Call(command=question.command, args={"shown": question.shown}, actor=self._session.actor, origin="acp")
+        verdict = Decision(
+            level=question.level,
+            reason=question.reason,
+            choice=answered.answer.choice if answered else "",
+            by=answered.by.id if answered else "",
+        )
+        await self._bench.journal.record(
+            JournalEntry(call=call, verdict=verdict, result=result, asked=asked, finished=time.time())
+        )
+
+    def cancel(self) -> None:
+        """Take all questions back; each request is answered with "cancelled"."""
+        for id in list(self._open):
+            with contextlib.suppress(FourhandsError):
+                self._bench.questions.withdraw(id, "the turn was cancelled")
+
+    def _question(self, step: Mapping[str, Any], line: str, by_kind: Mapping[str, PermissionOption]) -> Question:
+        title = str(step.get("title") or step.get("kind") or "use a tool")[:500]
+        level, reason = "unknown", ""
+        parts: tuple[AssessedPart, ...] = ()
+        if line:
+            verdict = classify(line, self._rules)
+            level, reason = verdict.level, verdict.reason
+            parts = tuple(AssessedPart(visible(part.text), part.level, part.reason) for part in verdict.parts)
+        choices = [choice for kind, choice in _CHOICES.items() if kind in by_kind]
+        if level == "dangerous" and len(choices) > 1:
+            choices.remove("session")  # what is dangerous is asked about each time
+        always = by_kind.get("allow_always")
+        return Question(
+            id=new_id("question"),
+            kind="confirmation",
+            session=self._session.id,
+            text=f"{self._session.name} asks for permission: {title}",
+            options=(*choices, "deny"),
+            command="session/request_permission",
+            shown=visible(line or title)[:_LONGEST],
+            level=level,
+            reason=reason,
+            parts=parts,
+            rule=f"{always.name} (kept by the agent)" if always is not None and "session" in choices else "",
+            detail={"toolCall": shortened(dict(step))},
+            actor=self._session.actor,
+        )
+
+
+def _options(listed: list[Any]) -> list[PermissionOption]:
+    found = []
+    for one in listed:
+        with contextlib.suppress(msgspec.ValidationError):
+            found.append(msgspec.convert(one, PermissionOption))
+    return found
+
+
+def _result(answered: Answered) -> Result:
+    if answered.answer.choice != "deny":
+        return Result(success=True)
+    reason = answered.answer.reason
+    return Result.failure(Denied(f"the person refused: {reason}" if reason else "the person refused"))
+
+
+def line_of(step: Mapping[str, Any]) -> str:
+    """The shell line that a tool call would run, as far as it says so."""
+    given = step.get("rawInput")
+    command = given.get("command") if isinstance(given, dict) else None
+    if isinstance(command, list) and all(isinstance(word, str) for word in command):
+        return shlex.join(command)
+    return command if isinstance(command, str) else ""
+
+
+def shortened(value: Any, longest: int = _LONGEST, depth: int = 12) -> Any:
+    """A value from outside as events may carry it: long texts cut, endless nesting left out."""
+    if isinstance(value, str):
+        return value if len(value) <= longest else f"{value[:longest]}… ({len(value)} characters)"
+    if depth == 0:
+        return None
+    if isinstance(value, dict):
+        return {str(key)[:200]: shortened(item, longest, depth - 1) for key, item in list(value.items())[:500]}
+    if isinstance(value, list):
+        return [shortened(item, longest, depth - 1) for item in value[:500]]
+    return value

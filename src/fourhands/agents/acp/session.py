@@ -1,0 +1,235 @@
+"""The agent's side of a conversation by ACP: what it can do, the session it has begun, its modes, options and chats.
+
+`AcpAgent` owns the process and gives the connection to each call here. What the agent says of itself is kept as it
+came; `describe` takes it apart.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import fourhands
+from fourhands.agents.acp.errors import AUTH_REQUIRED
+from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
+from fourhands.agents.acp.permissions import shortened
+from fourhands.core.errors import BadArgument, Unavailable, Unsupported
+from fourhands.workbench.agent_options import Choosable, Described, PastChat, chats, choosables, options
+from fourhands.workbench.sessions import Session
+
+log = logging.getLogger(__name__)
+
+PROTOCOL_VERSION = 1
+_PAGES = 100
+_SWITCH = {"yes": True, "no": False, "true": True, "false": False}
+
+CAPABILITIES: dict[str, object] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
+    "session": {"configOptions": {"boolean": {}}},
+}
+
+McpServers = Callable[[Session, bool], Sequence[Mapping[str, object]]]
+"""The MCP servers of a session, given whether the agent can reach them by HTTP."""
+
+Emit = Callable[[str, dict[str, object]], None]
+
+
+class AcpSession:
+    """One agent's session; `id` is the agent's own, empty until it has begun one."""
+
+    def __init__(
+        self,
+        session: Session,
+        cwd: Callable[[], str],
+        program: str,
+        emit: Emit,
+        *,
+        auth: str = "",
+        servers: McpServers | None = None,
+    ) -> None:
+        self.id = ""
+        self.agent: dict[str, Any] = {}  # its answer to initialize
+        self.modes: dict[str, Any] = {}
+        self.config_options: list[Any] = []
+        self.title = ""
+        self._name = session.name
+        self._session = session
+        self._cwd = cwd
+        self._program = program
+        self._emit = emit
+        self._auth = auth
+        self._servers = servers
+
+    # -- the beginning ---------------------------------------------------------------------------------------------
+
+    async def shake_hands(self, peer: RpcConnection) -> None:
+        """Agree on the version and learn what the agent can do."""
+        about = {"name": "fourhands", "title": "Fourhands", "version": fourhands.__version__}
+        asked = {"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": about}
+        answer = await peer.request("initialize", asked)
+        if not isinstance(answer, dict):
+            raise Unsupported(f"{self._name} answered initialize with {answer!r:.100}: this is not ACP")
+        version = answer.get("protocolVersion")
+        if version != PROTOCOL_VERSION or isinstance(version, bool):
+            raise Unsupported(
+                f"{self._name} speaks version {version!r:.50} of ACP, not {PROTOCOL_VERSION}",
+                hint="use a release of it that speaks version 1",
+            )
+        self.agent = answer
+
+    def can(self, *names: str) -> bool:
+        """Whether the agent has advertised this; an empty object advertises too."""
+        found: Any = self.agent.get("agentCapabilities")
+        for name in names:
+            found = found.get(name) if isinstance(found, dict) else None
+        return found is not None and found is not False
+
+    @property
+    def can_reopen(self) -> bool:
+        """Whether it can go on with a session from before."""
+        return self.can("loadSession") or self.can("sessionCapabilities", "resume")
+
+    async def begin(self, peer: RpcConnection) -> None:
+        """Begin a session."""
+        self.id = ""
+        answer = await self._authenticated(peer, "session/new", self._surroundings())
+        id = answer.get("sessionId")
+        if not isinstance(id, str) or not id:
+            raise Unavailable(f"{self._name} began a session without an id")
+        self.id, self.title = id, ""
+        self._take_answer(answer)
+
+    async def close(self, peer: RpcConnection) -> None:
+        """Let the agent forget the session, where it can; another one is about to begin."""
+        if self.can("sessionCapabilities", "close"):
+            try:
+                await peer.request("session/close", {"sessionId": self.id})
+            except PeerFailed as error:
+                log.info("%s could not close its session: %s", self._name, error)
+
+    async def reopen(self, peer: RpcConnection, *, quietly: bool = False) -> None:
+        """Go on with the session `id`; quietly, where it can: without its history coming in again."""
+        params = {**self._surroundings(), "sessionId": self.id}
+        resumes = self.can("sessionCapabilities", "resume")
+        quietly = resumes and (quietly or not self.can("loadSession"))
+        self._take_answer(await self._authenticated(peer, "session/resume" if quietly else "session/load", params))
+
+    def _surroundings(self) -> dict[str, object]:
+        servers = self._servers(self._session, self.can("mcpCapabilities", "http")) if self._servers else ()
+        return {"cwd": self._cwd(), "mcpServers": list(servers)}
+
+    # -- signing in ------------------------------------------------------------------------------------------------
+
+    async def _authenticated(self, peer: RpcConnection, method: str, params: Mapping[str, object]) -> dict[str, Any]:
+        try:
+            answer = await peer.request(method, params)
+        except PeerFailed as error:
+            if error.number != AUTH_REQUIRED:
+                raise
+            known = [one.id for one in self.sign_in_methods]
+            if self._auth not in known:
+                raise Unavailable(
+                    f"{self._name} wants you to sign in first",
+                    hint=f"a person starts {self._program} once in a terminal and signs in there, or uses "
+                    f"openspace.agent.sign_in; it offers: {_listed(known)}",
+                ) from None
+            await self.authenticate(peer, self._auth)
+            answer = await peer.request(method, params)
+        return answer if isinstance(answer, dict) else {}
+
+    @property
+    def sign_in_methods(self) -> tuple[Choosable, ...]:
+        """The ways to sign in that the agent offers."""
+        return choosables(self.agent.get("authMethods"))
+
+    async def authenticate(self, peer: RpcConnection, method_id: str) -> None:
+        """Sign in by one of the methods that the agent offers."""
+        known = [one.id for one in self.sign_in_methods]
+        if method_id not in known:
+            raise BadArgument(f"{self._name} has no way {method_id!r:.100} to sign in", hint=f"ways: {_listed(known)}")
+        await peer.request("authenticate", {"methodId": method_id})
+
+    # -- choices ---------------------------------------------------------------------------------------------------
+
+    def describe(self) -> Described:
+        """What there is to choose, and what is chosen."""
+        about = self.agent.get("agentInfo")
+        names = about if isinstance(about, dict) else {}
+        mode = self.modes.get("currentModeId")
+        return Described(
+            program=" ".join(str(names[key])[:200] for key in ("title", "version") if key in names),
+            title=self.title,
+            mode=mode if isinstance(mode, str) else "",
+            modes=choosables(self.modes.get("availableModes")),
+            options=options(self.config_options),
+            sign_in=self.sign_in_methods,
+            chats=self.can_reopen,
+        )
+
+    async def set_mode(self, peer: RpcConnection, mode_id: str) -> None:
+        """Switch the agent to one of its modes."""
+        known = [one.id for one in choosables(self.modes.get("availableModes"))]
+        if mode_id not in known:
+            raise BadArgument(f"{self._name} has no mode {mode_id!r:.100}", hint=f"modes: {_listed(known)}")
+        await peer.request("session/set_mode", {"sessionId": self.id, "modeId": mode_id})
+        self.take_mode(mode_id)
+
+    async def set_option(self, peer: RpcConnection, option_id: str, value: str) -> None:
+        """Change one of the agent's options: the id of a choice, or yes or no."""
+        known = {one.id: one for one in options(self.config_options)}
+        option = known.get(option_id)
+        if option is None:
+            raise BadArgument(f"{self._name} has no option {option_id!r:.100}", hint=f"options: {_listed(known)}")
+        accepted = [one.id for one in option.choices] if option.kind == "select" else list(_SWITCH)
+        if value not in accepted:
+            raise BadArgument(f"{value!r:.100} is no value of {option_id!r}", hint=f"choices: {_listed(accepted)}")
+        params: dict[str, object] = {"sessionId": self.id, "configId": option_id, "value": value}
+        if option.kind == "boolean":
+            params |= {"type": "boolean", "value": _SWITCH[value]}
+        self._take_answer(await peer.request("session/set_config_option", params))
+
+    async def chats(self, peer: RpcConnection) -> tuple[PastChat, ...]:
+        """The sessions that the agent remembers for this workspace."""
+        if not self.can("sessionCapabilities", "list"):
+            raise Unsupported(f"{self._name} keeps no list of its chats")
+        found: list[PastChat] = []
+        cursor: object = None
+        for _ in range(_PAGES):
+            params = {"cwd": self._cwd()} | ({"cursor": cursor} if cursor else {})
+            answer = await peer.request("session/list", params)
+            page = answer if isinstance(answer, dict) else {}
+            found += chats(page.get("sessions"))
+            cursor = page.get("nextCursor")
+            if not cursor:
+                break
+        return tuple(found)
+
+    # -- what the agent says of itself -----------------------------------------------------------------------------
+
+    def _take_answer(self, answer: object) -> None:
+        if not isinstance(answer, dict):
+            return
+        if isinstance(answer.get("modes"), dict):
+            self.modes = answer["modes"]
+            self._emit("agent.switched", {"mode": self.modes.get("currentModeId"), "modes": shortened(self.modes)})
+        if isinstance(answer.get("configOptions"), list):
+            self.take_options(answer["configOptions"])
+
+    def take_mode(self, mode: object) -> None:
+        """The agent is in another mode now."""
+        self.modes["currentModeId"] = mode
+        self._emit("agent.switched", {"mode": shortened(mode)})
+
+    def take_options(self, listed: object) -> None:
+        """The agent's options are these now."""
+        self.config_options = listed if isinstance(listed, list) else []
+        self._emit("agent.configured", {"options": shortened(self.config_options)})
+
+    def take_title(self, title: object) -> None:
+        """The agent has found a title for what is talked about."""
+        self.title = str(title or "")[:200]
+        self._emit("agent.titled", {"title": self.title})
+
+
+def _listed(names: Sequence[str] | Mapping[str, object]) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,268 @@
+"""ACP's terminals on ours: terminal/create, output, wait_for_exit, kill and release, for agents and for editors.
+
+An id is the terminal's own. What runs is decided by the gate, like everything else: the answer to create is held until
+then. Release makes the id invalid at once, ends what runs and answers whoever waits; the terminal stays on screen until
+its session ends. Used by the client (`agents/acp/connector.py`) and by `fourhands acp` (`surfaces/acp.py`).
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from fourhands.agents.acp.approvals import Approvals
+from fourhands.agents.acp.errors import decode_params, rpc_failure
+from fourhands.agents.acp.jsonrpc import RpcHandler
+from fourhands.core.call import Call
+from fourhands.core.errors import BadEnv, FourhandsError, NotFound
+from fourhands.core.event import Event
+from fourhands.core.quote import broken
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.terminals.terminal import Exit, Terminal
+from fourhands.workbench.terminals.terminals import resolve_cwd
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+DEFAULT_LIMIT = 1 << 20
+"""Bytes of output when the caller names no limit."""
+
+_SLACK = 4096  # read more than is shown, so that a secret is never cut in two before it is recognized
+
+
+@dataclass(frozen=True, slots=True)
+class AcpContext:
+    """What an ACP session id stands for here: an agent session of ours, which has a directory."""
+
+    session: Session
+
+
+class EnvVariable(Struct, frozen=True):
+    """One environment variable."""
+
+    name: str
+    value: str
+
+
+class CreateRequest(Struct, frozen=True, rename="camel"):
+    """Params of terminal/create."""
+
+    session_id: str
+    command: str
+    args: list[str] | None = None
+    env: list[EnvVariable] | None = None
+    cwd: str | None = None
+    output_byte_limit: Annotated[int, Meta(ge=0)] | None = None
+
+
+class Named(Struct, frozen=True, rename="camel"):
+    """Params of the other methods."""
+
+    session_id: str
+    terminal_id: str
+
+
+@dataclass(slots=True)
+class _Held:
+    """A terminal whose id is valid for a session."""
+
+    session_id: str
+    terminal: Terminal
+    limit: int
+    secret: bool = False  # whether it ever asked for one
+    final: tuple[str, bool] | None = None  # its output, once somebody has closed the terminal
+
+
+class AcpTerminals:
+    """The terminals of one ACP connection. `resolve` finds a session by its ACP id or raises `UnknownSession`."""
+
+    def __init__(
+        self, bench: Workbench, resolve: Callable[[str], AcpContext], allowed: Approvals | None = None
+    ) -> None:
+        self._bench = bench
+        self._resolve = resolve
+        self._allowed = allowed or Approvals(bench)
+        self._held: dict[str, _Held] = {}
+        self._forget = bench.events.published.subscribe(self._happened)
+
+    @property
+    def methods(self) -> dict[str, RpcHandler]:
+        """What a peer serves."""
+        return {
+            "terminal/create": self.create,
+            "terminal/output": self.output,
+            "terminal/wait_for_exit": self.wait_for_exit,
+            "terminal/kill": self.kill,
+            "terminal/release": self.release,
+        }
+
+    async def create(self, params: dict[str, Any]) -> dict[str, object]:
+        """Run a program in a new terminal, once it may run, and answer its id without waiting for its end."""
+        wanted = decode_params(params, CreateRequest)
+        place = self._resolve(wanted.session_id)
+        limit = wanted.output_byte_limit
+        env = _variables(wanted.env or [])
+        args: dict[str, object] = {
+            "command": wanted.command,
+            "env": env,
+            "cwd": self._cwd(wanted.cwd, place),
+        }
+        if wanted.args:
+            args["args"] = wanted.args
+        if limit is not None:
+            args["outputByteLimit"] = min(limit, 2**63 - 1)
+        call = Call(command="openspace.terminal.exec", args=args, actor=place.session.actor, origin="acp")
+        with self._allowed.answering(place.session, wanted.command, wanted.args, env):
+            result = await self._bench.gate.run(call)
+        if not result.success:
+            raise rpc_failure(result)
+        terminal = self._bench.terminal(str(result.data["terminalId"]))
+        self._held[terminal.id] = _Held(wanted.session_id, terminal, DEFAULT_LIMIT if limit is None else limit)
+        return {"terminalId": terminal.id}
+
+    async def output(self, params: dict[str, Any]) -> dict[str, object]:
+        """Answer what was printed so far, at most the limit, and how the program ended if it has."""
+        held = self._named(params)
+        end = held.terminal.exit  # before the text: what was printed before the end is then complete
+        final = held.final
+        if final is None:
+            self._bench.lease(held.terminal).look()
+            final = await asyncio.to_thread(self._text, held)
+        text, truncated = final
+        place = self._resolve(held.session_id)
+        self._bench.gate.given.note(place.session.id, text, f"terminal {held.terminal.title}")
+        answer: dict[str, object] = {"output": text, "truncated": truncated}
+        return answer if end is None else {**answer, "exitStatus": _status(end)}
+
+    async def wait_for_exit(self, params: dict[str, Any]) -> dict[str, object]:
+        """Answer how the program ended, when it has."""
+        held = self._named(params)
+        future: asyncio.Future[Exit] = asyncio.get_running_loop().create_future()
+
+        def ended(end: Exit) -> None:
+            if not future.done():
+                future.set_result(end)
+
+        stop = held.terminal.on_exit(ended)
+        try:
+            return _status(await future)
+        finally:
+            stop()
+
+    async def kill(self, params: dict[str, Any]) -> dict[str, object]:
+        """End the program; the id stays valid."""
+        held = self._named(params)
+        await self._end(held, self._resolve(held.session_id))
+        return {}
+
+    async def release(self, params: dict[str, Any]) -> dict[str, object]:
+        """Make the id invalid and end the program if it runs; its output stays on screen."""
+        held = self._named(params)
+        place = self._resolve(held.session_id)
+        del self._held[held.terminal.id]
+        await self._end(held, place)
+        return {}
+
+    async def sweep(self, session_id: str) -> None:
+        """A session is over, or its agent has gone: forget its ids and end what still runs."""
+        gone = [held for held in self._held.values() if held.session_id == session_id]
+        for held in gone:
+            del self._held[held.terminal.id]
+        for held in gone:
+            if held.terminal.exit is None:
+                try:
+                    await held.terminal.kill()
+                except FourhandsError as error:
+                    log.info("terminal %s could not be ended: %s", held.terminal.id, error)
+
+    def close(self) -> None:
+        """The connection is over."""
+        self._held.clear()
+        self._forget()
+
+    async def _end(self, held: _Held, place: AcpContext) -> None:
+        if held.terminal.exit is not None:
+            return
+        args: dict[str, object] = {"terminalId": held.terminal.id}
+        call = Call(command="openspace.terminal.kill", args=args, actor=place.session.actor, origin="acp")
+        result = await self._bench.gate.run(call)
+        if not result.success and held.terminal.exit is None:
+            raise rpc_failure(result)
+
+    def _named(self, params: dict[str, Any]) -> _Held:
+        named = decode_params(params, Named)
+        self._resolve(named.session_id)
+        held = self._held.get(named.terminal_id)
+        if held is None or held.session_id != named.session_id:
+            mine = [id for id, held in self._held.items() if held.session_id == named.session_id]
+            raise NotFound.of("terminal", named.terminal_id[:100], mine)
+        return held
+
+    def _cwd(self, cwd: str | None, place: AcpContext) -> str:
+        """An existing directory inside the workspace, looked up before anybody is asked about the command."""
+        if cwd is None:
+            return self._bench.own_cwd(place.session)
+        return resolve_cwd(cwd, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
+
+    # -- output ----------------------------------------------------------------------------------------------------
+
+    def _text(self, held: _Held) -> tuple[str, bool]:
+        """The last bytes of the text as an agent may see it, and whether something is missing before them."""
+        bench, terminal, limit = self._bench, held.terminal, held.limit
+        piece = terminal.tail(limit + _SLACK)
+        lease = bench.lease(terminal)
+        if lease.dark or lease.hides(piece.start, piece.end):
+            text = bench.read_since(terminal, piece.start, agent=True, limit=piece.end - piece.start).text
+        else:
+            text = bench.shown(piece.text, agent=True)
+        return _cut(broken(text), limit, piece.truncated)
+
+    def _last_text(self, held: _Held) -> tuple[str, bool]:
+        """The same while the terminal is being closed: what is hidden in it is no longer known then."""
+        if held.secret:
+            return "", True
+        piece = held.terminal.tail(held.limit + _SLACK)
+        return _cut(broken(self._bench.shown(piece.text, agent=True)), held.limit, piece.truncated)
+
+    def _happened(self, event: Event) -> None:
+        if event.kind == "terminal.closed":
+            # Told before the terminal lets go of its log: the last chance to read it.
+            held = self._held.get(str(event.data.get("terminalId")))
+            if held is not None:
+                held.final = self._last_text(held)
+        elif event.kind == "terminal.changed":
+            info: Any = event.data.get("terminal")
+            held = self._held.get(info["id"])
+            if held is not None and info["lease"].get("secret"):
+                held.secret = True
+
+
+def _cut(text: str, limit: int, truncated: bool) -> tuple[str, bool]:
+    kept = last_bytes(text, limit)
+    return kept, truncated or len(kept) < len(text)
+
+
+def last_bytes(text: str, limit: int) -> str:
+    """The end of a text: at most so many bytes of UTF-8, cut at a character."""
+    if len(text) <= limit // 4:
+        return text
+    data = text.encode("utf-8", "replace")
+    if len(data) <= limit:
+        return data.decode()
+    data = data[len(data) - limit :]
+    return data.decode("utf-8", "ignore")  # of a whole text only the first character can be cut
+
+
+def _variables(pairs: list[EnvVariable]) -> dict[str, str]:
+    """Pairs as a mapping; a name that comes twice has its last value, as for a shell."""
+    for pair in pairs:
+        if "\0" in pair.name or "=" in pair.name or not pair.name:
+            raise BadEnv(f"{pair.name!r:.100} is not a name of an environment variable")
+    return {pair.name: pair.value for pair in pairs}
+
+
+def _status(end: Exit) -> dict[str, object]:
+    return {"exitCode": end.code, "signal": end.signal}

@@ -1,0 +1,1 @@
+"""`%%OS{…}%%` blocks: found in a model's text, taken out of it, run."""

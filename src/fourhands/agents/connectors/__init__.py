@@ -1,0 +1,1 @@
+"""Connectors: what drives an agent, turn by turn."""

@@ -1,0 +1,228 @@
+"""What was said and done in each agent's chat, kept so that every page shows the same: after a reload, in a second
+browser, after a restart of the server.
+
+A chat is kept as the events that made it, so that a page builds it from them as from those that come live. Pieces of
+one message are one event here, and of a step or a plan only the newest state is kept. All of it is bounded: the oldest
+goes first. What an agent says of itself (its title for the chat, the commands it offers) is told with it, as long as
+the agent is here. What an earlier run of the server left is continued by the next agent of the same name and kind.
+"""
+
+import logging
+import time
+from collections import OrderedDict
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from fourhands.core.atomic_file import AtomicFile
+from fourhands.core.event import Event
+from fourhands.core.timing import Throttle
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.workbench import Workbench
+
+MOST_CHATS = 20
+MOST_EVENTS = 400
+MOST_BYTES = 256 * 1024
+"""Of one chat, as JSON."""
+
+MOST_TEXT = 64 * 1024
+"""Of one message, in characters; its beginning is kept."""
+
+SAVE_S = 2.0
+"""Chats are written to disk at most this often."""
+
+FORGOTTEN = "Fourhands was started again. The agent does not remember what stands above."
+GOES_ON = "Fourhands was started again. The agent goes on with what stands above."
+
+_APPENDED = ("agent.said", "agent.thought")
+_REPLACED = ("agent.step", "agent.planned")
+_LISTED = (
+    *("agent.asked", "agent.noted", "agent.failed", "agent.stopped", "agent.switched", "agent.exited"),
+    "call.finished",
+)
+_FACTS = ("agent.titled", "agent.offered", "agent.used")
+_KINDS = frozenset((*_APPENDED, *_REPLACED, *_LISTED))
+
+log = logging.getLogger(__name__)
+
+
+class Transcript(Struct, kw_only=True, rename="camel"):
+    """One agent's chat."""
+
+    session: str
+    name: str
+    connector: str
+    events: list[Event] = []
+
+
+class Transcripts:
+    """The chats of one workbench."""
+
+    def __init__(self, bench: Workbench, file: Path, *, save_s: float = SAVE_S) -> None:
+        self._bench = bench
+        self._file = file
+        self._chats: OrderedDict[str, Transcript] = OrderedDict()
+        self._sizes: dict[str, int] = {}  # about, and never too small
+        self._facts: dict[str, dict[str, Event]] = {}  # the newest of each kind, by session
+        self._left = self._load()  # of an earlier run, the newest last
+        self._saved = AtomicFile(file)
+        self._closing = False
+        self._saving = Throttle(self._save, save_s)
+        for session in bench.sessions:
+            self._begin(session)
+        self._dispose = bench.events.published.subscribe(self._happened)
+
+    def close(self) -> None:
+        """Write what is not written yet and listen no longer."""
+        self._dispose()
+        self._closing = True
+        self._saving.flush()
+        self._saved.settle()
+
+    def told(self) -> dict[str, object]:
+        """Every chat as its events, and the time that it is of: events after it are not in it."""
+        chats = {id: [*self._facts[id].values(), *chat.events] for id, chat in self._chats.items()}
+        return {"time": time.time(), "chats": chats}
+
+    def _happened(self, event: Event) -> None:
+        about = event.data.get("session")
+        if event.kind == "agent.started":
+            id = about.get("id") if isinstance(about, dict) else None
+            if isinstance(id, str) and (session := self._bench.sessions.find(id)) is not None:
+                self._begin(session)
+                self._saving.request()
+        elif isinstance(about, str) and (chat := self._chats.get(about)) is not None:
+            if event.kind == "agent.ended":
+                self._forget(about)
+            elif event.kind == "agent.reset":
+                chat.events = []
+                self._sizes[about] = 0
+                self._facts[about].pop("agent.titled", None)
+            elif event.kind in _FACTS:
+                self._facts[about][event.kind] = _plain(event)
+                return
+            elif event.kind in _KINDS:
+                if event.data.get("text") == FORGOTTEN and _last(chat) in (None, FORGOTTEN):
+                    return  # nothing stands above
+                if event.data.get("text") == GOES_ON:
+                    while chat.events and chat.events[-1].data.get("text") in (FORGOTTEN, GOES_ON):
+                        chat.events.pop()
+                self._add(chat, event)
+            else:
+                return
+            self._saving.request()
+
+    def _begin(self, session: Session) -> None:
+        chat = Transcript(session=session.id, name=session.name, connector=session.connector)
+        kin = [left for left in self._left if (left.name, left.connector) == (chat.name, chat.connector)]
+        if before := next((left for left in kin if left.session == session.id), kin[-1] if kin else None):
+            self._left.remove(before)
+            chat.events = [_of(session.id, event) for event in before.events]
+            if before.session != session.id and _last(chat) not in (None, FORGOTTEN):
+                chat.events.append(Event(kind="agent.noted", data={"session": session.id, "text": FORGOTTEN}))
+        self._chats[session.id] = chat
+        self._facts[session.id] = {}
+        self._sizes[session.id] = sum(map(_size, chat.events))
+        while len(self._chats) > MOST_CHATS:
+            self._forget(next(iter(self._chats)))
+
+    def _forget(self, session: str) -> None:
+        del self._chats[session], self._sizes[session], self._facts[session]
+
+    def _add(self, chat: Transcript, event: Event) -> None:
+        event = _plain(event)
+        key = _key(event)
+        place = (
+            next((at for at in reversed(range(len(chat.events))) if _key(chat.events[at]) == key), -1) if key else -1
+        )
+        if place < 0:
+            chat.events.append(_cut(event))
+        elif event.kind in _APPENDED:
+            chat.events[place] = _joined(chat.events[place], event)
+        else:
+            chat.events[place] = _renewed(chat.events[place], event)
+        self._sizes[chat.session] += _size(event)
+        if len(chat.events) > MOST_EVENTS or self._sizes[chat.session] > MOST_BYTES:
+            self._shorten(chat)
+
+    def _shorten(self, chat: Transcript) -> None:
+        """Drop the oldest, and enough of them not to be back here at once."""
+        sizes = [_size(event) for event in chat.events]
+        total, first = sum(sizes), 0
+        while first < len(sizes) and (len(sizes) - first > MOST_EVENTS or total > MOST_BYTES * 3 // 4):
+            total -= sizes[first]
+            first += 1
+        del chat.events[:first]
+        self._sizes[chat.session] = total
+
+    def _load(self) -> list[Transcript]:
+        try:
+            return msgspec.json.decode(self._file.read_bytes(), type=list[Transcript])
+        except FileNotFoundError:
+            return []
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            log.warning("the chats in %s cannot be read and are begun anew: %s", self._file, error)
+            return []
+
+    def _save(self) -> None:
+        """Kept of those of the earlier run: what nobody has continued yet, as far as there is room."""
+        room = MOST_CHATS - len(self._chats)
+        ours = [chat for chat in self._chats.values() if chat.events]
+        kept = [*(self._left[-room:] if room > 0 else ()), *ours]
+        (self._saved.now if self._closing else self._saved.soon)(_encode(kept))
+
+
+def _last(chat: Transcript) -> object:
+    """The text of the newest event; None where there is none."""
+    return chat.events[-1].data.get("text", "") if chat.events else None
+
+
+def _key(event: Event) -> tuple[str, str] | None:
+    """What names an event that grows or is replaced; None for one that stands alone."""
+    data = event.data
+    if event.kind in _APPENDED:
+        return event.kind, str(data.get("messageId", ""))
+    if event.kind == "agent.step":
+        return event.kind, str(data.get("stepId") or f"{data.get('messageId')}:{data.get('tool')}:{data.get('title')}")
+    return (event.kind, "") if event.kind in _REPLACED else None
+
+
+def _joined(before: Event, event: Event) -> Event:
+    text = str(before.data.get("text", "")) + str(event.data.get("text", ""))
+    return _cut(msgspec.structs.replace(before, data={**before.data, **event.data, "text": text}))
+
+
+def _renewed(before: Event, event: Event) -> Event:
+    told = {name: value for name, value in event.data.items() if value not in ("", None)}
+    return _cut(msgspec.structs.replace(before, data={**before.data, **told}))
+
+
+def _of(session: str, event: Event) -> Event:
+    return msgspec.structs.replace(event, data={**event.data, "session": session})
+
+
+def _cut(event: Event) -> Event:
+    long = {name: value for name, value in event.data.items() if isinstance(value, str) and len(value) > MOST_TEXT}
+    if not long:
+        return event
+    short = {name: value[: MOST_TEXT - 1].removesuffix("…") + "…" for name, value in long.items()}
+    return msgspec.structs.replace(event, data={**event.data, **short})
+
+
+def _plain(event: Event) -> Event:
+    """The event itself, or one without what has no form in JSON: half a surrogate pair, numbers beyond measure."""
+    try:
+        _encode(event)
+        return event
+    except (UnicodeEncodeError, OverflowError, ValueError, RecursionError):
+        plain = {name: str(value).encode("utf-8", "replace").decode() for name, value in event.data.items()}
+        return msgspec.structs.replace(event, data=plain)
+
+
+def _size(event: Event) -> int:
+    return len(_encode(event))
+
+
+def _encode(value: object) -> bytes:
+    return msgspec.json.encode(value, enc_hook=repr)

@@ -1,0 +1,1 @@
+"""Model servers reached by HTTP, and the dialects they speak."""

@@ -1,0 +1,155 @@
+"""What all dialects share: one interceptor for each text of an answer, and the account of what was taken.
+
+A `Translator` reads the messages of one answer of one dialect and changes their text in place. It knows nothing of
+bytes on the wire; `framing.py` cuts them into messages and puts them together again.
+"""
+
+import enum
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from msgspec import Raw, Struct
+
+from fourhands.agents.blocks.interceptor import Dropped, Intercepted, Interceptor
+from fourhands.agents.models.dialects import payload
+from fourhands.core.errors import LimitReached
+
+MAX_TEXTS = 4096  # texts of one answer; real answers have a few
+
+Clock = Callable[[], float]
+Key = tuple[int, int]  # the place of a text in an answer: choice, block or item, and part of it
+
+
+class Taken(Struct, frozen=True):
+    """A command from an answer; message and ordinal together name it, once and for all."""
+
+    message_id: str
+    ordinal: int
+    command: dict[str, Any]
+
+
+class Filtered(Struct, frozen=True):
+    """What one call gave: bytes to pass on, commands in order, and blocks that were dropped."""
+
+    data: bytes = b""
+    commands: list[Taken] = []
+    dropped: list[Dropped] = []
+
+
+class Synthetic(Struct, frozen=True):
+    """A message of our own that carries text which had been held back."""
+
+    event: str  # the name of a server-sent event; empty if the dialect names none
+    members: dict[str, Any]
+
+
+class Fate(enum.Enum):
+    """What becomes of a message."""
+
+    PASS = enum.auto()  # byte for byte
+    CHANGE = enum.auto()
+    DROP = enum.auto()  # nothing is left in it
+
+
+@dataclass(slots=True)
+class Voice:
+    """One text of an answer while it is being spoken."""
+
+    interceptor: Interceptor
+    carry: Callable[[str], Synthetic]  # wraps text in a message of the same shape as its last one
+    heard: list[str] = field(default_factory=list)
+    shown: list[str] = field(default_factory=list)
+
+
+class Translator(ABC):
+    """Takes the blocks out of the messages of one answer."""
+
+    keeps: ClassVar[bool] = False  # whether the dialect repeats whole texts, so that they must be remembered
+
+    def __init__(self, now: Clock = time.monotonic) -> None:
+        self.message_id = ""
+        self.before: list[Synthetic] = []  # to be sent before the message at hand; whoever sends them empties it
+        self.taken: list[Taken] = []
+        self.dropped: list[Dropped] = []
+        self._now = now
+        self._count = 0
+        self._voices: dict[Key, Voice] = {}
+
+    @abstractmethod
+    def event(self, message: dict[str, Raw]) -> Fate:
+        """Deal with one message of a stream, changing it in place."""
+
+    @abstractmethod
+    def body(self, message: dict[str, Raw]) -> Fate:
+        """Deal with a whole answer in one message, changing it in place."""
+
+    def finish(self) -> None:
+        """The answer is over: give out what is still held back."""
+        for key in list(self._voices):
+            self._flush(key)
+
+    def tick(self) -> None:
+        """Let blocks that stalled for 5 s go."""
+        for voice in self._voices.values():
+            visible = self._note(voice, voice.interceptor.tick())
+            if visible:
+                self.before.append(voice.carry(visible))
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a block is open somewhere, so that `tick` has something to watch."""
+        return any(voice.interceptor.waiting for voice in self._voices.values())
+
+    def identify(self, value: Raw | None) -> None:
+        """Remember the answer's id when a message tells it."""
+        self.message_id = self.message_id or payload.text(value) or ""
+
+    def _hear(self, key: Key, text: str, carry: Callable[[str], Synthetic]) -> str:
+        """Feed text to the interceptor of its own; return what may be shown now."""
+        voice = self._voices.get(key)
+        if voice is None:
+            if len(self._voices) >= MAX_TEXTS:
+                raise LimitReached(f"an answer of the model has more than {MAX_TEXTS} texts", hint="it was cut off")
+            voice = self._voices[key] = Voice(Interceptor(now=self._now), carry)
+        voice.carry = carry
+        if self.keeps:
+            voice.heard.append(text)
+        return self._note(voice, voice.interceptor.feed(text))
+
+    def _end(self, key: Key) -> str:
+        """End one text; return what was held back of it."""
+        voice = self._voices.get(key)
+        if voice is None:
+            return ""
+        visible = self._note(voice, voice.interceptor.close())
+        self._forget(key, voice)
+        return visible
+
+    def _forget(self, key: Key, voice: Voice) -> None:
+        del self._voices[key]
+
+    def _flush(self, key: Key) -> None:
+        voice = self._voices.get(key)
+        visible = self._end(key)
+        if voice is not None and visible:
+            self.before.append(voice.carry(visible))
+
+    def _whole(self, text: str) -> str:
+        """Read a text that came in one piece."""
+        interceptor = Interceptor(now=self._now)
+        return self._account(interceptor.feed(text)) + self._account(interceptor.close())
+
+    def _note(self, voice: Voice, piece: Intercepted) -> str:
+        if self.keeps and piece.visible:
+            voice.shown.append(piece.visible)
+        return self._account(piece)
+
+    def _account(self, piece: Intercepted) -> str:
+        for command in piece.commands:
+            self.taken.append(Taken(self.message_id, self._count, command))
+            self._count += 1
+        self.dropped += piece.dropped
+        return piece.visible

@@ -1,0 +1,175 @@
+"""An OpenCode server that is started for one session: with a password, and gone with its block.
+
+With a gateway its configuration is private and its model is reached through our proxy with the session's token, so it
+needs no keys of its own and takes no blocks from anywhere else. Without one it is the person's own OpenCode: their
+configuration, their keys, their model. What it runs asks first in both. Nothing secret stands on its command line.
+"""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import re
+import secrets
+import shutil
+import signal
+from collections import deque
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fourhands.core.child import Child, into
+from fourhands.core.errors import BadArgument, CommandNotFound, TimedOut, Unavailable
+from fourhands.safety import environment
+
+START_S = 60.0
+"""It needs up to 18 s on two cores; more beside a build."""
+
+GRACE_S = 3.0
+ASK = {"bash": "ask", "edit": "ask", "webfetch": "ask", "external_directory": "ask"}
+
+_PACKAGES = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic", "gemini": "@ai-sdk/google"}
+_VERSIONS = {"openai": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
+_LISTENING = re.compile(rb"listening on (http://[^\s]+)")
+_SWITCHES = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE")
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Our proxy as an agent is told of it: where it is, the session's token, and the model behind it."""
+
+    url: str
+    token: str
+    model: str
+    family: str = "openai"
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCodeAddress:
+    """Where a running OpenCode is, and its password if it has one."""
+
+    url: str
+    password: str = ""
+
+
+def config(gateway: Gateway) -> dict[str, object]:
+    """OpenCode's configuration: one provider, our proxy."""
+    if gateway.family not in _PACKAGES:
+        raise BadArgument(f"no model interface {gateway.family!r}", hint=f"there are: {', '.join(_PACKAGES)}")
+    model = f"fourhands/{gateway.model}"
+    options = {"baseURL": gateway.url.rstrip("/") + _VERSIONS[gateway.family], "apiKey": gateway.token}
+    return {
+        "model": model,
+        "small_model": model,
+        "enabled_providers": ["fourhands"],
+        "autoupdate": False,
+        "share": "disabled",
+        "provider": {
+            "fourhands": {
+                "npm": _PACKAGES[gateway.family],
+                "options": options,
+                "models": {gateway.model: {"tool_call": True, "limit": {"context": 128_000, "output": 16_000}}},
+            }
+        },
+    }
+
+
+@contextlib.asynccontextmanager
+async def started(
+    command: Sequence[str], gateway: Gateway | None, *, cwd: str, private: Path, base: Mapping[str, str]
+) -> AsyncIterator[OpenCodeAddress]:
+    """Run `command serve` for the length of the block; what we write for it lies below `private`, and goes again."""
+    password = secrets.token_urlsafe(24)
+    own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
+    with _private(gateway, private, base) if gateway else contextlib.nullcontext(_persons(base)) as env:
+        reader = asyncio.StreamReader()
+        process = _spawn([*command, "serve", "--port", "0", "--hostname", "127.0.0.1"], cwd, {**env, **own}, reader)
+        try:
+            last: deque[bytes] = deque(maxlen=20)
+            url = await _listening(reader, last)
+            async with _drained(reader, last):
+                yield OpenCodeAddress(url, password)
+        finally:
+            await _end(process)
+
+
+@contextlib.contextmanager
+def _private(gateway: Gateway, private: Path, base: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The environment of one that knows our proxy and nothing else."""
+    made = config(gateway)
+    private.mkdir(parents=True, mode=0o700, exist_ok=True)  # of a server that was killed and could not clean up
+    try:
+        file = private / "opencode.json"
+        file.touch(mode=0o600)
+        file.write_text(json.dumps(made))
+        places = {f"XDG_{name}_HOME": str(private / name.lower()) for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        switches = {f"OPENCODE_DISABLE_{name}": "1" for name in _SWITCHES}
+        given = {**environment.for_agent(base), **environment.AGENT_PAGERS}
+        yield {**given, **places, **switches, "OPENCODE_CONFIG": str(file)}
+    finally:
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _persons(base: Mapping[str, str]) -> dict[str, str]:
+    """The environment of the person's own one: all of theirs, since its model's key may be there; nothing of ours."""
+    theirs = {name: value for name, value in base.items() if not name.startswith("FOURHANDS_")}
+    return {**theirs, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
+
+
+def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], reader: asyncio.StreamReader) -> Child:
+    try:
+        child = Child(argv, cwd=cwd, env=env, out=into(reader), err=None)
+    except FileNotFoundError as error:
+        raise CommandNotFound(f"there is no program {argv[0]!r}", hint="npm install -g opencode-ai") from error
+    reader.set_transport(child.out)
+    return child
+
+
+async def _listening(reader: asyncio.StreamReader, last: deque[bytes]) -> str:
+    try:
+        async with asyncio.timeout(START_S):
+            async for line in reader:
+                last.append(line)
+                if found := _LISTENING.search(line):
+                    return found[1].decode()
+    except TimeoutError:
+        raise TimedOut(f"OpenCode is not ready after {START_S:g} s", hint=_said(last)) from None
+    raise Unavailable("OpenCode ended before it was ready", hint=_said(last))
+
+
+@contextlib.asynccontextmanager
+async def _drained(reader: asyncio.StreamReader, last: deque[bytes]) -> AsyncIterator[None]:
+    """Read on what it prints, since a full pipe would stop it."""
+
+    async def drain() -> None:
+        while data := await reader.read(65536):
+            log.debug("OpenCode: %s", data.decode("utf-8", "replace").rstrip())
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(drain())
+        try:
+            yield
+        finally:
+            task.cancel()
+
+
+def _said(last: deque[bytes]) -> str:
+    text = b"".join(last).decode("utf-8", "replace").strip()
+    return f"it said: {text[-500:]}" if text else "it said nothing"
+
+
+async def _end(process: Child) -> None:
+    try:
+        for number, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(patience_s):
+                    await asyncio.shield(process.ended)
+                    return
+        log.error("OpenCode (process %d) does not end", process.pid)
+    finally:
+        process.close()

@@ -1,0 +1,103 @@
+"""Commands about what an agent lets one choose: modes, options, older chats, signing in. A person's only."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from fourhands.commands.agent import SessionId, SessionRef
+from fourhands.commands.base import Args, Nothing
+from fourhands.core.errors import Unsupported
+from fourhands.core.registry import Contribution
+from fourhands.workbench.agent_options import AgentOptions, Described, PastChat
+from fourhands.workbench.workbench import Workbench
+
+commands = Contribution("openspace.agent")
+
+
+def _controls(bench: Workbench, name: str) -> AgentOptions:
+    session = bench.sessions.get(name)
+    found = bench.controls.get(session.id)
+    if found is None:
+        raise Unsupported(
+            f"agent {session.name!r} has no modes, options or chats to choose from",
+            hint="agents that speak ACP have them: claude, gemini, 'opencode acp'",
+        )
+    return found
+
+
+@commands.add("describe", label="Show an agent's modes and options", actors=("person",), read_only=True)
+async def describe(bench: Workbench, args: SessionRef) -> Described:
+    """Show what an agent lets you choose: modes, options such as its model, ways to sign in, older chats."""
+    return await _controls(bench, args.session_id).describe()
+
+
+class SetMode(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.set_mode`."""
+
+    session_id: SessionId
+    mode: Annotated[str, Meta(min_length=1, description="Id of one of the agent's modes.")]
+
+
+@commands.add("set_mode", label="Switch an agent's mode", actors=("person",))
+async def set_mode(bench: Workbench, args: SetMode) -> Nothing:
+    """Switch an agent to one of its own modes: to plan only, say, or to edit without asking each time.
+
+    What it does in our terminals and files is judged as before, whatever its mode.
+    """
+    await _controls(bench, args.session_id).set_mode(args.mode)
+    return Nothing()
+
+
+class SetOption(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.set_option`."""
+
+    session_id: SessionId
+    option: Annotated[str, Meta(min_length=1, description="Id of one of the agent's options.")]
+    value: Annotated[str, Meta(description="Id of the choice; yes or no for a switch.")]
+
+
+@commands.add("set_option", label="Change an agent's option", actors=("person",))
+async def set_option(bench: Workbench, args: SetOption) -> Nothing:
+    """Change one of an agent's own options, such as its model."""
+    await _controls(bench, args.session_id).set_option(args.option, args.value)
+    return Nothing()
+
+
+class PastChatList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The chats that an agent remembers."""
+
+    chats: tuple[PastChat, ...]
+
+
+@commands.add("list_chats", label="List an agent's older chats", actors=("person",), read_only=True)
+async def list_chats(bench: Workbench, args: SessionRef) -> PastChatList:
+    """List the chats that an agent remembers for this workspace."""
+    return PastChatList(chats=await _controls(bench, args.session_id).chats())
+
+
+class LoadChat(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.load_chat`."""
+
+    session_id: SessionId
+    chat: Annotated[str, Meta(min_length=1, description="Id of a chat that the agent remembers.")]
+
+
+@commands.add("load_chat", label="Go on with an older chat", actors=("person",))
+async def load_chat(bench: Workbench, args: LoadChat) -> Nothing:
+    """Go on with a chat that an agent remembers; what was said in it comes in again, and nothing of it runs again."""
+    await _controls(bench, args.session_id).load_chat(args.chat)
+    return Nothing()
+
+
+class SignIn(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.agent.sign_in`."""
+
+    session_id: SessionId
+    method: Annotated[str, Meta(min_length=1, description="Id of one of the ways that the agent offers.")]
+
+
+@commands.add("sign_in", label="Sign an agent in", actors=("person",))
+async def sign_in(bench: Workbench, args: SignIn) -> Nothing:
+    """Let an agent sign in with its provider, by one of the ways it offers."""
+    await _controls(bench, args.session_id).sign_in(args.method)
+    return Nothing()

@@ -1,0 +1,412 @@
+"""The judge of this workbench: reads a call as the shell line that it comes to, and says how bad that is.
+
+Which reading a command needs is its own word (`safety=` where it is declared): "typing" and "stdin" for text into a
+terminal, "line" for a shell line in the argument `command`, "launch" for a program with arguments, "script" for a
+script, "exec" for either in a terminal, "create" for a shell. What an agent types is judged as the line that the shell
+will get, with what already stands on it. Variables and input that come with a call count like assignments in front of
+it and a here-document behind it.
+"""
+
+import json
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from msgspec import Struct
+
+from fourhands.commands.exec import as_line
+from fourhands.commands.tool import is_line
+from fourhands.core.approval import Assessment
+from fourhands.core.call import Call
+from fourhands.core.errors import BadArgument
+from fourhands.core.question import AssessedPart
+from fourhands.core.registry import Command
+from fourhands.safety.environment import check_variables
+from fourhands.safety.redaction.file_names import SecretNames
+from fourhands.safety.shell import ClassifierRules, Verdict, classify, visible
+from fourhands.safety.shell.history import recalls
+from fourhands.safety.variables import changes_execution, guides_shell
+from fourhands.workbench.files import deletion_preview
+from fourhands.workbench.terminals.lease import PromptState, is_shell_name, leads_to_a_shell
+from fourhands.workbench.terminals.shell.input_line import EMPTY, Keystrokes, leave, only_takes_away, typed
+from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.terminals import spelled_cwd
+from fourhands.workbench.workbench import Workbench
+
+LineEditor = Callable[[str], dict[str, object]]
+
+_RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
+_OPERATORS = frozenset("();<>|&")
+
+
+def rules_of(bench: Workbench) -> ClassifierRules:
+    """What the person's settings add to the judgement."""
+    safety = bench.settings.safety
+    names = None
+    if safety.secret_names or safety.not_secret_names:
+        names = SecretNames(extra=safety.secret_names, removed=safety.not_secret_names)
+    return ClassifierRules(
+        safe_commands=safety.safe_commands,
+        dangerous_commands=safety.dangerous_commands,
+        secret_names=names,
+        workspace=bench.root,
+    )
+
+
+class WorkbenchPolicy:
+    """Judges calls that run something."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._rules = rules_of(bench)
+        self._readings: dict[str, Callable[[Call, Any], Assessment | None]] = {
+            "line": self._line,
+            "launch": self._launch,
+            "script": self._script,
+            "exec": self._exec,
+            "create": self._create,
+            "typing": lambda call, args: self._keys(call, args.terminal_id, args.text, "text"),
+            "stdin": self._stdin,
+        }
+
+    def __call__(self, call: Call, command: Command, args: Struct | None) -> Assessment | None:
+        """The judgement of a call, or None where nothing is run."""
+        if command.announced is not None:
+            return _outside(call, command)
+        reading = self._readings.get(command.safety or "")
+        return reading(call, args) if reading is not None and args is not None else None
+
+    # -- what is run on its own ------------------------------------------------------------------------------------
+
+    def _line(self, call: Call, args: Any) -> Assessment:
+        """`bash` and `terminal_start`: a line, and perhaps what its program will read first."""
+        line: str = args.command
+        stdin: str | None = getattr(args, "stdin", None)
+        verdict = self._with_input(line, stdin)
+
+        def edit(fresh: str) -> dict[str, object]:
+            return {**call.args, "command": fresh}
+
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=self._cwd(call), input=stdin)
+
+    def _launch(self, call: Call, args: Any) -> Assessment:
+        """A program with arguments, as the line that would start it; without them it may be a line for the shell."""
+        check_variables(args.env or {})
+        if is_line(args.command, args.args):
+            return self._shell_lines(call, args, "command")
+        line = " ".join([*_assignments(args.env), shlex.join([args.command, *args.args])])
+
+        def edit(fresh: str) -> dict[str, object]:
+            return {**call.args, **_as_launch(fresh, args.env)}
+
+        verdict = self._with_input(line, args.input)
+        cwd = self._cwd(call, args.working_directory)
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+
+    def _script(self, call: Call, args: Any) -> Assessment:
+        """A script, with its variables exported in front."""
+        check_variables(args.env or {})
+        return self._shell_lines(call, args, "script")
+
+    def _shell_lines(self, call: Call, args: Any, argument: str) -> Assessment:
+        """What a shell is given in this argument."""
+        exports = "".join(f"export {assignment}\n" for assignment in _assignments(args.env))
+        line = exports + getattr(args, argument)
+
+        def edit(fresh: str) -> dict[str, object]:
+            removed = {name: None for name, value in (args.env or {}).items() if value is None}
+            theirs = {} if fresh.startswith(exports) else {"env": removed}  # the exports, if any, are theirs now
+            own: object = fresh.removeprefix(exports)
+            if argument == "command" and not is_line(str(own), ()):
+                own = _as_launch(str(own), None)["command"]  # without blanks it is a program's name
+            return {**call.args, argument: own, **theirs}
+
+        verdict = self._with_input(line, args.input)
+        cwd = self._cwd(call, args.working_directory)
+        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+
+    def _exec(self, call: Call, args: Any) -> Assessment:
+        """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
+        check_variables(args.env)
+        cwd, isolation = self._cwd(call, args.cwd), self._isolation(call)
+        line = as_line(args.command, args.args, args.env)
+
+        def edit(fresh: str) -> dict[str, object]:
+            # Whatever it was, an edited text is a line for the shell; what it sets is in it.
+            removed = {name: None for name, value in args.env.items() if value is None}
+            return {**call.args, "command": fresh, "args": [], "env": removed}
+
+        return self._judged(line, classify(line, self._rules), edit, isolation=isolation, cwd=cwd)
+
+    def _create(self, call: Call, args: Any) -> Assessment | None:
+        """A shell: what it is given counts like assignments, and like the start-up files to which it leads."""
+        env: Mapping[str, str | None] = args.env
+        if not env:
+            return None
+        check_variables(env)
+        removed = [name for name, value in env.items() if value is None]
+        line = " ".join(_assignments(env)) + "".join(f"\nunset {name}" for name in removed)
+        verdict = classify(line.strip(), self._rules)
+        for name, value in env.items():
+            if guides_shell(name) or (value is None and changes_execution(name)):
+                reason = f"{'removes' if value is None else 'sets'} {name}: changes what a new shell runs"
+                verdict = replace(verdict, level="dangerous", reason=reason)
+        verdict = replace(verdict, reason=f"a new shell with variables: {verdict.reason}")
+
+        def edit(fresh: str) -> dict[str, object]:
+            return {**call.args, "env": _as_variables(fresh)}
+
+        where = self._cwd(call, args.cwd)
+        return self._judged(line.strip(), verdict, edit, isolation=self._isolation(call), cwd=where, rule=False)
+
+    def _with_input(self, line: str, text: str | None) -> Verdict:
+        if not text:
+            return classify(line, self._rules)
+        mark = "INPUT"
+        while mark in text or mark in line:
+            mark += "_"
+        return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
+
+    def _cwd(self, call: Call, given: str | None = None) -> str:
+        """Where it would run, as far as this caller or its session says; else in the workspace itself."""
+        if given:
+            return spelled_cwd(given, self._bench.root)
+        session = self._bench.session(call)
+        return (session.state.cwd if session is not None else None) or ""
+
+    def _isolation(self, call: Call) -> str:
+        """The level in which this caller's programs run."""
+        session = self._bench.session(call)
+        name = self._bench.agent_settings(session).provider if session else "local"
+        provider = self._bench.terminals.providers.get(name)
+        return str(provider.isolation) if provider is not None else "none"
+
+    # -- what is typed ---------------------------------------------------------------------------------------------
+
+    def _stdin(self, call: Call, args: Any) -> Assessment | None:
+        return self._keys(call, args.session_id, args.stdin, "stdin") if args.stdin else None
+
+    def _keys(self, call: Call, name: str, text: str, argument: str) -> Assessment | None:
+        terminal = self._bench.judged_terminal(name, call)
+        standing = self._bench.lease(terminal).note(call.id)
+        if not text or only_takes_away(text):
+            return None
+        if standing.place == "program":
+            return self._program_input(call, terminal, standing, text, argument)
+        keys = typed(standing.line, text, pastes=standing.pastes)
+        whole = "\n".join([*standing.before, *keys.lines, keys.line.text])
+        edit = _retype(call, argument, standing, text)
+        hidden = self._unknowable(standing, keys)
+        if hidden:
+            return Assessment(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
+        verdict = self._typed_verdict(standing, keys, text)
+        # It is off in an agent's own shells; in others a person may have switched it on.
+        expands = terminal.expands_history or not terminal.meta.get("agent")
+        if expands and recalls("\n".join([*keys.lines, keys.line.text]), terminal.program):
+            reason = "an interactive shell puts earlier commands in place of ! and ^"
+            verdict = replace(verdict, level="dangerous", reason=reason)
+        elif any(_lets_recall(part.words) for part in verdict.parts):
+            reason = "switches history expansion on: what is typed afterwards would not be what runs"
+            verdict = replace(verdict, level="dangerous", reason=reason)
+        if not keys.lines and verdict.level != "dangerous":
+            return None  # a piece without Enter: what is unknown waits for it
+        if keys.lines and (keys.completed or standing.place == "shell"):
+            verdict = at_least_unknown(verdict, "Tab may complete it" if keys.completed else "a shell without marks")
+        narrow = standing.place == "prompt" and standing.settled and not keys.completed
+        return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=terminal.cwd, rule=narrow)
+
+    def _unknowable(self, standing: PromptState, keys: Keystrokes) -> str:
+        """Why nobody can say what the shell will get, if so."""
+        if keys.hidden:
+            what = f"the control key {keys.hidden}" if keys.hidden.startswith("U+") else keys.hidden
+            return f"{what} at a prompt: nobody can say what the line will be"
+        if standing.place == "incomplete" and not standing.before:
+            return "the rest of a command that somebody else began: nobody can say what it will be"
+        return ""
+
+    def _typed_verdict(self, standing: PromptState, keys: Keystrokes, text: str) -> Verdict:
+        """The worst of what the shell may make of it: where we cannot tell, of each possibility."""
+        fresh = [*keys.lines, keys.line.text]
+        readings = ["\n".join([*standing.before, *fresh])]
+        if standing.before and not standing.settled:
+            readings.append("\n".join(fresh))
+        if standing.line.completed:  # what stood there may be longer, or gone
+            alone = typed(EMPTY, text, pastes=standing.pastes)
+            readings.append("\n".join([*alone.lines, alone.line.text]))
+        verdicts = [classify(reading.rstrip("\n"), self._rules) for reading in readings]
+        if keys.lines and keys.line.text:
+            # The piece behind the last Enter waits for its own; only what is dangerous is asked about now.
+            verdicts = [verdict for verdict in verdicts if verdict.level == "dangerous"]
+            verdicts.append(classify("\n".join([*standing.before, *keys.lines]), self._rules))
+        return _worst(verdicts)
+
+    def _program_input(
+        self, call: Call, terminal: Terminal, standing: PromptState, text: str, argument: str
+    ) -> Assessment:
+        """Input for a program that is not a shell of ours: nobody can say what it will do with it.
+
+        A shell in it, or the shell behind it when it leaves the input unread, would take it for a line: a dangerous
+        one is dangerous here too. Control keys are a program's everyday input, but not a shell's.
+        """
+        lines, rest = leave(standing.line, text)
+        would_be = "\n".join([*standing.before, *lines, rest.text])
+        program = standing.program or "the program"
+        shell = leads_to_a_shell(program)
+        readings = (would_be, "\n".join([*lines, rest.text]))
+        verdict = _worst([classify(reading, self._rules, interactive=shell) for reading in readings])
+        reason = f"input for {program}, which runs in {terminal.title}"
+        dangerous = verdict.level == "dangerous"
+        if is_shell_name(program):
+            keys = typed(standing.line, text, pastes=True)
+            if keys.hidden and not dangerous:
+                dangerous, reason = True, f"a control key for {program}: nobody can say what its line will be"
+        if verdict.level == "dangerous":
+            reason = f"{reason}: {verdict.reason}"
+        # Whatever is typed into another shell is a command: a rule for all of it would approve lines unseen.
+        narrow = bool(standing.program) and not shell
+        return Assessment(
+            level="dangerous" if dangerous else "unknown",
+            shown=visible(text),
+            reason=reason,
+            rule_key=f"input:{terminal.id}:{standing.group}:{program}" if narrow else None,
+            rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs" if narrow else "",
+            unasked=self._unasked(terminal.isolation),
+            edit=lambda fresh: {**call.args, argument: _with_enter(fresh, text)},
+        )
+
+    # -- the word --------------------------------------------------------------------------------------------------
+
+    def _judged(
+        self,
+        line: str,
+        verdict: Verdict,
+        edit: LineEditor,
+        *,
+        isolation: str,
+        cwd: str,
+        input: str | None = None,
+        rule: bool = True,
+    ) -> Assessment:
+        words = _plain_words(line, verdict) if rule and not input else ""
+        commands = [part.words for part in verdict.parts]
+        parts = [AssessedPart(visible(part.text), part.level, part.reason) for part in verdict.parts]
+        if input:
+            parts.append(AssessedPart(visible(input), verdict.level, "what it reads from its standard input"))
+        return Assessment(
+            level=verdict.level,
+            shown=visible(line),
+            reason=verdict.reason,
+            parts=parts,
+            rule_key=f"words:{isolation}:{cwd}:{words}" if words else None,
+            rule_text=f"run exactly: {visible(words)}" if words else "",
+            unasked=self._unasked(isolation),
+            edit=edit,
+            glance=deletion_preview.of(commands, self._bench.root, cwd) if deletion_preview.worth(commands) else None,
+        )
+
+    def _unasked(self, isolation: str) -> str:
+        free = self._bench.settings.safety.unasked_in_sandbox and isolation in ("sandbox", "container")
+        return f"runs in a {isolation}" if free else ""
+
+
+def _outside(call: Call, command: Command) -> Assessment:
+    """A command that a program outside runs: what it does is not known here, whatever is said of it."""
+    args = json.dumps(call.args, ensure_ascii=False, default=repr)
+    return Assessment(
+        level="dangerous" if command.destructive else "unknown",
+        shown=visible(f"{command.id} {args}"),
+        reason="a program outside runs it" + (", and says that it is dangerous" if command.destructive else ""),
+        rule_key=f"outside:{command.id}",
+        rule_text=f"call {command.id}, whatever its arguments",
+    )
+
+
+def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
+    """The same verdict, but not safe."""
+    return replace(verdict, level="unknown", reason=reason) if verdict.level == "safe" else verdict
+
+
+def _worst(verdicts: list[Verdict]) -> Verdict:
+    return max(verdicts, key=lambda verdict: _RANKS[verdict.level])
+
+
+def _lets_recall(words: Sequence[str]) -> bool:
+    """Whether a command switches history expansion on, or changes its signs."""
+    if not words or words[0] not in ("set", "setopt", "unsetopt", "options", "emulate"):
+        return any(word.lower().startswith("histchars=") for word in words)
+    names = {word.lower().replace("_", "") for word in words[1:]}
+    short = any(word[:1] in "-+" and ("H" in word or "K" in word) for word in words[1:])
+    return short or not names.isdisjoint({"histexpand", "banghist", "nobanghist"}) or words[0] == "emulate"
+
+
+def _plain_words(line: str, verdict: Verdict) -> str:
+    """The words of a line that is one simple command and nothing else; a rule covers exactly these."""
+    if len(verdict.parts) != 1:
+        return ""
+    words = verdict.parts[0].words
+    try:
+        same = tuple(shlex.split(line)) == words
+    except ValueError:
+        return ""
+    return shlex.join(words) if same and words else ""
+
+
+def _assignments(env: Mapping[str, str | None] | None) -> list[str]:
+    return [f"{name}={shlex.quote(value)}" for name, value in (env or {}).items() if value is not None]
+
+
+def _as_launch(text: str, env: Mapping[str, str | None] | None) -> dict[str, object]:
+    """A line that a person edited, as a program with arguments; what needs a shell cannot be one."""
+    try:
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        operators = [token for token in lexer if token and set(token) <= _OPERATORS]
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BadArgument(f"the edited text cannot be read: {error}") from None
+    if operators or "\n" in text.strip():
+        raise BadArgument(
+            f"the edited text needs a shell: {' '.join(operators) or 'several lines'}",
+            hint="this command starts one program; refuse it and ask for openspace.tool.bash",
+        )
+    variables: dict[str, str | None] = {name: None for name, value in (env or {}).items() if value is None}
+    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
+        name, _, value = words.pop(0).partition("=")
+        variables[name] = value
+    if not words:
+        raise BadArgument("the edited text names no program")
+    return {"command": words[0], "args": words[1:], "env": variables}
+
+
+def _as_variables(text: str) -> dict[str, str | None]:
+    """Assignments that a person edited, and what stands behind `unset`, as variables."""
+    found: dict[str, str | None] = {}
+    removing = False
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise BadArgument(f"the edited text cannot be read: {error}") from None
+    for word in words:
+        name, sign, value = word.partition("=")
+        if sign:
+            found[name], removing = value, False
+        elif word == "unset":
+            removing = True
+        elif removing:
+            found[name] = None
+        else:
+            hint = "this command starts a shell with variables; NAME=value sets one, unset NAME removes one"
+            raise BadArgument(f"the edited text is not only variables: {word[:100]!r}", hint=hint)
+    return found
+
+
+def _retype(call: Call, argument: str, standing: PromptState, text: str) -> LineEditor:
+    """How an edited line is typed: what stands there goes first, and Enter stays where there was one."""
+    first = "\x03" if standing.before else "\x15" if standing.line.text else ""
+    return lambda fresh: {**call.args, argument: first + _with_enter(fresh, text)}
+
+
+def _with_enter(fresh: str, text: str) -> str:
+    enter = text[-1:] if text[-1:] in ("\r", "\n") else ""
+    return fresh if fresh.endswith(("\r", "\n")) else fresh + enter

@@ -1,0 +1,136 @@
+"""What the commands that start programs for a caller share: the start itself, whose they are, titles and excerpts."""
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from fourhands.commands.base import owner_of
+from fourhands.core.call import Call
+from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.core.ids import is_id
+from fourhands.settings import AgentDefaults
+from fourhands.workbench.layout.panes import panes, tabs
+from fourhands.workbench.layout.snapshot import Transition
+from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStarted:
+    """A terminal, and the pane that shows it."""
+
+    terminal: Terminal
+    pane_id: str
+
+
+@contextlib.asynccontextmanager
+async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator[ProgramStarted]:
+    """Start a program in a terminal and show it; with what the block does, that is one deed: all of it or nothing.
+
+    The place on the screen is held before the program starts. Whatever fails after that, or stops the caller, ends the
+    program and closes its terminal: who is answered with an error may try again, and nothing runs twice. `wanted` is
+    what `Terminals.create` takes.
+    """
+    bench.fit_tabs()
+    with bench.state.holding() as free:
+        agent = is_agent(call)
+        terminal = await bench.terminals.create(owner=owner_of(call) if agent else "", agent=agent, **wanted)
+        try:
+            free()
+            yield ProgramStarted(terminal, show(bench, terminal, owner_of(call)).pane_id or "")
+        except BaseException:
+            try:
+                await terminal.close()
+            except FourhandsError as error:  # the host has gone, or the terminal: what failed first is what counts
+                log.warning("terminal %s could not be taken back: %s", terminal.id, error)
+            raise
+
+
+def show(bench: Workbench, terminal: Terminal, owner: str) -> Transition:
+    """Show a terminal beside other terminals, else below what is there; as a tab where no pane has room."""
+    all_panes = list(panes(bench.state.layout.root))
+    with_terminals = [pane for pane in all_panes if any(tab.type == "terminal" for tab in pane.tabs)]
+    below = all_panes and not with_terminals and bench.state.has_room_for_a_pane()
+    return bench.state.open(
+        "terminal",
+        terminal.id,
+        owner=owner,
+        title=terminal.title,
+        beside=with_terminals[0].id if with_terminals else None,
+        split_direction="horizontal" if below else None,
+    )
+
+
+def is_agent(call: Call) -> bool:
+    """Whether an agent calls."""
+    return call.actor.kind == "agent"
+
+
+def is_mine(terminal: Terminal, call: Call) -> bool:
+    """Whether a terminal was started by this caller."""
+    return terminal.owner == (owner_of(call) if is_agent(call) else "")
+
+
+def settings_of(bench: Workbench, call: Call) -> AgentDefaults:
+    """The caller's settings over the defaults; a person's own programs run where they sit."""
+    session = bench.session(call)
+    if session is None:
+        return msgspec.structs.replace(bench.settings.agent_defaults, provider="local")
+    return bench.agent_settings(session)
+
+
+def check_line(text: str) -> None:
+    """Refuse what no shell can be given."""
+    if "\0" in text or not text.strip():
+        raise BadArgument("a command must be text with something in it, without NUL bytes", hint='such as "npm test"')
+
+
+def short(text: str, limit: int = 60) -> str:
+    """A text as one printable line, not too long."""
+    line = " ".join(text.split())
+    line = "".join(character if character.isprintable() else "?" for character in line)
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def cropped(text: str, limit: int, total: str, rest: str) -> str:
+    """Head and tail of a text that is too long, and between them what is missing and how to get it."""
+    if len(text) <= limit:
+        return text
+    front = limit // 2
+    back = len(text) - (limit - front)
+    return f"{text[:front]}\n[… {back - front} {total} left out; {rest} …]\n{text[back:]}"
+
+
+def free_title(bench: Workbench, command: str) -> str:
+    """A title for a command's terminal that no other has."""
+    taken = bench.terminals.titles()
+    name = short(command, 40)
+    titles = (name if number == 1 else f"{name} {number}" for number in range(1, len(taken) + 3))
+    return next(title for title in titles if title not in taken and not is_id(title))
+
+
+def title_note(bench: Workbench, call: Call, terminal: Terminal, wanted: str | None) -> str:
+    """Why a terminal has another title than was asked for, if so."""
+    if wanted in (None, terminal.title):
+        return ""
+    holders = (t for t in bench.terminals.list() if t.title == wanted and t.owner == terminal.owner and not t.exited)
+    holder = next(holders, None)
+    whose = "another terminal" if holder is None else f"terminal {holder.id}"
+    whose = whose if holder is None or not is_mine(holder, call) else f"your {whose}"
+    return f"the title {wanted!r} is taken by {whose}; this one is {terminal.title!r}"
+
+
+async def tidy(bench: Workbench, call: Call, kept: int) -> None:
+    """Close an agent's oldest terminals whose programs have ended, so that they do not fill the limit."""
+    if not is_agent(call):
+        return
+    pinned = {tab.content for _, tab in tabs(bench.state.layout.root) if tab.pinned}
+    ended = [t for t in bench.terminals.list() if t.exited and is_mine(t, call) and t.id not in pinned]
+    for terminal in ended[: max(0, len(ended) - kept)]:
+        await terminal.close()

@@ -1,0 +1,92 @@
+"""A terminal as the host sees it: a PTY, its main process, its log, and how far its end has come."""
+
+import contextlib
+import os
+import stat
+import time
+from collections.abc import Callable
+from typing import Any
+
+from fourhands.host.archive import Record
+from fourhands.host.log import LogWriter
+
+TURN_S = 0.01
+"""How long one kind of work may keep the host, before everybody else gets a turn."""
+
+NOTES_LARGEST = 1024 * 1024
+"""Bytes of the host's own log; then it is cut to its last quarter."""
+
+
+class HostedTerminal:
+    """A PTY, its main process and its log."""
+
+    __slots__ = (
+        "ending",
+        "eof",
+        "exit",
+        "hot",
+        "id",
+        "log",
+        "look_at",
+        "master",
+        "pending",
+        "pid",
+        "polled",
+        "reaped",
+        "record",
+        "slot",
+        "tty",
+        "tty_path",
+    )
+
+    def __init__(self, record: Record, slot: int) -> None:
+        self.record = record
+        self.id: str = record["id"]
+        self.slot = slot
+        self.pid = 0
+        self.master = -1
+        self.tty = 0
+        self.tty_path = ""
+        self.log: LogWriter | None = None
+        self.look_at = 0  # the head at which the budget is looked at next
+        self.hot = False
+        self.polled = False
+        self.eof = True
+        self.pending = b""
+        self.reaped: int | None = None
+        self.exit: dict[str, Any] | None = record.get("exit")
+        self.ending: EndingState | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether its main process lives, as far as has been reported."""
+        return self.pid > 0 and self.exit is None
+
+
+class EndingState:
+    """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
+
+    __slots__ = ("again", "asked", "crowd", "grace", "leaving", "quiet", "seen", "tidies", "waited", "waiters")
+
+    def __init__(self) -> None:
+        self.seen = 0.0  # when it was looked at last
+        self.waited = 0.0  # seconds that those had who were asked
+        self.asked = False  # the polite signals were sent
+        self.grace = 0.0  # seconds that they have
+        self.leaving: frozenset[tuple[int, int]] = frozenset()  # who takes leave in its own way before others are asked
+        self.tidies = False  # only its shell was asked: what its start-up files had begun ends in its own way
+        self.again = 0.2  # when the main process is hung up on once more
+        self.crowd = False  # there was more than the main process
+        self.quiet = 0  # looks in a row that found nobody
+        self.waiters: list[Callable[[list[int]], None]] = []
+
+
+def note(text: str) -> None:
+    """A line for the host's own log, which keeps its last lines."""
+    with contextlib.suppress(OSError):  # a full disk must not end the host
+        os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n".encode("utf-8", "replace"))
+        found = os.fstat(2)
+        if found.st_size > NOTES_LARGEST and stat.S_ISREG(found.st_mode):
+            last = os.pread(2, NOTES_LARGEST // 4, found.st_size - NOTES_LARGEST // 4)
+            os.ftruncate(2, 0)
+            os.write(2, b"(cut)\n" + last.partition(b"\n")[2])

@@ -1,0 +1,122 @@
+"""The few lines of shell in front of a program behind a wall, and how its environment gets there.
+
+The programs that build the wall (bwrap, docker, podman) run outside of it: a variable such as LD_PRELOAD, chosen for
+the program inside, must not reach them, and a value must not stand in an argument list that everybody can read. So
+each `NAME=value` travels as the value of a harmless variable, and is unpacked inside.
+"""
+
+import os
+import shlex
+import shutil
+import termios
+from collections.abc import Iterable, Mapping, Sequence
+
+from fourhands.host import processes
+
+SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
+
+FAILED = 125
+"""The exit code of a stub that could not do its work; engines use the same."""
+
+FILTER_FD = 9
+"""The descriptor on which the builder of the wall finds its filter: the last that every shell can name."""
+
+_PACKED = "FOURHANDS_V"
+
+# The builder of the wall waits for the program inside, and its death is everybody's: signals that a terminal or a
+# polite end send to all must reach the program alone.
+_SPARED = ("HUP", "INT", "QUIT", "TERM")
+
+
+# dash and its kin give the terminal back to the process group that had it before them. That one is the builder's,
+# outside of their process namespace, so they would complain and exit with 2. These start in a group of their own.
+_PLAIN_SHELLS = {"sh", "dash", "ash", "ksh", "mksh", "yash"}
+_OWN_GROUP = (
+    f'setpgrp(0, 0); $SIG{{TTOU}} = "IGNORE"; ioctl(STDIN, {termios.TIOCSPGRP}, pack("i", $$)); '
+    '$SIG{TTOU} = "DEFAULT"; exec @ARGV; exit 127'
+)
+
+
+def find_builder(name: str, env: Mapping[str, str]) -> str | None:
+    """The program that builds a wall: the system's own before any other of the PATH.
+
+    A directory of the workspace may be first in the PATH, and what is behind the wall writes there.
+    """
+    places = [place for place in env.get("PATH", "").split(":") if os.path.isabs(place)]
+    return shutil.which(name, path=":".join(filter(None, [SAFE_PATH, *places])))
+
+
+def packed(env: Mapping[str, str]) -> dict[str, str]:
+    """An environment in its travelling form; the terminal's mark stays readable for whoever looks for its processes."""
+    travelling = {f"{_PACKED}{number}": f"{name}={value}" for number, (name, value) in enumerate(env.items())}
+    if processes.MARK in env:
+        travelling[processes.MARK] = env[processes.MARK]
+    return travelling
+
+
+def unpacking(
+    env: Mapping[str, str],
+    program: str,
+    arguments: Sequence[str],
+    *,
+    before: Iterable[str] = (),
+    signals: bool,
+    perl: str = "",
+) -> list[str]:
+    """The command that, inside, unpacks the environment and becomes the program.
+
+    `before` are shell commands; `signals` undoes the ignoring of `entering`; `perl`, where there is one and the program
+    is on a terminal, gives a plain shell a process group of its own. Others must not have one: with a parent in
+    their session they could be stopped by a key, and nobody would ever continue them.
+    """
+    variables = " ".join(f'"${_PACKED}{number}"' for number in range(len(env)))
+    default = f"--default-signal={','.join(_SPARED)} " if signals else ""
+    # env takes a program with a `=` in its name for one more variable.
+    around = "/bin/sh -c 'exec \"$@\"' sh " if "=" in program else ""
+    group = ""
+    if perl and os.path.basename(program) in _PLAIN_SHELLS and not any(a.startswith("-c") for a in arguments):
+        group = f"{shlex.quote(perl)} -e {shlex.quote(_OWN_GROUP)} "
+    steps = [*before, f'exec {group}env -i {default}-- {variables} {around}"$@"']
+    return ["/bin/sh", "-c", "\n".join(steps), "fourhands", program, *arguments]
+
+
+def entering(doors: Iterable[str], command: Sequence[str], *, signals: bool, call_filter: bytes = b"") -> list[str]:
+    """The command that, outside, enters its control groups and becomes the builder of the wall.
+
+    `call_filter` are the bytes that the builder can read from `FILTER_FD`.
+    """
+    steps = [f"trap '' {' '.join(_SPARED)}"] if signals else []
+    if call_filter:
+        steps.append(_offering(call_filter))
+    for door in doors:
+        complaint = shlex.quote(f"fourhands: cannot enter the control group {door}")
+        steps.append(f"echo $$ >{shlex.quote(door)} || {{ echo {complaint} >&2; exit {FAILED}; }}")
+    return ["/bin/sh", "-c", "\n".join([*steps, 'exec "$@"']), "fourhands", *command]
+
+
+def _offering(data: bytes) -> str:
+    """The shell commands that put bytes on `FILTER_FD`, without a file that somebody must keep and without a process.
+
+    A here-document cannot hold NUL, but it is a pipe (or, in older shells, a file without a name) that can be opened
+    once more, for writing. An empty one is neither everywhere, so it has a line, which is read first.
+    """
+    escaped = "".join(f"\\0{byte:03o}" for byte in data)
+    pipe = f"/proc/self/fd/{FILTER_FD}"
+    return (
+        f"exec {FILTER_FD}<<.\n\n.\n"
+        f"read -r line <&{FILTER_FD} && printf %b '{escaped}' >>{pipe} || "
+        f"{{ echo 'fourhands: cannot pass on the filter of system calls' >&2; exit {FAILED}; }}"
+    )
+
+
+def process_limit(count: int) -> str:
+    """The shell command that limits the processes of a user; bash, then dash and busybox."""
+    return (
+        f"{{ ulimit -u {count} || ulimit -p {count}; }} 2>/dev/null || "
+        f"{{ echo 'fourhands: cannot limit processes' >&2; exit {FAILED}; }}"
+    )
+
+
+def memory_limit(size: int) -> str:
+    """The shell command that limits the data of each process."""
+    return f"ulimit -d {max(1, size // 1024)} || {{ echo 'fourhands: cannot limit memory' >&2; exit {FAILED}; }}"

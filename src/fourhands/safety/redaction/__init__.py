@@ -1,0 +1,1 @@
+"""Removal of secrets from text that agents read."""

@@ -1,0 +1,205 @@
+"""Secrets taken out of text before an agent or a log sees it (safety-policy.md R).
+
+`Redactor` takes text in pieces and gives the same whatever the pieces are; `redact` takes it whole. A secret becomes
+`[redacted:KIND]`: neither its length nor any part of it is kept, here or in a log.
+
+The unit is the line, since a secret seldom has a line end in it. Held back are the last line while its end is missing
+(a line of more than `LONGEST` characters goes in parts, none of which ends inside a secret) and, from its first line
+on, a block that may be a private key.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+
+from fourhands.core.errors import BadArgument
+from fourhands.safety.redaction.patterns import mark, without_secrets
+
+LONGEST = 1 << 15
+LONGEST_KEY = 1 << 14
+SHORTEST_VALUE = 8
+
+_KEY = mark("private-key")
+_VALUE = mark("environment")
+_begin = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_end = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+# Behind a quotation mark the line is a constant in a program, unless a key follows all the same.
+_constant = re.compile(r"[\"'`)]")
+_long_run = re.compile(r"[A-Za-z0-9+/]{40}")
+# The inside of a key whose end is missing; ordinary words are shorter.
+_inside = re.compile(r"(?:\s|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment): [^\n]*+|[A-Za-z0-9+/=]{20,}+)*+")
+# A line that cannot be inside a key, neither as such nor quoted in a program: then no end is waited for.
+_outside = re.compile(
+    r"^(?![ \t\r]*$)(?!.*[A-Za-z0-9+/=]{20})(?![ \t]*[A-Za-z0-9+/=]++[ \t\r]*$)(?![\w-]++: )(?!.*-----END ).*\n",
+    re.MULTILINE,
+)
+_run = re.compile(r"[A-Za-z0-9+/=]*+")
+_word = re.compile(r"[^\s\"']*+")
+
+
+def redact(text: str, values: Iterable[str] = ()) -> str:
+    """Replace every secret in a text; `values` are texts known to be secret."""
+    redactor = Redactor(values)
+    return redactor.feed(text) + redactor.close()
+
+
+def redact_lines(lines: Sequence[str], values: Iterable[str] = ()) -> list[str]:
+    """Replace every secret in lines that follow each other, and give as many: each line of a key is one mark."""
+    redactor = Redactor(values, keep_lines=True)
+    return (redactor.feed("\n".join(lines)) + redactor.close()).split("\n") if lines else []
+
+
+class Redactor:
+    """Redacts a stream: feed it pieces of any size, then close it. With `keep_lines` no line end is lost in a key."""
+
+    def __init__(self, values: Iterable[str] = (), *, keep_lines: bool = False) -> None:
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            raise BadArgument(f"secret values must be a list of texts, not {type(values).__name__}")
+        self._values = _usable(tuple(values))
+        self._keep_lines = keep_lines
+        self._reset()
+
+    def feed(self, text: str) -> str:
+        """Take more text; give what is certain to be free of secrets."""
+        if not isinstance(text, str):
+            raise BadArgument(f"only text can be redacted, not {type(text).__name__}")
+        out: list[str] = []
+        at = 0
+        while at < len(text):
+            part = text[at : at + LONGEST - len(self._held)]
+            at += len(part)
+            self._held += part
+            self._advance(out, closing=False)
+        return "".join(out)
+
+    def close(self) -> str:
+        """Give the rest. The redactor is then as new."""
+        out: list[str] = []
+        self._advance(out, closing=True)
+        self._reset()
+        return "".join(out)
+
+    def _reset(self) -> None:
+        self._held = ""
+        self._within_line = False
+        self._key_open = False
+        self._swallow: re.Pattern[str] | None = None
+
+    def _advance(self, out: list[str], *, closing: bool) -> None:
+        if self._swallow:
+            self._held = self._held[_end_of(self._swallow, self._held) :]
+            if not self._held:
+                return
+            self._swallow = None
+        self._take_keys(out, closing=closing)
+        if self._key_open:
+            return
+        end = len(self._held) if closing else self._held.rfind("\n") + 1
+        self._give(out, self._held[:end])
+        self._held = self._held[end:]
+        if len(self._held) >= LONGEST:
+            self._split_line(out)
+
+    def _take_keys(self, out: list[str], *, closing: bool) -> None:
+        """Replace blocks that are private keys; each starts a part of its own, whether it proves to be a key or not."""
+        self._key_open = False
+        after = 0
+        while "PRIVATE KEY-" in self._held or "PRIVATE KEY BLOCK-" in self._held:
+            begin = _begin.search(self._held, after)
+            if begin is None:
+                return
+            self._give(out, self._held[: begin.start()])
+            self._held = self._held[begin.start() :]
+            after = begin.end() - begin.start()
+            end = self._end_of_key(after, closing=closing)
+            if end is None:
+                self._key_open = True
+                return
+            if end:
+                out.append("\n".join([_KEY] * (1 + self._keep_lines * self._held.count("\n", 0, end))))
+                self._within_line = True
+                self._held = self._held[end:]
+                after = 0
+                if end == LONGEST_KEY:
+                    self._swallow = _run
+                    self._advance(out, closing=closing)
+                    return
+
+    def _end_of_key(self, start: int, *, closing: bool) -> int | None:
+        """Where the key at the beginning of the held text ends: 0 if it is none, None if more text must tell."""
+        held = self._held
+        line_end = held.find("\n", start)
+        outside = _outside.search(held, line_end + 1, LONGEST_KEY) if line_end >= 0 else None
+        stop = outside.start() if outside else min(len(held), LONGEST_KEY)
+        end = _end.search(held, start, stop)
+        if end:
+            constant = _constant.match(held, start) and not _long_run.search(held, start, end.start())
+            return 0 if constant else end.end()
+        if not outside and not closing and len(held) < LONGEST_KEY:
+            return None
+        inside = _end_of(_inside, held, start, stop)
+        return inside if _long_run.search(held, start, inside) else 0
+
+    def _split_line(self, out: list[str]) -> None:
+        """Give the first part of a line that is too long to hold, cut where no secret is."""
+        held, whole = self._held, self._clean(self._held)
+        for cut in _places_to_cut(held):
+            within = self._within_line
+            parts: list[str] = []
+            self._give(parts, held[:cut])
+            first = "".join(parts)
+            self._give(parts, held[cut:])
+            self._within_line = within
+            if "".join(parts) == whole:
+                out.append(first)
+                self._within_line = True
+                self._held = held[cut:]
+                return
+        out.append(whole)
+        self._within_line = True
+        self._held = ""
+        if whole.endswith("]") and not held.endswith("]"):
+            self._swallow = _word  # the secret goes on
+
+    def _give(self, out: list[str], text: str) -> None:
+        if text:
+            out.append(self._clean(text))
+            self._within_line = text[-1] != "\n"
+
+    def _clean(self, text: str) -> str:
+        for value in self._values:
+            if value in text:
+                text = text.replace(value, _VALUE)
+        if self._within_line:
+            # Any sign that is neither blank nor part of a word: what follows is not the start of a line.
+            return without_secrets("." + text)[1:]
+        return without_secrets(text)
+
+
+@lru_cache(maxsize=16)
+def _usable(values: tuple[str, ...]) -> tuple[str, ...]:
+    lines: set[str] = set()
+    for value in values:
+        if not isinstance(value, str):
+            raise BadArgument(f"a secret value must be text, not {type(value).__name__}")
+        # A value of several lines is looked for line by line; the frame of a key is not secret.
+        lines.update(line.strip() for line in value.splitlines() if not line.startswith("-----"))
+    usable = [line for line in lines if len(line) >= SHORTEST_VALUE and line not in _VALUE]
+    return tuple(sorted(usable, key=lambda line: (-len(line), line)))
+
+
+def _end_of(pattern: re.Pattern[str], text: str, start: int = 0, stop: int = LONGEST) -> int:
+    found = pattern.match(text, start, stop)
+    return found.end() if found else start
+
+
+def _places_to_cut(text: str) -> list[int]:
+    first, last = LONGEST // 4, LONGEST * 3 // 4
+    for sign in (r"\s", r"[^\w.~+/=-]"):
+        places = [found.end() for found in re.finditer(sign, text[first:last])]
+        if places:
+            # Evenly over the whole, the last first.
+            step = max(1, len(places) // 8)
+            places = [first + place for place in places[::-1][::step]]
+            return [place for place in places if "-----BEGIN" not in text[place - 64 : place]]
+    return [last, LONGEST // 2, first]

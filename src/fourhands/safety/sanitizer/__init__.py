@@ -1,0 +1,1 @@
+"""Terminal bytes as the text a person would see."""

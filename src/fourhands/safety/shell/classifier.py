@@ -1,0 +1,421 @@
+"""Judge every command of a line, the scripts inside it included, and keep what earlier commands changed.
+
+The judge follows variables, the directory, functions and downloads through one line, so that a command is judged by
+what the shell will run, not by how it is written.
+"""
+
+import itertools
+import re
+
+from fourhands.safety.shell import lookalikes as raw_text
+from fourhands.safety.shell.context import CommandContext, Stdin
+from fourhands.safety.shell.file_rules import NULL, device, normal, written
+from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dangerous, unknown, worst
+from fourhands.safety.shell.parser.expansion import (
+    DYNAMIC,
+    GLOBS,
+    LONGEST_VALUE,
+    assigned,
+    assignment,
+    is_static,
+    joined,
+    output,
+    resolve_all,
+    shown,
+)
+from fourhands.safety.shell.parser.scanner import scan
+from fourhands.safety.shell.parser.structure import CommandScope, Simple, structure
+from fourhands.safety.shell.parser.tokens import (
+    DEPTH_LIMIT,
+    LIT,
+    MOST_TOKENS,
+    PARAM,
+    VAR,
+    Param,
+    Redirect,
+    Script,
+    Word,
+    WordPart,
+)
+from fourhands.safety.shell.program_classifier import SECRET_VARIABLE, SUSPECTS, UNFED, ProgramClassifier
+from fourhands.safety.shell.programs.network import NETWORK
+from fourhands.safety.shell.tables.system import SYSTEM_PREFIXES
+from fourhands.safety.shell.verdict import ClassifierRules, VerdictPart
+
+# What may stand in front of a command's name.
+_LEADS = re.compile(r"then|do|else|if|while|until|!|time|\w+=.*", re.DOTALL)
+# The head of a function, as bash and as zsh take it: `f(){`, `function f{`; the name of the first stands before it.
+_FUNCTION = re.compile(r"\([ \t]*\)\s*\{|\bfunction[ \t]+([^\s(){}|&;<>]{1,64})\s*\{")
+_NAME = re.compile(r"([^\s(){}|&;<>\"'`$\\]{1,64})[ \t]*\Z")
+_BODY = 1_000  # characters of a function in which it is looked for
+_NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n", ""], ["exec"])
+
+
+class LineClassifier(ProgramClassifier):
+    """The judge of one line: what it learns in one command counts for the next."""
+
+    def __init__(self, rules: ClassifierRules) -> None:
+        super().__init__(rules)
+        self.depth = 0
+        self.budget = 0
+        self.left = MOST_TOKENS
+        self.substituted = False
+        self.baits: dict[int, str] = {}
+        self.loads: set[int] = set()
+        self.cache: dict[tuple[object, ...], Finding] = {}
+
+    # Texts ---------------------------------------------------------------------------------------------------
+
+    def line(self, text: str) -> tuple[Finding, list[VerdictPart]]:
+        """Judge a text that the shell reads: the worst finding, and the commands with theirs."""
+        if not self.depth:
+            self.budget = 4 * len(text) + 65_536
+        found = scan(text, self.depth, self.left)
+        self.left = found.left
+        result = worst(FINE, *found.findings)
+        broken = found.broken or found.too_deep
+        parts: list[VerdictPart] = []
+        for script in (found.script, *found.inner):
+            if not script.tokens:
+                continue
+            shape = structure(script)
+            broken = broken or shape.broken or shape.too_deep
+            argvs: list[list[str]] = []
+            outer = self.baits, self.loads, self.substituted
+            self.baits, self.loads, self.substituted = {}, set(), script is not found.script
+            for number, command in enumerate(shape.commands):
+                finding, argv = self.simple(command, number, argvs)
+                argvs.append(argv)
+                if command.place.piped and argv:
+                    self._remember(command, number, argv)
+                if finding.rank > result.rank:
+                    result = finding
+                if not command.compound or finding.rank:
+                    parts.append(_part(script, command, finding, argv))
+            self.baits, self.loads, self.substituted = outer
+        if self.left < 0:
+            result = worst(dangerous("C2.1", f"too long to look at: more than {MOST_TOKENS:,} words and signs"), result)
+        elif broken:
+            deep = "nested too deeply to follow" if found.too_deep else "the shell grammar does not fit"
+            result = worst(unknown("C2.1", f"not understood: {deep}"), result, self.lexical(text))
+        return result, parts
+
+    def script(self, text: str, what: str) -> Finding:
+        """Judge a text that a shell will run later; text that is not static is dangerous."""
+        if not is_static(text):
+            return dangerous("C2.4", f"{what} runs text that is not wholly known here")
+        self.budget -= len(text)
+        if self.depth >= DEPTH_LIMIT or self.budget < 0:
+            return worst(unknown("C2.4", f"{what}: too deep to follow"), self.lexical(text))
+        self.depth += 1
+        cwd, places = self.cwd, [*self.places]
+        finding, _ = self.line(text)
+        if what != "eval":  # another process has a directory of its own
+            self.cwd, self.places = cwd, places
+        self.depth -= 1
+        return finding._replace(reason=f"{what}: {finding.reason}"[:200]) if finding.rank else finding
+
+    def lexical(self, text: str) -> Finding:
+        """Look for dangerous commands in a text that no grammar fits."""
+        result = _bomb(text)
+        if result.rank:
+            return result
+        case = CommandContext(self)
+        seen: set[str] = set()
+        for chunk in re.split(r"[;&|()`\n<>]+|\$[({]|[{}](?=\s|\Z)", re.sub(r"[\"'\\]", "", text)):
+            words = [*itertools.dropwhile(_LEADS.fullmatch, chunk.split())]
+            name = words[0].rsplit("/", 1)[-1] if words else ""
+            if chunk in seen or not (name in SUSPECTS or name.startswith(tuple(SYSTEM_PREFIXES))):
+                continue
+            seen.add(chunk)
+            if self.depth >= DEPTH_LIMIT + 2:
+                break
+            self.depth += 1
+            result = worst(result, self.argv(words[:2000], case))
+            self.depth -= 1
+            if result.rank == DANGEROUS:
+                return result
+        return result if result.rank == DANGEROUS else FINE
+
+    # Commands ------------------------------------------------------------------------------------------------
+
+    def simple(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
+        """Judge one simple command of a script, wherever the line may have gone before."""
+        finding, argv = self._here(command, number, argvs)
+        others = [place for place in self.places if place != self.cwd]
+        if others and not self.revisiting and argv[:1] not in (["cd"], ["pushd"]):
+            here, self.revisiting = self.cwd, True
+            for place in others:
+                self.budget -= 64
+                if self.budget < 0:
+                    finding = worst(finding, unknown("C5.4", "too many directories to follow"))
+                    break
+                self.cwd = place
+                finding = worst(finding, self._here(command, number, argvs)[0])
+            self.cwd, self.revisiting = here, False
+        return finding, argv
+
+    def _here(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
+        """Judge one simple command in the directory where the line is now."""
+        loop = FINE if command.loop is None else self._loop(command.loop)
+        words, place = command.words, command.place
+        if (
+            words
+            and not command.redirects
+            and not place.functions
+            and not place.inputs
+            and not (place.endless or command.arithmetic)
+        ):
+            quick = self._quick(words, self._fed(place, number, argvs))
+            if quick is not None:
+                return quick, words  # type: ignore[return-value]  # quick findings are for plain words only
+        finding, argv = self._judged(command, number, argvs)
+        finding = worst(finding, loop, self.hidden)
+        if self.older and any(isinstance(word, Word) for word in words):
+            finding = worst(finding, self._with_older(command, number, argvs))
+        return finding, argv
+
+    def _fed(self, place: CommandScope, number: int, argvs: list[list[str]]) -> str:
+        """Tell what a command reads: `nothing`, `data` that makes no difference what it is, or `more` than that."""
+        start = place.fed_from
+        if start < 0:
+            return "nothing"
+        known = start == number - 1 and output(argvs[start]) is not None
+        return "more" if known or start in self.loads or self.baits.get(start) else "data"
+
+    def _quick(self, words: list[str | Word], fed: str) -> Finding | None:
+        """Judge plain words that need nothing but a look into a table; most commands of most lines do."""
+        for word in words:
+            if type(word) is not str:
+                return None
+        name = words[0]
+        assert isinstance(name, str)
+        if "=" in name or name in ("cd", "chdir", "pushd", "popd") or (fed == "more" and name not in UNFED):
+            return None
+        # What earlier commands of the line changed counts too.
+        key = (fed, self.cwd, len(self.downloads), len(self.functions), *words)
+        finding = self.cache.get(key)
+        if finding is None:
+            case = CommandContext(self, Stdin("data", source="|")) if fed == "data" else CommandContext(self)
+            finding = self.argv(words, case)  # type: ignore[arg-type]  # all are str
+            if self.rules.patterns:
+                finding = worst(finding, self.user_rules(words))  # type: ignore[arg-type]  # all are str
+            self.cache[key] = finding
+        return finding
+
+    def _judged(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
+        findings = [FINE]
+        words = command.words
+        if command.arithmetic:
+            return worst(FINE, *self._expansions(words)), []
+        before = 0
+        for word in words:
+            sign = assignment(word)
+            if sign is None:
+                break
+            before += 1
+            findings.append(self._assign(word, sign[0], sign[1]))
+        findings.extend(self._expansions(words))
+        rest = words[before:]
+        argv = resolve_all(rest, self.variables)
+        case = self._case(command, number, argvs)
+        if rest:
+            named = self._name(rest[0], argv, command)
+            if named is not None:
+                findings.append(named)
+        if argv and (is_static(argv[0]) or len(argv) > 1):
+            findings.append(self.argv(argv, case))
+        findings.append(self._position(command, argv))
+        if command.redirects:
+            findings.extend(self._redirect(redirect, argv, command, case) for redirect in command.redirects)
+            if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
+                # bash does nothing then, and zsh starts a pager with it.
+                findings.append(unknown("C3.3", "no command: what reads the file, the shell decides"))
+        if rest and self.rules.patterns:
+            findings.append(self.user_rules(argv))
+        return worst(*findings), argv
+
+    def _with_older(self, command: Simple, number: int, argvs: list[list[str]]) -> Finding:
+        """Judge a command again with the other values its variables were given in this line."""
+        pieces = [piece for word in command.words if isinstance(word, Word) for piece in word.pieces]
+        used = {
+            piece.inner.name if isinstance(piece.inner, Param) else piece.text
+            for piece in pieces
+            if piece.kind in (VAR, PARAM)
+        }
+        result = FINE
+        for name in used & self.older.keys():
+            newest = self.variables.get(name)
+            for value in self.older[name]:
+                self.budget -= 16 + len(value or "")
+                if self.budget < 0:
+                    result = worst(result, unknown("C3.2", f"too many values of ${name} to follow"))
+                    break
+                self.variables[name] = value
+                result = worst(result, self._judged(command, number, argvs)[0])
+            self.variables[name] = newest
+        return result
+
+    def _case(self, command: Simple, number: int, argvs: list[list[str]]) -> CommandContext:
+        start = command.place.fed_from
+        case = CommandContext(self)
+        if start >= 0:
+            case.bait, case.from_network = self.baits.get(start, ""), start in self.loads
+            text = output(argvs[start]) if start == number - 1 else None
+            case.stdin = Stdin("data", source="|") if text is None else Stdin("text", text, "|")
+        for redirect in (*command.place.inputs, *command.redirects):
+            if redirect.body is not None:
+                text = joined(redirect.body, self.variables)
+                case.stdin = (
+                    Stdin("text", text, redirect.op[:3].rstrip("-")) if is_static(text) else Stdin("data", source="<<")
+                )
+            elif redirect.op in ("<", "<>") and redirect.fd in ("", "0"):
+                case.stdin = Stdin("data", source="<")
+        return case
+
+    def _remember(self, command: Simple, number: int, argv: list[str]) -> None:
+        """Keep what a pipeline's later stages must know of this one."""
+        start = command.place.fed_from if command.place.fed_from >= 0 else number
+        if argv[0] in NETWORK:
+            self.loads.add(start)
+        if start not in self.baits and (found := self.secret(argv[1:])):
+            self.baits[start] = found
+
+    def _name(self, word: str | Word, argv: list[str], command: Simple) -> Finding | None:
+        """Judge a command name that the text does not decide (C3.3)."""
+        if isinstance(word, str) or not argv:
+            return None
+        name = argv[0]
+        if is_static(name):
+            if not GLOBS.isdisjoint(name) and name[:1] not in ("[", "\ue003"):
+                return dangerous("C3.3", f"a command name that is a pattern: {shown(name)}")
+            return None
+        pieces = [piece for piece in word.pieces if piece.text or piece.kind != LIT]
+        if len(pieces) == 1 and (pieces[0].kind == VAR or _is_plain(pieces[0])):
+            if command.place.functions and (pieces[0].text in ("@", "*") or pieces[0].text.isdigit()):
+                self.forwarders.add(command.place.functions[-1])
+            return unknown("C3.3", f"a command name that only the shell knows: ${pieces[0].text or '{…}'}")
+        return dangerous("C3.3", "a command name that is put together while it runs")
+
+    def _position(self, command: Simple, argv: list[str]) -> Finding:
+        place = command.place
+        if place.functions:
+            self.functions.add(place.functions[-1])
+            if argv and argv[0] in place.functions and (place.piped or place.background):
+                return dangerous("C2.7", f"a function that starts itself again and again: {shown(argv[0])}")
+        if place.endless and place.background:
+            return dangerous("C2.7", "an endless loop that starts background jobs")
+        return FINE
+
+    def _loop(self, loop: list[str | Word]) -> Finding:
+        name, *words = loop
+        if not isinstance(name, str):
+            return FINE
+        values = resolve_all(words[:64], self.variables)
+        result = FINE
+        for value in values[:64] if values else [None]:
+            self.set(name, value)
+            result = worst(result, self.setting(name, value))
+        return result
+
+    def _assign(self, word: str | Word, name: str, sign: str) -> Finding:
+        value = assigned(word, self.variables)
+        before = self.variables.get(name)
+        if sign == "+=" and isinstance(before, str) and isinstance(value, str):
+            value = before + value if len(before) + len(value) <= LONGEST_VALUE else DYNAMIC
+        elif sign == "+=" and isinstance(before, list) and isinstance(value, list):
+            value = [*before, *value][:1_000]
+        elif sign == "+=" and name not in self.variables:
+            value = DYNAMIC
+        self.set(name, value)
+        return self.setting(name, value)
+
+    def _expansions(self, words: list[str | Word]) -> list[Finding]:
+        findings: list[Finding] = []
+        for word in words:
+            if isinstance(word, Word):
+                self._pieces(word.pieces, findings)
+                if word.elements:
+                    findings.extend(self._expansions(word.elements))
+            elif not word.isascii() and (found := raw_text.hosts(word)):
+                findings.append(found)
+        return findings
+
+    def _pieces(self, pieces: list[WordPart], findings: list[Finding], depth: int = 0) -> None:
+        for piece in pieces:
+            name, kept = piece.text, True
+            if piece.kind == PARAM and isinstance(piece.inner, Param):
+                name = piece.inner.name
+                kept = piece.inner.op not in ("+", ":+") and piece.inner.lead != "#"
+                if piece.inner.lead == "!" and not (piece.inner.index or piece.inner.op):
+                    pointed = self.variables.get(name)
+                    if isinstance(pointed, str) and is_static(pointed):
+                        name = pointed
+                    else:
+                        findings.append(unknown("C5.4", f"expands a variable that only the shell knows: ${{!{name}}}"))
+                if depth < DEPTH_LIMIT:
+                    self._pieces(piece.inner.operand, findings, depth + 1)
+            elif piece.kind != VAR:
+                if piece.kind == LIT and not piece.text.isascii() and (found := raw_text.hosts(piece.text)):
+                    findings.append(found)
+                continue
+            if name == "IFS":
+                findings.append(dangerous("C3.3", "$IFS stands for a blank that nobody sees"))
+            elif kept and name not in self.variables and SECRET_VARIABLE.search(name):
+                findings.append(dangerous("C5.4", f"expands the secret variable ${name}"))
+
+    # Redirections --------------------------------------------------------------------------------------------
+
+    def _redirect(self, redirect: Redirect, argv: list[str], command: Simple, case: CommandContext) -> Finding:
+        op, target = redirect.op, redirect.target
+        findings: list[Finding] = []
+        if redirect.body is not None:
+            self._pieces(redirect.body, findings)
+            return worst(FINE, *findings)
+        findings.extend(self._expansions([target]))
+        resolved = resolve_all([target], self.variables)
+        path = resolved[0] if resolved else ""
+        if op in (">&", "<&") and re.fullmatch(r"\d*-?", path):
+            return worst(FINE, *findings)
+        findings.append(self.everywhere([path]))
+        if op in ("<", "<&"):
+            if found := self.secret([path]) or device([path], self.cwd):
+                findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
+            elif not is_static(path) and path[:1] != "\ue009":
+                findings.append(unknown("C3.1", "reads a file whose name is not in the text"))
+            return worst(FINE, *findings)
+        if path[:1] == "\ue009":
+            return worst(FINE, *findings)
+        target_finding = written(path, self.cwd)
+        findings.append(target_finding)
+        empties = op in (">", ">|", "&>", ">&") and not command.compound
+        nothing = not argv or argv in ([":"], ["true"], *_NOTHING_PRINTED[:4])
+        if target_finding.rank and empties and nothing:
+            findings.append(dangerous("C5.1", f"empties {shown(path)}"))
+        if case.from_network or (argv and argv[0] in NETWORK):
+            self.downloads.add(normal(path, self.cwd))
+        return worst(FINE, *findings)
+
+
+def _bomb(text: str) -> Finding:
+    """Find a function that starts itself, also where only some shells take it for one (`:(){:|:&};:` in zsh)."""
+    for head in _FUNCTION.finditer(text):
+        found = head if head[1] else _NAME.search(text[max(0, head.start() - 80) : head.start()])
+        if found is None:
+            continue
+        name, body = re.escape(found[1]), text[head.end() : head.end() + _BODY]
+        if re.match(rf"(?:[^{{}}]*[\s;&|(])?{name}\s*(?:\|&?\s*{name}|&(?!&))", body):
+            return dangerous("C2.7", f"a function that starts itself again and again: {shown(found[1])}")
+    return FINE
+
+
+def _is_plain(piece: WordPart) -> bool:
+    inner = piece.inner
+    return piece.kind == PARAM and isinstance(inner, Param) and not (inner.op or inner.lead or inner.index)
+
+
+def _part(script: Script, command: Simple, finding: Finding, argv: list[str]) -> VerdictPart:
+    text = script.text[command.start : command.end]
+    reason = finding.reason if finding.rank else "safe: " + finding.reason
+    words = tuple(map(shown, argv))
+    return VerdictPart(text, LEVELS[finding.rank], reason, finding.rule, words)

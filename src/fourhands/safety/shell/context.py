@@ -1,0 +1,60 @@
+"""What a judge of one program gets to know besides its arguments."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from fourhands.safety.shell.levels import Finding
+from fourhands.safety.shell.options import Tool
+
+
+class Classifier(Protocol):
+    """The judge of whole commands, for programs that run other commands."""
+
+    cwd: str
+    downloads: set[str]
+
+    def enter(self, directory: str) -> Finding:
+        """Go to another directory."""
+        ...
+
+    def script(self, text: str, what: str) -> Finding:
+        """Judge a text that a shell will run; text that is not static is dangerous."""
+        ...
+
+    def argv(self, argv: list[str], case: "CommandContext") -> Finding:
+        """Judge a command by its resolved arguments."""
+        ...
+
+    def plain(self, tool: Tool, argv: list[str], case: "CommandContext") -> Finding:
+        """Judge arguments by a table entry alone."""
+        ...
+
+    def secret(self, argv: list[str]) -> str:
+        """Return the first argument that names a secret file, or nothing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stdin:
+    """What a command reads: `nothing` special, a static `text` (with `source`), or `data` nobody knows here."""
+
+    kind: str = "nothing"
+    text: str = ""
+    source: str = ""
+
+
+_NOTHING = Stdin()
+
+
+@dataclass(slots=True)
+class CommandContext:
+    """The surroundings of one command."""
+
+    court: Classifier
+    stdin: Stdin = _NOTHING
+    bait: str = ""  # a secret name among the arguments of the commands whose output this one reads
+    from_network: bool = False  # one of those commands fetched its output from the network
+
+
+ProgramHandler = Callable[[list[str], CommandContext], Finding]

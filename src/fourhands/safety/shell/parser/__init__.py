@@ -1,0 +1,1 @@
+"""Shell text as commands, words and redirections, the way bash reads it."""

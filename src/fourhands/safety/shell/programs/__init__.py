@@ -1,0 +1,1 @@
+"""Classification of single programs by their arguments."""

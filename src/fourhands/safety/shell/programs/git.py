@@ -1,0 +1,211 @@
+"""git: global options, subcommands, and every way to make it run a program (C7)."""
+
+import re
+
+from fourhands.safety.shell.context import CommandContext
+from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, worst
+from fourhands.safety.shell.options import Arguments, Tool, read
+from fourhands.safety.shell.parser.expansion import STAR, is_static, literal, shown
+from fourhands.safety.shell.tables.git import GIT, GLOBAL, HARMLESS_KEY, LISTS, PATCH, RUNNING_KEY, RUNS
+from fourhands.safety.shell.tables.names import HARMLESS_PAGERS
+
+_RUNNING = re.compile(RUNNING_KEY, re.IGNORECASE)
+_HARMLESS = re.compile(HARMLESS_KEY, re.IGNORECASE)
+_LISTED, _SHOWN = Tool(operands="name", danger=RUNS), Tool(danger=RUNS)
+_OTHER = Tool(rank=1, reason="changes the repository or is not known", danger=RUNS)
+
+
+def git(argv: list[str], case: CommandContext) -> Finding:
+    """Judge a git command."""
+    glob = read(argv[1:], GLOBAL, stop=True)
+    findings = [_global(glob, case)]
+    if not glob.operands:
+        asks = not glob.options or glob.has("--version", "--help", "-v", "-h")
+        findings.append(FINE if asks else unknown("C7", "git without a subcommand"))
+        return worst(*findings)
+    sub, rest = literal(glob.operands[0]), glob.operands[1:]
+    if not is_static(sub):
+        return worst(*findings, dangerous("C3.3", "a git subcommand that is not in the text"))
+    if rest == ["--help"]:
+        return worst(*findings)
+    if any(word.startswith(("ext::", "fd::")) or "=ext::" in word for word in rest):
+        findings.append(dangerous("C7", "git with an ext:: address runs a program"))
+    findings.append(_sub(sub, rest, case))
+    return worst(*findings)
+
+
+def _global(glob: Arguments, case: CommandContext) -> Finding:
+    findings = [FINE]
+    for option, value in glob.options:
+        if option == "-c" or option == "--config-env":
+            findings.append(_setting(value or ""))
+        elif option == "--exec-path" and value is not None:
+            findings.append(dangerous("C7", "git runs programs from another place: --exec-path"))
+        elif option in ("--git-dir", "--work-tree"):
+            findings.append(unknown("C7", f"git uses another repository: {option}"))
+    return worst(*findings)
+
+
+def _setting(text: str) -> Finding:
+    key, _, value = text.partition("=")
+    if key.lower() in ("core.pager",) and value in HARMLESS_PAGERS:
+        return FINE
+    if _RUNNING.fullmatch(key) or not is_static(text):
+        return dangerous("C7", f"lets git run a program: -c {shown(key)}")
+    return FINE if _HARMLESS.fullmatch(key) else unknown("C7", f"changes a setting of git: {shown(key)}")
+
+
+def _sub(sub: str, rest: list[str], case: CommandContext) -> Finding:
+    tool = GIT.get(sub, _OTHER)
+    args = read(rest, tool)
+    special = _SPECIAL.get(sub)
+    # `config` and `restore` are judged by their arguments alone: half of their forms only read.
+    findings = [FINE if sub in ("config", "restore") else case.court.plain(_listing(sub, tool, args), rest, case)]
+    if special:
+        findings.append(special(rest, args, case))
+    if sub in LISTS:
+        _, destroys = LISTS[sub]
+        if args.operands and args.operands[0] in destroys:
+            findings.append(dangerous("C7", f"git {sub} {args.operands[0]} deletes"))
+    result = worst(*findings)
+    return result._replace(reason=f"git {shown(sub)}: {result.reason}") if result.rank else result
+
+
+def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
+    """Return a harmless entry if these arguments only list."""
+    if sub not in LISTS:
+        return tool
+    lists, _ = LISTS[sub]
+    first = args.operands[0] if args.operands else ""
+    options = {option for option, _ in args.options}
+    if sub in ("branch", "tag"):
+        plain = options <= lists and (
+            not args.operands or (options - {"-v", "-vv", "-i", "--color", "--no-color", "--verbose"})
+        )
+        return _LISTED if plain else tool
+    if first in lists or (
+        not first
+        and sub in ("remote", "worktree", "reflog", "submodule", "notes", "bisect", "lfs")
+        and options <= lists
+    ):
+        return _SHOWN if first == "show" and sub == "stash" else _LISTED
+    if sub == "reflog" and first not in LISTS[sub][1]:
+        return _LISTED
+    return tool
+
+
+def _log(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    """Reading a secret file's changes is reading it."""
+    if args.has(*PATCH) and (name := case.court.secret(args.operands)):
+        return dangerous("C5.4", f"shows the content of {shown(name)}")
+    return FINE
+
+
+def _checkout(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    paths = any(
+        word in (".", "*", STAR, ":/", ":") or word.startswith(("./", STAR, "*", "../", ":/")) for word in args.operands
+    )
+    if paths or "--" in rest:
+        return dangerous("C7", "throws changes in files away")
+    return FINE
+
+
+def _restore(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    staged = args.has("--staged", "-S") and not args.has("--worktree", "-W")
+    return unknown("C7", "changes the index") if staged else dangerous("C7", "throws changes in files away")
+
+
+def _push(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    for word in args.operands[1:] if len(args.operands) > 1 else args.operands:
+        if word.startswith(("+", ":")):
+            return dangerous("C7", f"overwrites or deletes what is published: {shown(word)}")
+    return FINE
+
+
+def _config(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    reads = (
+        "--get",
+        "--get-all",
+        "--get-regexp",
+        "--get-urlmatch",
+        "--list",
+        "-l",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "--get-color",
+    )
+    operands = args.operands
+    if found := case.court.secret(args.values("--file", "-f", "--blob")):
+        return dangerous("C5.4", f"reads the secret file {shown(found)}")
+    verb = operands[0] if operands else ""
+    key = next((word for word in operands if "." in word), "")
+    if (args.has(*reads[:6]) or verb in ("get", "list", "get-urlmatch")) and not args.has(
+        "--add", "--unset", "--replace-all"
+    ):
+        return dangerous("C5.4", "prints credentials") if "credential" in key else FINE
+    if args.has("-e", "--edit") or verb == "edit":
+        return unknown("C7", "opens git's configuration in an editor")
+    if (
+        len(operands) == 1
+        and key
+        and not args.has("--unset", "--unset-all", "--add", "--replace-all", "--remove-section")
+    ):
+        return FINE
+    if key and _RUNNING.fullmatch(key):
+        return dangerous("C7", f"makes git run a program later: {shown(key)}")
+    if args.has("--global", "--system") or args.values("--file", "-f"):
+        return dangerous("C5.2", "changes git's configuration for everything")
+    return unknown("C7", "changes git's configuration")
+
+
+def _rebase(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    for value in args.values("-x", "--exec"):
+        return worst(unknown("C7", "rewrites local commits"), case.court.script(value, "git rebase -x"))
+    return FINE
+
+
+def _submodule(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    if "foreach" in args.operands:
+        words = [word for word in rest[rest.index("foreach") + 1 :] if word not in ("--recursive", "--quiet", "-q")]
+        text = words[0] if len(words) == 1 else " ".join(words)
+        return worst(unknown("C7", "runs a command in submodules"), case.court.script(text, "git submodule foreach"))
+    return FINE
+
+
+def _bisect(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    if args.operands[:1] == ["run"]:
+        return worst(unknown("C7", "runs a command"), case.court.argv(rest[rest.index("run") + 1 :], case))
+    return FINE
+
+
+def _worktree(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    if args.operands[:1] == ["remove"] and args.has("-f", "--force"):
+        return dangerous("C7", "deletes a work tree with its changes")
+    return FINE
+
+
+def _gc(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    prunes = any(value in ("now", "all") for value in args.values("--prune"))
+    return dangerous("C7", "deletes unreachable commits at once") if prunes else FINE
+
+
+def _branch(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+    forced = args.has("-d", "--delete") and args.has("-f", "--force")
+    return dangerous("C7", "deletes a branch by force") if forced else FINE
+
+
+_SPECIAL = {
+    "log": _log,
+    "whatchanged": _log,
+    "checkout": _checkout,
+    "restore": _restore,
+    "push": _push,
+    "config": _config,
+    "rebase": _rebase,
+    "submodule": _submodule,
+    "bisect": _bisect,
+    "worktree": _worktree,
+    "gc": _gc,
+    "branch": _branch,
+}

@@ -1,0 +1,1 @@
+"""Data of the classifier: names, options and subcommands."""

@@ -1,0 +1,199 @@
+"""Who is at the door: the person's token, one token per agent session, and browsers that exchanged a one-time code.
+
+Tokens are compared in constant time, by their hashes, and never logged. The person's token lies in a 0600 file in the
+state directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
+loopback, opens the same. An agent's token is made of its session's id and the person's token: nothing need be kept for
+an agent to be known again after a crash of the server. A browser gets a cookie and a key; only both together open
+anything, because a browser sends a host's cookies to every port of it, also to the development server that an agent
+started.
+"""
+
+import base64
+import contextlib
+import hashlib
+import hmac
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from fourhands.core.call import Actor
+from fourhands.core.errors import BadArgument, Unavailable
+
+CODE_LIFE_S = 600.0
+BROWSER_LIFE_S = 30 * 86400.0
+BROWSERS = 100
+"""Signed-in browsers; one more, and the one that signed in first is signed out."""
+
+SECRET_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """Somebody whom the door has let in; `token` is a short hash for counting, not a secret."""
+
+    actor: Actor
+    token: str
+    browser: bool = False
+
+    @property
+    def person(self) -> bool:
+        """Whether this is the person."""
+        return self.actor.kind == "person"
+
+
+class _Browser(msgspec.Struct):
+    cookie: str
+    key: str
+    expires: float
+
+
+def digest(secret: str) -> str:
+    """What is stored and compared instead of a secret."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def _move(before: Path, now: Path) -> None:
+    """Take over the token of version 0.1.0, which had it where it may be swept away."""
+    if before != now and before.exists() and not now.exists():
+        with contextlib.suppress(OSError):
+            shutil.move(before, now)
+
+
+def check_secret(secret: str) -> None:
+    """Refuse a secret that could be guessed or cannot be sent in a header."""
+    if len(secret) < SECRET_LENGTH or not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise BadArgument(
+            f"FOURHANDS_SECRET must have {SECRET_LENGTH} printable ASCII characters or more, without blanks",
+            hint="make one: python3 -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
+
+
+class Tokens:
+    """The secrets of one server."""
+
+    def __init__(self, runtime: Path, state: Path, secret: str | None = None) -> None:
+        if secret is not None:
+            check_secret(secret)
+        self._file = state / "token"
+        _move(runtime / "token", self._file)
+        self._browsers_file = state / "browsers.json"
+        # Named by the workspace: cookies are shared by all ports of a host, and so by the servers of all workspaces.
+        self.cookie = f"fourhands-{digest(str(runtime))[:8]}"
+        own = self._load()
+        self._person = [digest(own), *([digest(secret)] if secret else [])]
+        self._key = own.encode()
+        self._agents: dict[str, Actor] = {}
+        self.resume: Callable[[str], Actor | None] = lambda session: None
+        self._codes: dict[str, float] = {}
+        self._browsers = self._load_browsers()
+
+    @property
+    def file(self) -> Path:
+        """Where the command line finds the person's token."""
+        return self._file
+
+    def _load(self) -> str:
+        """The token of this workspace: made once, so that a restarted server is opened by the same one."""
+        try:
+            found = self._file.stat()
+            if found.st_uid != os.getuid() or found.st_mode & 0o077:
+                raise Unavailable(f"{self._file} is readable by others", hint="delete it; a new one is made")
+            text = self._file.read_text().strip()
+            if len(text) >= 32:
+                return text
+        except FileNotFoundError:
+            pass
+        text = secrets.token_urlsafe(32)
+        fresh = self._file.with_suffix(".new")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
+            file.write(text)
+        os.replace(fresh, self._file)
+        return text
+
+    def check(self, token: str) -> Credential | None:
+        """Who presents this bearer token."""
+        presented = digest(token)
+        found: Actor | None = None
+        for known in self._person:
+            if hmac.compare_digest(presented, known):
+                found = Actor.person()
+        for known, actor in self._agents.items():
+            if hmac.compare_digest(presented, known):
+                found = actor
+        if found is None:
+            found = self._back(token)
+        return Credential(found, presented[:16]) if found is not None else None
+
+    def issue(self, actor: Actor) -> str:
+        """The token of an agent's session; it opens nothing any more after `revoke`."""
+        token = self._of(actor.id)
+        self._agents[digest(token)] = actor
+        return token
+
+    def _of(self, session: str) -> str:
+        signed = hmac.digest(self._key, f"agent {session}".encode("utf-8", "surrogateescape"), "sha256")
+        return f"{session}.{base64.urlsafe_b64encode(signed).decode().rstrip('=')}"
+
+    def _back(self, token: str) -> Actor | None:
+        """An agent that a server before this one knew, if its session may go on."""
+        session = token.rpartition(".")[0]
+        if not session or not hmac.compare_digest(digest(token), digest(self._of(session))):
+            return None
+        actor = self.resume(session)
+        if actor is not None:
+            self._agents[digest(token)] = actor
+        return actor
+
+    def revoke(self, session: str) -> None:
+        """An agent's session has ended: its tokens open nothing any more."""
+        self._agents = {known: actor for known, actor in self._agents.items() if actor.id != session}
+
+    # -- browsers --------------------------------------------------------------------------------------------------
+
+    def new_code(self) -> str:
+        """A code that one browser can exchange, once, within ten minutes."""
+        now = time.time()
+        self._codes = {code: expires for code, expires in self._codes.items() if expires > now}
+        code = secrets.token_urlsafe(16)
+        self._codes[digest(code)] = now + CODE_LIFE_S
+        return code
+
+    def exchange(self, code: str) -> tuple[str, str] | None:
+        """A cookie and a key for a code; None when it is wrong, used or too old."""
+        expires = self._codes.pop(digest(code), 0.0)
+        if expires < time.time():
+            return None
+        cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
+        now = time.time()
+        known = [browser for browser in self._browsers.values() if browser.expires > now][-BROWSERS + 1 :]
+        known.append(_Browser(digest(cookie), digest(key), now + BROWSER_LIFE_S))
+        self._browsers = {browser.cookie: browser for browser in known}
+        self._save_browsers()
+        return cookie, key
+
+    def check_browser(self, cookie: str, key: str) -> Credential | None:
+        """The person in a browser, if cookie and key belong together."""
+        browser = self._browsers.get(digest(cookie))
+        if browser is None or browser.expires < time.time() or not hmac.compare_digest(browser.key, digest(key)):
+            return None
+        return Credential(Actor.person(f"person-{browser.cookie[:8]}"), browser.cookie[:16], browser=True)
+
+    def _load_browsers(self) -> dict[str, _Browser]:
+        try:
+            found = msgspec.json.decode(self._browsers_file.read_bytes(), type=list[_Browser])
+        except (OSError, msgspec.DecodeError):
+            return {}
+        return {browser.cookie: browser for browser in found if browser.expires > time.time()}
+
+    def _save_browsers(self) -> None:
+        """Hashes only; a browser stays signed in over a restart of the server."""
+        fresh = self._browsers_file.with_suffix(".new")
+        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
+            file.write(msgspec.json.encode(list(self._browsers.values())))
+        os.replace(fresh, self._browsers_file)

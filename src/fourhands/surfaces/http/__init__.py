@@ -1,0 +1,1 @@
+"""HTTP and WebSocket: access, routes, terminal viewers, the page."""

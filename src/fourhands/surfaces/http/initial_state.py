@@ -1,0 +1,30 @@
+"""What a page shows first, in one answer: the state of the workbench, and what is in the terminals in front."""
+
+import contextlib
+
+from msgspec import Struct
+
+from fourhands.commands import terminal, workbench
+from fourhands.core.call import Actor, Call
+from fourhands.core.errors import NotFound
+from fourhands.workbench.layout.panes import tabs
+from fourhands.workbench.workbench import Workbench
+
+
+class InitialState(Struct, frozen=True, kw_only=True):
+    """A snapshot, and a replay of each terminal in front, by its id."""
+
+    state: workbench.Everything
+    screens: dict[str, terminal.TerminalReplay]
+
+
+async def first_sight(bench: Workbench, person: Actor) -> InitialState:
+    """Look at everything at once. Not through the gate: like the page's files, this is no deed to be recorded."""
+    call = Call(command="openspace.workbench.snapshot", args={}, actor=person)
+    state = await workbench.snapshot(bench, call)
+    screens = {}
+    for pane, tab in tabs(bench.state.layout.root):
+        if tab.type == "terminal" and tab.id == pane.active_tab:
+            with contextlib.suppress(NotFound):  # ended a moment ago
+                screens[tab.content] = await terminal.replay(bench, terminal.TerminalRef(terminal_id=tab.content))
+    return InitialState(state=state, screens=screens)

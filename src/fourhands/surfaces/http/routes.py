@@ -1,0 +1,356 @@
+"""HTTP: calls, the hub, health, metrics, the page. Everything here is behind the door."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route, WebSocketRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketClose
+
+from fourhands import __version__
+from fourhands.agents.briefing.hub import Hub
+from fourhands.agents.connectors.transcript import Transcripts
+from fourhands.core.call import Call, Result
+from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.quote import broken
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.auth import BROWSER_LIFE_S, Credential, Tokens
+from fourhands.surfaces.http.initial_state import first_sight
+from fourhands.surfaces.http.metrics import Metrics
+from fourhands.surfaces.http.openapi import openapi
+from fourhands.surfaces.http.static import Page
+from fourhands.surfaces.http.viewer import serve_viewer
+from fourhands.surfaces.http.websocket import serve_socket
+from fourhands.workbench.workbench import Workbench
+
+_T = TypeVar("_T")
+
+STATIC = Path(__file__).parents[2] / "static"
+
+STATUS = {
+    "ambiguous": 409,
+    "bad-argument": 400,
+    "cancelled": 499,
+    "conflict": 409,
+    "denied": 403,
+    "failed-outside": 502,
+    "internal": 500,
+    "limit": 429,
+    "no-answer": 503,
+    "not-found": 404,
+    "stopped": 409,
+    "timeout": 504,
+    "unavailable": 503,
+    "unsupported": 501,
+}
+"""HTTP's word for an error code; the code itself is in the body."""
+
+
+class Json(Response):
+    """JSON by msgspec."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Encode."""
+        return msgspec.json.encode(content, enc_hook=repr)
+
+
+def status_of(code: str) -> int:
+    """The status for an error's code: its own or that of the kind of error it belongs to."""
+    if code not in STATUS:
+        _learn(FourhandsError, 400)
+    return STATUS.setdefault(code, 400)
+
+
+def _learn(kind: type[FourhandsError], status: int) -> None:
+    status = STATUS.setdefault(kind.code, status)
+    for narrower in kind.__subclasses__():
+        _learn(narrower, status)
+
+
+def answer(result: Result) -> Response:
+    """A result as a response."""
+    return Json(result.to_wire(), 200 if result.success else status_of(result.code))
+
+
+async def read_json(request: Request) -> dict[str, object]:
+    """The body as an object; an empty body is an empty object."""
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise BadArgument("the body is too large or was not sent to its end") from None
+    if not body.strip():
+        return {}
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise BadArgument(f"the body is not JSON: {error}", hint="send an object with the arguments") from error
+    if not isinstance(value, dict):
+        raise BadArgument(f"the body must be an object with the arguments, not {type(value).__name__}")
+    return value
+
+
+SOON_S = 0.5
+"""How long a call runs before anybody looks whether its client is still there."""
+
+
+MOST_WAIT_S = 60
+"""How long somebody may ask to wait for a call that is to be answered from outside."""
+
+
+class Cancelled(FourhandsError):
+    """Nobody waits for the answer any more."""
+
+    code = "cancelled"
+
+
+RouteHandler = Callable[[Request], Awaitable[Response]]
+
+
+def guarded(handler: RouteHandler) -> RouteHandler:
+    """A handler whose errors of ours become answers."""
+
+    async def run(request: Request) -> Response:
+        try:
+            return await handler(request)
+        except FourhandsError as error:
+            return answer(Result.failure(error))
+
+    return run
+
+
+class Routes:
+    """The handlers of one server."""
+
+    def __init__(self, bench: Workbench, tokens: Tokens, hub: Hub, chats: Transcripts) -> None:
+        self.bench = bench
+        self.tokens = tokens
+        self.hub = hub
+        self.chats = chats
+        self.metrics = Metrics(bench)
+
+    def close(self) -> None:
+        """Count no longer."""
+        self.metrics.close()
+
+    def all(self) -> list[BaseRoute]:
+        """Every route but the page's files."""
+        return [
+            Route("/health", self.health),
+            Route("/api/browser", guarded(self.browser), methods=["POST"]),
+            Route("/api/code", guarded(self.code), methods=["POST"]),
+            Route("/api/openapi.json", guarded(self.document)),
+            Route("/api/commands/{id}", guarded(self.command), methods=["POST"]),
+            Route("/openspace/manifest", guarded(self.manifest)),
+            Route("/openspace/manifest", guarded(self.post(self.hub.post_manifest)), methods=["POST"]),
+            Route("/openspace/manifest", guarded(self.take_back), methods=["DELETE"]),
+            Route("/openspace/command-requests", guarded(self.requests)),
+            Route("/openspace/state", guarded(self.post(self.hub.post_state)), methods=["POST"]),
+            Route("/openspace/command-results", guarded(self.post(self.hub.post_result)), methods=["POST"]),
+            Route("/openspace/instructions", guarded(self.instructions)),
+            Route("/openspace/chats", guarded(self.show_chats)),
+            Route("/openspace/first", guarded(self.show_first)),
+            Route("/metrics", guarded(self.show_metrics)),
+            WebSocketRoute("/ws", self.socket),
+            WebSocketRoute("/ws/terminals", self.viewer),
+            WebSocketRoute("/ws/terminals/{terminal:path}", self.viewer),
+        ]
+
+    async def health(self, request: Request) -> Response:
+        """Whether server and host are up; says nothing that a stranger may not know."""
+        host = await self.bench.terminals.host()
+        status = "degraded" if host.problem else "ok"
+        body = {"status": status, "name": "fourhands", "version": __version__, "host": host.state}
+        return JSONResponse(body, 503 if host.problem else 200)
+
+    async def browser(self, request: Request) -> Response:
+        """Exchange a one-time code for a cookie and a key, and for what the page shows first."""
+        body = await read_json(request)
+        pair = self.tokens.exchange(str(body.get("code", "")))
+        if pair is None:
+            await asyncio.sleep(0.2)  # guessing is hopeless already; this keeps the log readable
+            raise Denied("this link has been used or is too old", hint="run `fourhands open` for a fresh one")
+        cookie, key = pair
+        person = self.tokens.check_browser(cookie, key)
+        first = await first_sight(self.bench, person.actor) if person else None
+        response = Json({"success": True, "key": key, "first": first})
+        response.set_cookie(
+            self.tokens.cookie,
+            cookie,
+            max_age=int(BROWSER_LIFE_S),
+            httponly=True,
+            samesite="strict",
+            path="/",
+            # TLS ends in front of us: the browser's own word for where it is tells whether there is any.
+            secure=request.headers.get("origin", "").startswith("https://"),
+        )
+        return response
+
+    async def code(self, request: Request) -> Response:
+        """A fresh one-time code, for `fourhands open`."""
+        _person_only(request)
+        return Json({"success": True, "code": self.tokens.new_code()})
+
+    async def document(self, request: Request) -> Response:
+        """The HTTP part as OpenAPI."""
+        return Json(openapi(self.bench.registry))
+
+    async def command(self, request: Request) -> Response:
+        """One call."""
+        args = await read_json(request)
+        call = Call(command=request.path_params["id"], args=args, actor=_principal(request).actor, origin="http")
+        known = call.command in self.bench.registry and self.bench.registry.get(call.command)
+        if known and known.read_only:
+            return answer(await _while_connected(request, self.bench.gate.run(call)))
+        return answer(await self.bench.gate.run(call))
+
+    async def manifest(self, request: Request) -> Response:
+        """Every command."""
+        manifest = self.hub.manifest()
+        return Json(manifest if _principal(request).person else broken(manifest))
+
+    def post(self, store: Callable[[dict[str, object]], object]) -> RouteHandler:
+        """A handler for what parts outside the server tell the hub; never for an agent."""
+
+        async def handler(request: Request) -> Response:
+            _person_only(request)
+            return Json(store(await read_json(request)))
+
+        return handler
+
+    async def take_back(self, request: Request) -> Response:
+        """Forget announced commands: those that `id` names, or all."""
+        _person_only(request)
+        return Json(self.hub.take_back(request.query_params.getlist("id")))
+
+    async def requests(self, request: Request) -> Response:
+        """The calls of announced commands that wait for an answer; never for an agent."""
+        _person_only(request)
+        given = request.query_params.get("waitSeconds", "0")
+        if not given.isascii() or not given.isdigit() or int(given) > MOST_WAIT_S:
+            raise BadArgument(f"waitSeconds is a whole number from 0 to {MOST_WAIT_S}, not {given[:50]!r}")
+        waiting = await _while_connected(request, self.hub.requests(int(given)))
+        return Json({"success": True, "requests": waiting})
+
+    async def instructions(self, request: Request) -> Response:
+        """What a model is told; for the token's session, or the one that is named."""
+        actor = _principal(request).actor
+        session = actor.id if actor.kind == "agent" else request.query_params.get("sessionId")
+        return PlainTextResponse(self.hub.instructions(session), media_type="text/markdown")
+
+    async def show_chats(self, request: Request) -> Response:
+        """What was said and done in each agent's chat; not for agents."""
+        _person_only(request)
+        return Json(self.chats.told())
+
+    async def show_first(self, request: Request) -> Response:
+        """What a page shows first."""
+        _person_only(request)
+        return Json(await first_sight(self.bench, _principal(request).actor))
+
+    async def show_metrics(self, request: Request) -> Response:
+        """Prometheus' text."""
+        _person_only(request)
+        return Response(self.metrics.text(), media_type=self.metrics.content_type)
+
+    async def socket(self, socket: WebSocket) -> None:
+        """Calls, results, events."""
+        await serve_socket(self.bench, socket)
+
+    async def viewer(self, socket: WebSocket) -> None:
+        """One terminal."""
+        await serve_viewer(self.bench, socket)
+
+
+async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
+    """Give up what changes nothing, such as a long wait, when nobody is there any more to read what came of it."""
+    async with Tasks() as tasks:
+        call = tasks.start(work, "a call over HTTP")
+        done, _ = await asyncio.wait({call}, timeout=SOON_S)
+        if not done:
+            gone = tasks.start(_gone(request), "a client that waits")
+            await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
+        if call.done():
+            result: _T = call.result()
+            return result
+        raise Cancelled("the client has gone")
+
+
+async def _gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _principal(request: Request) -> Credential:
+    principal: Credential = request.state.principal
+    return principal
+
+
+def _person_only(request: Request) -> None:
+    if not _principal(request).person:
+        raise Denied("this is not for an agent's token")
+
+
+def public_files() -> list[str]:
+    """Paths of the page that need no token."""
+    if not STATIC.is_dir():
+        return ["/"]
+    return ["/", *(f"/{path.relative_to(STATIC)}" for path in STATIC.rglob("*") if path.is_file())]
+
+
+def build(routes: Routes, extra: list[BaseRoute] | None = None) -> ASGIApp:
+    """The application behind the door."""
+    problems: dict[Any, Any] = {HTTPException: _problem, Exception: _fault}
+    app = Starlette(routes=[*routes.all(), *(extra or [])], exception_handlers=problems)
+    app.router.redirect_slashes = False  # a path with a slash too many is another path, for the door as well
+    app.router.default = _Rest(Page(STATIC) if (STATIC / "index.html").is_file() else None)
+    return GZipMiddleware(app, minimum_size=1024)
+
+
+class _Rest:
+    """Whatever no route takes: the page's files, or nothing."""
+
+    def __init__(self, page: ASGIApp | None) -> None:
+        self._page = page
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await WebSocketClose()(scope, receive, send)
+        elif self._page is not None:
+            await self._page(scope, receive, send)
+        elif scope["path"] == "/":
+            await PlainTextResponse(NO_PAGE)(scope, receive, send)
+        else:
+            raise HTTPException(404)
+
+
+NO_PAGE = "Fourhands is running. The page is not built: run `make web`, or use the command line and the HTTP API.\n"
+
+_PROBLEMS = {404: ("not-found", "there is nothing here"), 405: ("bad-method", "not with this method")}
+
+
+async def _problem(request: Request, error: HTTPException) -> Response:
+    code, words = _PROBLEMS.get(error.status_code, ("bad-request", error.detail))
+    hint = f"accepted: {allowed}" if (allowed := (error.headers or {}).get("Allow")) else "see /api/openapi.json"
+    body = {
+        "success": False,
+        "error": f"{request.method} {request.url.path[:200]}: {words}",
+        "code": code,
+        "hint": hint,
+    }
+    return Json(body, error.status_code, headers=error.headers)
+
+
+async def _fault(request: Request, error: Exception) -> Response:
+    """Starlette logs it; who asked is told no more than that it is our fault."""
+    body = {"success": False, "error": "a fault of ours", "code": "internal", "hint": "the log has the details"}
+    return Json(body, 500)

@@ -1,0 +1,201 @@
+"""The clients that are here: each has an agent's session, begun when it comes and ended when it goes.
+
+A client on a pipe is one connection. Over HTTP it is the MCP session's id, or, in the generation without sessions, its
+token and name, until it has been quiet for long. A client that brings an agent's own token works in that session, and
+leaves it as it is when it goes.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable, Container, Iterator
+
+from mcp.server.context import ServerRequestContext
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST, Implementation, LoggingLevel
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.requests import Request
+
+from fourhands.core.errors import LimitReached, NotFound
+from fourhands.core.event import Dispose
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.auth import Credential
+from fourhands.surfaces.mcp.pending_call import PendingCall
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
+
+Context = ServerRequestContext[None, Request]
+
+IDLE_S = 30 * 60.0
+"""How long a client over HTTP may be quiet before its session ends."""
+
+NAME_LENGTH = 60
+
+
+class McpClient:
+    """One client: its agent session, what it was asked and has not come back with, what it watches, how to tell it.
+
+    `speaks` says whether its forms are shown to the person. Whoever holds an agent's token may be the agent itself, and
+    an agent never answers: such a client speaks for nobody, unless the person said so when the token was made.
+    """
+
+    def __init__(self, session: Session, *, owned: bool, speaks: bool) -> None:
+        self.session = session
+        self.owned = owned
+        self.speaks = speaks
+        self.suspended: dict[str, PendingCall] = {}
+        self.watched: dict[str, Dispose] = {}
+        self.level: LoggingLevel | None = None
+        self.channel: ServerSession | None = None
+        self.requests = 0
+        self.idle: asyncio.TimerHandle | None = None
+
+    @property
+    def told(self) -> ServerSession | None:
+        """The way to tell it news unasked, which only the older generation has."""
+        modern = self.channel is not None and self.channel.protocol_version in MODERN_PROTOCOL_VERSIONS
+        return None if modern else self.channel
+
+    def gone(self) -> None:
+        """Give up what it was asked, and watch nothing for it any more."""
+        for exchange in self.suspended.values():
+            exchange.cancel()
+        self.suspended.clear()
+        for stop in self.watched.values():
+            stop()
+        self.watched.clear()
+        if self.idle is not None:
+            self.idle.cancel()
+
+
+class McpClients:
+    """Finds the client of a request. On a pipe all requests are of one client, whom `principal` names if it is known.
+
+    `speaking` holds the sessions whose token's holder speaks for the person.
+    """
+
+    def __init__(
+        self,
+        bench: Workbench,
+        tasks: Tasks,
+        *,
+        pipe: bool = False,
+        principal: Credential | None = None,
+        speaking: Container[str] = (),
+    ) -> None:
+        self._bench = bench
+        self._tasks = tasks
+        self._pipe = pipe
+        self._principal = principal
+        self._speaking = speaking
+        self._peers: dict[str, McpClient] = {}
+        self._listener: Callable[[Session], None] = self._ended
+        bench.on_session_end.append(self._listener)
+
+    def __iter__(self) -> Iterator[McpClient]:
+        return iter(list(self._peers.values()))
+
+    def find(self, context: Context) -> McpClient:
+        """The client of this request; one that is new begins its session."""
+        principal = self._principal if self._pipe else _principal(context)
+        key = self._key(context, principal)
+        peer = self._peers.get(key)
+        if peer is None:
+            peer = self._peers[key] = self._welcome(context, principal)
+            if not self._pipe and _mcp_session(context) is not None:
+                # The SDK's place for what ends with a connection; its own request context does not lead there.
+                context.session._connection.exit_stack.callback(self._leave, key)
+        if peer.session.ended:
+            raise MCPError(INVALID_REQUEST, "this agent's session was ended by the person; connect anew to begin one")
+        peer.channel = context.session
+        self.rest(peer)
+        return peer
+
+    def rest(self, peer: McpClient) -> None:
+        """Count from now how long a client without a connection is quiet."""
+        if peer.idle is not None:
+            peer.idle.cancel()
+            peer.idle = None
+        for key, known in self._peers.items():
+            if known is peer and key.startswith("token:"):
+                peer.idle = asyncio.get_running_loop().call_later(IDLE_S, self._quiet, key)
+
+    @contextlib.contextmanager
+    def busy(self, peer: McpClient) -> Iterator[None]:
+        """A client waits for something for the length of this block: it is not quiet."""
+        peer.requests += 1
+        try:
+            yield
+        finally:
+            peer.requests -= 1
+            self.rest(peer)
+
+    async def close(self) -> None:
+        """Everybody goes."""
+        self._bench.on_session_end.remove(self._listener)
+        peers, self._peers = list(self._peers.values()), {}
+        for peer in peers:
+            peer.gone()
+            await self._end(peer)
+
+    def _welcome(self, context: Context, principal: Credential | None) -> McpClient:
+        if principal is not None and principal.actor.kind == "agent":
+            session = self._bench.sessions.find(principal.actor.id)
+            if session is None:
+                raise MCPError(INVALID_REQUEST, "the session of this token has ended")
+            return McpClient(session, owned=False, speaks=session.id in self._speaking)
+        try:
+            return McpClient(self._bench.begin_session(_name(context), "mcp"), owned=True, speaks=True)
+        except LimitReached as error:
+            raise MCPError(INVALID_REQUEST, f"{error.message}; {error.hint}") from error
+
+    def _key(self, context: Context, principal: Credential | None) -> str:
+        if self._pipe:
+            return "pipe"
+        if (mcp_session := _mcp_session(context)) is not None:
+            return f"session:{mcp_session}"
+        assert principal is not None
+        return f"token:{principal.token}:{_name(context)}"
+
+    def _quiet(self, key: str) -> None:
+        if key in self._peers and not self._peers[key].requests:  # the end of what it waits for counts anew
+            self._leave(key)
+
+    def _leave(self, key: str) -> None:
+        peer = self._peers.pop(key, None)
+        if peer is not None:
+            peer.gone()
+            self._tasks.start(self._end(peer), f"end of {peer.session.name}")
+
+    async def _end(self, peer: McpClient) -> None:
+        if peer.owned and not peer.session.ended:
+            try:
+                await self._bench.disconnect_session(peer.session.id)
+            except NotFound:
+                log.debug("session %s has ended already", peer.session.id)
+
+    def _ended(self, session: Session) -> None:
+        """The person ended it. A client without a connection has no other way to begin anew than its next request."""
+        for key, peer in list(self._peers.items()):
+            if peer.session is session and key.startswith("token:"):
+                del self._peers[key]
+                peer.gone()
+
+
+def _principal(context: Context) -> Credential | None:
+    principal: Credential | None = context.request.state.principal if context.request is not None else None
+    return principal
+
+
+def _mcp_session(context: Context) -> str | None:
+    return context.session._connection.session_id
+
+
+def _name(context: Context) -> str:
+    params = context.session.client_params
+    info: Implementation | None = params.client_info if params is not None else None
+    name = "".join(char if char.isprintable() else " " for char in info.name).strip() if info else ""
+    return name[:NAME_LENGTH] or "mcp client"

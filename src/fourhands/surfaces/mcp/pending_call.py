@@ -1,0 +1,139 @@
+"""One call on its way through the gate, and the questions it meets.
+
+The call runs in a task of its own. In the older generation the request waits for it and asks its client meanwhile; in
+the newer one the request is answered with what must be asked, the call stays where it is in the gate, before anything
+has been done, and the client's next request finds it again by its id.
+"""
+
+import asyncio
+import contextlib
+import secrets
+from collections import Counter, deque
+from collections.abc import Callable
+from contextvars import ContextVar
+
+import msgspec
+
+from fourhands.core.call import Actor, Call, Result
+from fourhands.core.errors import Conflict
+from fourhands.core.event import Event
+from fourhands.core.question import Answer, Question
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.workbench import Workbench
+
+CURRENT: ContextVar["PendingCall | None"] = ContextVar("CURRENT", default=None)
+"""The exchange whose task this is: a question is asked inside the call that needs it."""
+
+_FORMS: Counter[str] = Counter()
+"""How many calls of a session have a client that shows forms."""
+
+CAUSED = 100
+"""How many events of a call are kept for its client until they are sent."""
+
+CLOSED = ("question.answered", "question.withdrawn", "question.expired")
+
+
+class PendingCall:
+    """A call, its task, its open questions and what it has brought about; `changed` is set whenever there is news."""
+
+    def __init__(self, bench: Workbench, call: Call, client: str, *, attends: bool) -> None:
+        self.id = secrets.token_urlsafe(18)
+        self.call = call
+        self.changed = asyncio.Event()
+        self.open: dict[str, Question] = {}
+        self.caused: deque[Event] = deque(maxlen=CAUSED)
+        self._bench = bench
+        self._by = Actor.person(f"person-{call.actor.id}", f"you, in {client}")
+        self._leave: Callable[[], None] | None = None
+        if attends:
+            self._leave = bench.questions.attend(call.session)
+            _FORMS[call.actor.id] += 1
+        self._unsubscribe = bench.events.published.subscribe(self._happened)
+        self._task: asyncio.Task[Result] | None = None
+        self._expiry: asyncio.TimerHandle | None = None
+
+    def start(self, tasks: Tasks) -> None:
+        """Begin; the task lives with `tasks`, not with the request."""
+        token = CURRENT.set(self)
+        try:
+            self._task = tasks.start(self._bench.gate.run(self.call), f"MCP call {self.call.command}")
+        finally:
+            CURRENT.reset(token)
+        self._task.add_done_callback(lambda _: self._ended())
+
+    @property
+    def result(self) -> Result | None:
+        """What came of it, or None while it runs."""
+        if self._task is None or not self._task.done():
+            return None
+        if self._task.cancelled():
+            return Result(success=False, error="the call was cancelled", code="cancelled")
+        return self._task.result()
+
+    async def news(self, timeout_s: float) -> None:
+        """Wait for a result, a question or an event, at most so long."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self.changed.wait()
+        except TimeoutError:
+            pass
+        self.changed.clear()
+
+    def cancel(self) -> None:
+        """Give the call up."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def suspend(self, life_s: float) -> None:
+        """Nobody follows it until the client comes back, which it must within this time."""
+        self.resume()
+        self._expiry = asyncio.get_running_loop().call_later(life_s, self.cancel)
+
+    def resume(self) -> None:
+        """Somebody follows it again."""
+        if self._expiry is not None:
+            self._expiry.cancel()
+            self._expiry = None
+
+    def answer(self, question: Question, given: Answer | None) -> None:
+        """Pass on what the person chose in the client; None, nothing chosen, leaves it to others if there are any."""
+        if question.id not in self.open:
+            return  # somebody else was faster, or it is too late
+        if given is not None:
+            with contextlib.suppress(Conflict):  # its asker has just gone
+                self._bench.questions.answer(question.id, given, self._by)
+            return
+        self.retire()
+        self.open.pop(question.id, None)
+        # Its client's other calls show forms too, but none for this question.
+        if self._bench.questions.audience(question.session) <= _FORMS[self.call.actor.id]:
+            self._bench.questions.withdraw(question.id, "it was dismissed without an answer")
+
+    def retire(self) -> None:
+        """Its client takes no more questions."""
+        if self._leave is not None:
+            self._leave()
+            self._leave = None
+            _FORMS[self.call.actor.id] -= 1
+            if not _FORMS[self.call.actor.id]:
+                del _FORMS[self.call.actor.id]
+
+    def _happened(self, event: Event) -> None:
+        if CURRENT.get() is self:
+            self.caused.append(event)
+            self.changed.set()
+        if event.kind == "question.asked":
+            # Only what this very call asks, and only where its client can show it.
+            if CURRENT.get() is self and self._leave is not None:
+                question = msgspec.convert(event.data, Question)
+                self.open[question.id] = question
+                self.changed.set()
+        elif event.kind in CLOSED and self.open.pop(str(event.data.get("id")), None) is not None:
+            self.changed.set()
+
+    def _ended(self) -> None:
+        self.retire()
+        self.resume()
+        self._unsubscribe()
+        self.open.clear()
+        self.changed.set()

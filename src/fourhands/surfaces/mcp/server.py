@@ -1,0 +1,241 @@
+"""The MCP server of a workbench: what each request does. Transports are elsewhere.
+
+Every call goes through the gate as an agent's, with origin "mcp". What a person must be asked is asked of the client
+where it can elicit (by a request of ours, or in the newer generation by an answer that the client comes back to), and
+always of everybody else who attends; the first answer counts.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Container
+from typing import Any
+
+from mcp.server.lowlevel.server import NotificationOptions, Server
+from mcp.server.models import InitializationOptions
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    CallToolResult,
+    CompleteRequestParams,
+    CompleteResult,
+    EmptyResult,
+    GetPromptRequestParams,
+    GetPromptResult,
+    InputRequiredResult,
+    ListPromptsResult,
+    ListResourcesResult,
+    ListResourceTemplatesResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+    ReadResourceResult,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    SubscriptionsListenRequestParams,
+    SubscriptionsListenResult,
+    UnsubscribeRequestParams,
+)
+
+from fourhands import __version__
+from fourhands.agents.briefing.hub import Hub
+from fourhands.core.call import Result
+from fourhands.core.errors import FourhandsError, LimitReached
+from fourhands.core.tasks import Tasks
+from fourhands.surfaces.auth import Credential
+from fourhands.surfaces.mcp import completion, prompts, resources
+from fourhands.surfaces.mcp.calls import Calls
+from fourhands.surfaces.mcp.clients import Context, McpClients
+from fourhands.surfaces.mcp.notifications import Notifications
+from fourhands.surfaces.mcp.pages import page
+from fourhands.surfaces.mcp.tools import Tools, tool_result
+from fourhands.workbench.workbench import Workbench
+
+WATCHED = 100
+"""Resources that one client may watch."""
+
+WELCOME = (
+    "A workbench that a person and you drive together: the same terminals, editors, panes and files. "
+    "The person sees what you do. Read the resource fourhands://instructions for what is open now."
+)
+
+
+class _Server(Server[None]):
+    """The SDK's server, which says that its lists may change."""
+
+    def create_initialization_options(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+    ) -> InitializationOptions:
+        options = notification_options or NotificationOptions(
+            tools_changed=True, prompts_changed=True, resources_changed=True
+        )
+        return super().create_initialization_options(options, experimental_capabilities, extensions)
+
+
+@contextlib.asynccontextmanager
+async def _no_state(_: Server[None]) -> AsyncIterator[None]:
+    yield None
+
+
+class McpServer:
+    """Answers the requests of one connection, or of all clients over HTTP; `server` is what transports drive."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        hub: Hub,
+        tasks: Tasks,
+        *,
+        pipe: bool = False,
+        principal: Credential | None = None,
+        speaking: Container[str] = (),
+    ) -> None:
+        self.tools = Tools(bench.registry)
+        self.peers = McpClients(bench, tasks, pipe=pipe, principal=principal, speaking=speaking)
+        self._bench = bench
+        self._hub = hub
+        self._calls = Calls(bench, tasks, self.peers)
+        self._news = Notifications(bench, tasks, self.peers)
+        self.server = _Server(
+            "fourhands",
+            version=__version__,
+            title="Fourhands",
+            instructions=WELCOME,
+            lifespan=_no_state,
+            get_tool_input_schema=self.tools.input_schema,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+            on_list_resources=self._list_resources,
+            on_list_resource_templates=self._list_templates,
+            on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
+            on_subscriptions_listen=self._listen,
+            on_list_prompts=self._list_prompts,
+            on_get_prompt=self._get_prompt,
+            on_completion=self._complete,
+        )
+        # The newest revision has no such request, and the SDK warns of it where it is named with the others.
+        self.server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+
+    async def close(self) -> None:
+        """End all its clients' sessions and tell nobody anything any more."""
+        self._news.close()
+        self.tools.close()
+        await self.peers.close()
+
+    # -- tools -----------------------------------------------------------------------------------------------------
+
+    async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
+        self.peers.find(context)
+        tools, more = page(self.tools.list(), params)
+        return ListToolsResult(tools=tools, next_cursor=more)
+
+    async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+        try:
+            command = self.tools.command_id(params.name)
+            done = await self._calls.run(
+                context, command, dict(params.arguments or {}), params.request_state, params.input_responses
+            )
+        except FourhandsError as error:
+            return tool_result(Result.failure(error))
+        return done if isinstance(done, InputRequiredResult) else tool_result(done, command)
+
+    # -- resources -------------------------------------------------------------------------------------------------
+
+    async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
+        reader = self.peers.find(context).session.actor
+        found, more = page(resources.listed(self._bench, reader), params)
+        return ListResourcesResult(resources=found, next_cursor=more)
+
+    async def _list_templates(
+        self, context: Context, params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        found, more = page(resources.templates(self._bench.registry), params)
+        return ListResourceTemplatesResult(resource_templates=found, next_cursor=more)
+
+    async def _read_resource(
+        self, context: Context, params: ReadResourceRequestParams
+    ) -> ReadResourceResult | InputRequiredResult:
+        try:
+            if params.uri == resources.INSTRUCTIONS:
+                text = self._hub.instructions(self.peers.find(context).session.id)
+                return resources.contents(params.uri, text, "text/markdown")
+            command, args = resources.reading(self._bench.registry, params.uri)
+            done = await self._calls.run(context, command, args, params.request_state, params.input_responses)
+        except FourhandsError as error:
+            raise _protocol_error(Result.failure(error), params.uri) from error
+        if isinstance(done, InputRequiredResult):
+            return done
+        if not done.success:
+            raise _protocol_error(done, params.uri)
+        return resources.read(params.uri, done)
+
+    async def _subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
+        peer = self.peers.find(context)
+        try:
+            if params.uri not in peer.watched:
+                if len(peer.watched) >= WATCHED:
+                    raise LimitReached(f"{WATCHED} resources are watched already", hint="unsubscribe from some")
+                peer.watched[params.uri] = self._news.watching.add(params.uri)
+        except FourhandsError as error:
+            raise _protocol_error(Result.failure(error), params.uri) from error
+        return EmptyResult()
+
+    async def _unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        if (stop := self.peers.find(context).watched.pop(params.uri, None)) is not None:
+            stop()
+        return EmptyResult()
+
+    async def _listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
+        uris = params.notifications.resource_subscriptions or []
+        if len(uris) > WATCHED:
+            raise MCPError(INVALID_PARAMS, f"{len(uris)} resources to watch, at most {WATCHED} on one stream")
+        with self.peers.busy(self.peers.find(context)):
+            try:
+                return await self._news.listen(context, params)
+            except FourhandsError as error:
+                raise _protocol_error(Result.failure(error)) from error
+
+    # -- prompts ---------------------------------------------------------------------------------------------------
+
+    async def _list_prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
+        found, more = page(prompts.prompts(self._bench.registry), params)
+        return ListPromptsResult(prompts=found, next_cursor=more)
+
+    async def _get_prompt(
+        self, context: Context, params: GetPromptRequestParams
+    ) -> GetPromptResult | InputRequiredResult:
+        given = params.arguments or {}
+        try:
+            if params.name == prompts.WORKBENCH.name:
+                return prompts.workbench(self._hub.instructions(self.peers.find(context).session.id))
+            command, args = prompts.call_of(self._bench.registry, params.name, given)
+            done = await self._calls.run(context, command, args, params.request_state, params.input_responses)
+            if isinstance(done, InputRequiredResult):
+                return done
+            if done.success:
+                return prompts.result_of(params.name, given, done)
+        except FourhandsError as error:
+            raise _protocol_error(Result.failure(error)) from error
+        raise _protocol_error(done)
+
+    async def _complete(self, context: Context, params: CompleteRequestParams) -> CompleteResult:
+        async def run(command: str, args: dict[str, object]) -> Result:
+            return await self._calls.run_unasked(context, command, args)
+
+        return CompleteResult(completion=await completion.complete(self._bench, params, run))
+
+    # -- the rest --------------------------------------------------------------------------------------------------
+
+    async def _set_level(self, context: Context, params: SetLevelRequestParams) -> EmptyResult:
+        self.peers.find(context).level = params.level
+        return EmptyResult()
+
+
+def _protocol_error(result: Result, uri: str | None = None) -> MCPError:
+    hint = f" ({result.hint})" if result.hint else ""
+    data = {"code": result.code, "hint": result.hint}
+    return MCPError(INVALID_PARAMS, f"{result.error}{hint}", data if uri is None else {**data, "uri": uri})

@@ -1,0 +1,1 @@
+"""The model-side proxy: between an agent and its model's server."""

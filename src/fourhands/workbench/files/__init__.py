@@ -1,0 +1,1 @@
+"""The workspace's files: reading, writing, editing, searching, watching."""

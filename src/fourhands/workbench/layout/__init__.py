@@ -1,0 +1,1 @@
+"""Panes, editors, drafts and highlights: one state with one revision, and undo."""

@@ -1,0 +1,1 @@
+"""Terminals: typing, reading, waiting, running, and who may do it when."""

@@ -1,0 +1,1 @@
+"""Shells: how they are started with integration, and what their marks tell."""

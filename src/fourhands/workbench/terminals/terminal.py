@@ -1,0 +1,669 @@
+"""One terminal: typing, sizes, views, marks, waits, and its end.
+
+The program, its PTY and its log belong to the host; this object may vanish at any moment and another one, in another
+server, goes on where it was. Marks and screen are read from the log when somebody asks, never kept in step for nobody.
+"""
+
+import asyncio
+import contextlib
+import math
+import os
+import stat
+import termios
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.host import pty
+from fourhands.host.client import HostClient, HostLost
+from fourhands.host.log import GRAIN, Chunk, LogReader
+from fourhands.host.protocol import Message
+from fourhands.safety.sanitizer.sanitizer import sanitize
+from fourhands.workbench.terminals import output
+from fourhands.workbench.terminals.output import Cropped, OutputMatch, Slice
+from fourhands.workbench.terminals.run import RunResult, run
+from fourhands.workbench.terminals.screen import LiveScreen, Screen
+from fourhands.workbench.terminals.shell.marks import CommandOutcome, ShellCommand, ShellHistory
+from fourhands.workbench.terminals.shell.tracker import Progress, ShellState, Tracker, front_waits, program_name
+from fourhands.workbench.terminals.wait import Visible, WaitConditions, WaitResult, wait
+
+Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
+"""Called with the id and the facts of a terminal after the host has ended it."""
+
+SMALLEST, LARGEST = (2, 1), (1000, 1000)
+"""Columns and rows that a terminal may have."""
+
+SHELL_NAMES = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
+
+SLOW_START_S = 3.0
+"""A shell that has shown no prompt after so long is said to be slow."""
+
+RESIZE_EVERY_S = 0.05
+REDRAW_S = 0.15
+LARGEST_INPUT = 16 * 1024 * 1024
+
+_TICK_S = 0.02  # when a process began is known to a hundredth of a second
+
+
+class Exited(FourhandsError):
+    """The terminal's program has ended; its output can still be read."""
+
+    code = "exited"
+
+
+@dataclass(frozen=True, slots=True)
+class Exit:
+    """How a program ended: a code, or the name of the signal; `lost` when its host went with it."""
+
+    code: int | None
+    signal: str | None
+    position: int
+    lost: bool = False
+
+    @classmethod
+    def of(cls, message: Message | None) -> "Exit | None":
+        """The host's words as a value."""
+        if message is None:
+            return None
+        return cls(message.get("code"), message.get("signal"), message["position"], bool(message.get("lost")))
+
+
+def check_size(cols: int, rows: int) -> None:
+    """Refuse sizes that no terminal can have."""
+    for value, name, low, high in ((cols, "cols", SMALLEST[0], LARGEST[0]), (rows, "rows", SMALLEST[1], LARGEST[1])):
+        if type(value) is not int or not low <= value <= high:
+            raise BadArgument(f"{name} must be a whole number from {low} to {high}, not {value!r}")
+
+
+def _open_log(path: str, capacity: int) -> tuple[LogReader, str]:
+    """A terminal's log; where it cannot be had, an empty one, and why."""
+    try:
+        reader = LogReader(path, capacity)
+        if stat.S_ISREG(os.fstat(reader.fd).st_mode):
+            return reader, ""
+        reader.close()
+        why = "it is no file"
+    except OSError as error:
+        why = str(error.strerror)
+    return LogReader(os.devnull, capacity), f"its output cannot be read: {path}: {why}"
+
+
+class Terminal:
+    """A terminal of the workspace's host. Made by `Terminals`, never directly."""
+
+    def __init__(self, link: HostClient, record: Message, master: int, finish: Finish | None = None) -> None:
+        self.id: str = record["id"]
+        # The program's own words; what the host has spawned may be a sandbox around it.
+        self.argv: tuple[str, ...] = tuple(record["meta"].get("argv") or record["argv"])
+        self.pid: int = record["pid"]
+        self.meta: dict[str, Any] = record["meta"]
+        self._spawned: float = record["created"]
+        self.exit = Exit.of(record["exit"])
+        self.paused: bool = record.get("paused", False)
+        self.log, self.fault = _open_log(link.places.log(self.id), record["capacity"])
+        self.started_in: str = record["cwd"]
+        self._link = link
+        self._finish = finish
+        self._slot: int = record["slot"]
+        self._master = master
+        self._listeners: list[Callable[[], None]] = []
+        self._typing = asyncio.Lock()
+        self.running = asyncio.Lock()
+        self._nonce: str | None = self.meta.get("nonce")
+        self._tracker = Tracker(self.log, self._nonce)
+        self._tty: str = record.get("tty") or ""
+        self._entered: Progress | None = None
+        self._entered_at = 0
+        self._entered_time = -math.inf
+        self.ports_told: set[int] = set()
+        self._keys = 0
+        self._screen: LiveScreen | None = None
+        self._screen_position = 0
+        self._size = pty.get_size(master) if master >= 0 else (0, 0)
+        self._next_size: tuple[int, int] | None = None
+        self._resized_at = 0.0
+        self._hidden: list[tuple[int, int]] = []
+        self._loop = asyncio.get_running_loop()
+        self._timers: set[asyncio.TimerHandle] = set()
+        self.on_resize: Callable[[], None] = lambda: None
+
+    def __repr__(self) -> str:
+        return f"<Terminal {self.id} {self.title!r} {'exited' if self.exit else 'running'}>"
+
+    # -- what it is ------------------------------------------------------------------------------------------------
+
+    @property
+    def title(self) -> str:
+        """The name people gave it."""
+        return str(self.meta.get("title") or os.path.basename(self.argv[0]))
+
+    @property
+    def program(self) -> str:
+        """The name of its main program, such as bash."""
+        return os.path.basename(self.argv[0]).lstrip("-")
+
+    @property
+    def command(self) -> str:
+        """What was asked for: a shell by its name, without the arguments by which it marks its commands."""
+        return str(self.meta.get("command") or (self.program if "shell" in self.meta else " ".join(self.argv)))
+
+    @property
+    def cwd(self) -> str:
+        """Where its shell is, as far as its marks were read; else where it was started."""
+        return self.commands.cwd or self.started_in
+
+    @property
+    def isolation(self) -> str:
+        """The isolation level in force."""
+        return str(self.meta.get("isolation", "none"))
+
+    @property
+    def owner(self) -> str:
+        """Who created it: an agent session's id, or empty for a person."""
+        return str(self.meta.get("owner", ""))
+
+    @property
+    def marked(self) -> bool:
+        """Whether its shell marks its commands, so that their bounds and exit codes are known."""
+        return self._nonce is not None
+
+    @property
+    def expands_history(self) -> bool:
+        """Whether its shell may put earlier commands in place of `!`, as people's shells do."""
+        return bool(self.meta.get("interactive", True))
+
+    @property
+    def is_shell(self) -> bool:
+        """Whether its main program is an interactive shell."""
+        return self.program in SHELL_NAMES and "-c" not in self.argv
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Columns and rows."""
+        return self._size
+
+    @property
+    def created(self) -> float:
+        """When somebody asked for it; a spare shell was started before."""
+        return float(self.meta.get("created") or self._spawned)
+
+    @property
+    def uptime_s(self) -> float:
+        """Seconds since it was created."""
+        return time.time() - self.created
+
+    @property
+    def starting(self) -> bool:
+        """Whether its shell is still in its start-up files, as far as its marks have been read."""
+        return self.marked and self.exit is None and self.commands.state == "unknown" and not self.commands.shown
+
+    @property
+    def slow_start(self) -> str:
+        """What to say to whoever waits for a shell that is slow to start; empty where there is nothing to say."""
+        waited = time.time() - self._spawned
+        if not self.starting or waited < SLOW_START_S:
+            return ""
+        return f"its start-up files are still running, {waited:.0f} s"
+
+    def modes(self) -> tuple[bool, bool]:
+        """Whether the terminal echoes, and whether it reads whole lines."""
+        self._check_alive()
+        return pty.modes(self._master)
+
+    def foreground_group(self) -> int:
+        """The process group that has the terminal, 0 where that is not known."""
+        if self.exit is not None or self._master < 0:
+            return 0
+        try:
+            return os.tcgetpgrp(self._master)
+        except OSError:
+            return 0
+
+    @property
+    def exited(self) -> bool:
+        """Whether its program has ended and all its output is in the log."""
+        return self.exit is not None
+
+    # -- typing and size -------------------------------------------------------------------------------------------
+
+    async def type(self, text: str | bytes) -> int:
+        """Type text as is and return the head from before; waits, alone, while the program does not read."""
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
+        if len(data) > LARGEST_INPUT:
+            raise BadArgument(f"{len(data)} bytes are too many to type at once", hint=f"at most {LARGEST_INPUT}")
+        self._check_alive()
+        async with self._typing:
+            head = self.log.head
+            self._note_keys(data)
+            await self._deliver(memoryview(data))
+        return head
+
+    def type_now(self, data: bytes) -> int:
+        """Type what the kernel takes without waiting, and return how many bytes: none when others wait to type."""
+        if self.exit is not None or self._master < 0 or self._typing.locked():
+            return 0
+        self._note_keys(data)
+        try:
+            return os.write(self._master, data)
+        except OSError:
+            return 0
+
+    def _note_keys(self, data: bytes) -> None:
+        self._keys += len(data)
+        if b"\n" in data or b"\r" in data:
+            self._entered_at, self._entered_time = self.log.head, time.monotonic()
+            self.ports_told.clear()
+            if self._nonce is not None:
+                self.catch_up()
+                self._entered = self.progress
+
+    async def _deliver(self, data: memoryview) -> None:
+        while data:
+            self._check_alive()
+            try:
+                data = data[os.write(self._master, data[:GRAIN]) :]
+            except BlockingIOError:
+                await self._writable()
+            except OSError as error:
+                raise self._dead() from error
+
+    async def _writable(self) -> None:
+        """Wait until the kernel takes more input, or the program ends."""
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def settle() -> None:
+            if not future.done():
+                future.set_result(None)
+
+        stop = self.listen(lambda: settle() if self.exit is not None else None)
+        self._loop.add_writer(self._master, settle)
+        try:
+            await future
+        finally:
+            stop()
+            if self._master >= 0:
+                self._loop.remove_writer(self._master)
+
+    def _dead(self) -> Exited:
+        end = self.exit
+        how = (
+            "its host is gone" if end is None or end.lost else f"it ended with {end.signal or f'exit code {end.code}'}"
+        )
+        return Exited(f"terminal {self.title!r} ({self.id}) takes no input: {how}", hint="create a new one")
+
+    def _check_alive(self) -> None:
+        if self.exit is not None or self._master < 0:
+            raise self._dead()
+
+    def resize(self, cols: int, rows: int, *, hide_redraw: bool = True) -> None:
+        """Change the size; of a storm of sizes the last one wins. The prompt's redraw is hidden from scrollback."""
+        check_size(cols, rows)
+        self._check_alive()
+        if (cols, rows) == (self._next_size or self._size):
+            return
+        waiting, self._next_size = self._next_size is not None, (cols, rows)
+        if waiting:
+            return
+        delay = self._resized_at + RESIZE_EVERY_S - self._loop.time()
+        if delay <= 0:
+            self._apply_size(hide_redraw)
+        else:
+            self.later(delay, lambda: self._apply_size(hide_redraw))
+
+    def _apply_size(self, hide_redraw: bool) -> None:
+        size, self._next_size = self._next_size, None
+        if size is None or self.exit is not None or self._master < 0:
+            return
+        self._catch_up_screen()
+        before, at_prompt = self.log.head, self.catch_up().state == "prompt"
+        self._resized_at = self._loop.time()
+        with contextlib.suppress(OSError, HostLost):
+            pty.set_size(self._master, *size)
+            self._size = size
+            self._link.tell("resized", terminal=self.id)  # a size makes no output by which others would notice it
+        if self._screen is not None:
+            self._screen.resize(*size)
+        self.on_resize()
+        if hide_redraw and at_prompt:
+            seen = self._happened()
+            self.later(REDRAW_S, lambda: self._hide(before, seen))
+
+    def look_at_size(self) -> None:
+        """Notice a size that another process gave it, such as a command line that is attached."""
+        if self._next_size is not None or self.exit is not None or self._master < 0:
+            return
+        with contextlib.suppress(OSError):
+            if (size := pty.get_size(self._master)) != self._size and size[0]:
+                self._size = size
+                if self._screen is not None:
+                    self._screen.resize(*size)
+                self.on_resize()
+
+    def _happened(self) -> tuple[str, int, int]:
+        return self.catch_up().state, self.progress.ended, self._keys
+
+    def _hide(self, start: int, seen: tuple[str, int, int]) -> None:
+        """Remember a redrawn prompt; keys, or a command that ran meanwhile, however shortly, are never hidden."""
+        if self._happened() != seen or self.log.head == start:
+            return
+        if self._hidden and self._hidden[-1][1] > start:  # of two sizes in a row the redraws are one range
+            start = self._hidden.pop()[0]
+        self._hidden.append((start, self.log.head))
+        del self._hidden[:-100]
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Do something after a while, unless this object has let go of the terminal by then."""
+
+        def run() -> None:
+            self._timers.discard(handle)
+            if self._master >= 0:
+                action()
+
+        handle = self._loop.call_later(delay_s, run)
+        self._timers.add(handle)
+
+    # -- views -----------------------------------------------------------------------------------------------------
+
+    def lines(self, count: int = 100) -> list[str]:
+        """The last lines of output, sanitized; at most 10,000 and as far as the log reaches."""
+        return output.lines(self.log, count)
+
+    def since(self, position: int, *, limit: int = output.READ_LIMIT) -> Slice:
+        """Everything from a position on; go on from its `end`. What is gone is named as a gap."""
+        return output.since(self.log, position, limit=limit, closed=self.exited)
+
+    def tail(self, limit_bytes: int = 1_048_576) -> Slice:
+        """The last bytes of the sanitized output, cut at a character."""
+        return output.tail(self.log, limit_bytes)
+
+    def search(self, pattern: str, limit: int = 100) -> list[OutputMatch]:
+        """The newest lines in which a regular expression is found, with their positions."""
+        return output.search(self.log, pattern, limit)
+
+    def scrollback(self, characters: int = output.SCROLLBACK) -> Chunk:
+        """The raw end of the output for replay, without prompts that a resize only redrew."""
+        chunk = output.scrollback(self.log, characters)
+        data, start = bytearray(chunk.data), chunk.start
+        for low, high in reversed(self._hidden):
+            if low >= start:
+                del data[low - start : high - start]
+        return Chunk(start, bytes(data))
+
+    def excerpt(self, start: int, end: int, limit: int = 10_000) -> Cropped:
+        """Head and tail of what was printed between two positions, with the true totals."""
+        if not 0 <= start <= end <= self.log.head:
+            raise BadArgument(f"no output from {start} to {end}", hint=f"positions here go up to {self.log.head}")
+        return output.crop(sanitize(output.read_range(self.log, start, end).data), limit)
+
+    @property
+    def redraws(self) -> list[tuple[int, int]]:
+        """Ranges of output that were nothing but a prompt drawn again after a resize."""
+        return list(self._hidden)
+
+    def screen(self) -> Screen:
+        """What is on the screen now."""
+        return self._catch_up_screen().snapshot()
+
+    def restore(self) -> tuple[bytes, int]:
+        """Bytes that bring a fresh terminal to the present state, and the position from which the stream goes on."""
+        screen = self._catch_up_screen()
+        return screen.restore(), self._screen_position - screen.held
+
+    def _catch_up_screen(self) -> LiveScreen:
+        if self._screen is None:
+            cols, rows = self._size if self._size[0] else (80, 24)
+            self._screen, self._screen_position = LiveScreen(cols, rows), self.log.floor
+        while (chunk := self.log.read(self._screen_position, 4 * GRAIN)).data:
+            if chunk.start != self._screen_position:
+                self._screen.feed(b"\x18")  # too much was printed for anybody to keep: no sequence goes on behind it
+            self._screen.feed(chunk.data)
+            self._screen_position = chunk.end
+            if not chunk.more:
+                break
+        return self._screen
+
+    # -- marks -----------------------------------------------------------------------------------------------------
+
+    def catch_up(self) -> ShellHistory:
+        """Read the marks in what was printed since the last look, on the event loop; what they tell is then known."""
+        return self._tracker.catch_up()
+
+    def look(self) -> ShellState:
+        """What its shell does now: by its marks first, then by what the kernel says of the program in front."""
+        state = self.catch_up().state
+        if state in ("running", "unknown") and self.exit is None and self._front_waits():
+            return "input"
+        return state
+
+    def _front_waits(self) -> bool:
+        try:
+            canonical, tty = self.modes()[1], os.stat(self._tty).st_rdev
+        except (OSError, termios.error):
+            return False
+        # A container's client always reads; only a line editor tells that somebody in there does.
+        if self.isolation == "container" and not self.commands.bracketed:
+            return False
+        return not self.asks_itself() and front_waits(self.pid, self.foreground_group(), tty, canonical=canonical)
+
+    def asks_itself(self) -> bool:
+        """Whether the shell itself reads whole lines, if it reads: a question of its command (`read`), no prompt."""
+        group = self.foreground_group()
+        return self.modes()[1] and group == self.pid and program_name(group) == self.program
+
+    @property
+    def commands(self) -> ShellHistory:
+        """The shell's commands, as far as its marks were read."""
+        return self._tracker.commands
+
+    @property
+    def shell_state(self) -> str:
+        """What the shell did at the last `catch_up`, as its marks told: unknown, prompt, incomplete, running."""
+        return self.commands.state
+
+    @property
+    def progress(self) -> Progress:
+        """How far the shell was at the last `catch_up`."""
+        return self._tracker.progress
+
+    @property
+    def finished_commands(self) -> int:
+        """How many commands the shell had finished at the last `catch_up`, as far as its marks tell."""
+        return self.progress.ended
+
+    @property
+    def entered(self) -> Progress | None:
+        """How far the shell was when Enter was typed last."""
+        return self._entered
+
+    @property
+    def entered_at(self) -> int:
+        """The head of the log when Enter was typed last, as far as this server knows."""
+        return self._entered_at
+
+    def catch_sight(self) -> None:
+        """Take what is in the log for the past: this object comes to a terminal that was there before it."""
+        self._entered_at, self._entered_time = self.log.head, time.monotonic()
+
+    @property
+    def last_command(self) -> ShellCommand | None:
+        """The newest command's record, as of the last `catch_up`."""
+        return self.commands.last
+
+    def outcome(self, prompt: int) -> CommandOutcome | None:
+        """What came of what was entered at a prompt, by its number; of the newest command where that is not known."""
+        return self.commands.outcome(prompt)
+
+    # -- running and waiting ---------------------------------------------------------------------------------------
+
+    async def run(self, line: str, timeout_s: float = 60.0) -> RunResult:
+        """Run a line in the shell and return exactly its output and exit code; on a deadline the command goes on."""
+        return await run(self, line, timeout_s)
+
+    async def wait(
+        self,
+        *,
+        exit: bool = False,
+        finished: bool = False,
+        pattern: str | None = None,
+        quiet_s: float | None = None,
+        stable_s: float | None = None,
+        input_wanted: bool = False,
+        port: bool = False,
+        min_s: float = 0.0,
+        deadline_s: float = 30.0,
+        position: int | None = None,
+        visible: Visible | None = None,
+    ) -> WaitResult:
+        """Wait for any of the conditions; the answer says which one it was. The end of the program always counts.
+
+        `visible` says which parts of the output count for the pattern.
+        """
+        wanted = WaitConditions(exit, finished, pattern, quiet_s, stable_s, input_wanted, port, min_s, deadline_s)
+        seen = await wait(self, wanted, position, visible)
+        return replace(seen, exit_code=self.exit.code) if seen.reason == "exit" and self.exit is not None else seen
+
+    async def wait_for_prompt(self, deadline_s: float) -> None:
+        """Return when its shell's marks tell of a prompt, when that is out of the question, or after so long."""
+        news = asyncio.Event()
+        with self.listening(news.set), contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(deadline_s):
+                while self.marked and not self.exited and self.catch_up().state != "prompt":
+                    news.clear()
+                    await news.wait()
+
+    async def probe(self) -> Message:
+        """What the foreground program does, as the kernel tells the host."""
+        if self.exit is not None:
+            return {"running": False}
+        return (await self._link.request("probe", terminal=self.id)).body
+
+    async def members(self) -> list[dict[str, Any]]:
+        """The processes of this terminal."""
+        listed: list[dict[str, Any]] = (await self._link.request("members", terminal=self.id)).body["members"]
+        return listed
+
+    async def ports(self) -> dict[int, bool]:
+        """The TCP ports on which its processes listen, and whether what listens was begun since the last Enter."""
+        found = (await self._link.request("members", terminal=self.id)).body
+        old = {one["pid"] for one in found["members"] if one.get("began", math.inf) < self._entered_time - _TICK_S}
+        return {int(port): pid not in old for port, pid in found["ports"].items()}
+
+    # -- subscriptions ---------------------------------------------------------------------------------------------
+
+    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when there is output to read or the program has ended; returns what ends the subscription."""
+        self._listeners.append(callback)
+        if len(self._listeners) == 1 and self.exit is None:
+            self._link.watch(self._slot, self._news)
+        ended = False
+
+        def stop() -> None:
+            nonlocal ended
+            if not ended:
+                ended = True
+                self._listeners.remove(callback)
+                if not self._listeners:
+                    self._link.unwatch(self._slot)
+
+        return stop
+
+    def on_data(self, callback: Callable[[Chunk], None], position: int | None = None) -> Callable[[], None]:
+        """Hand over all output from a position (default: now) on, chunk by chunk; returns what ends it."""
+        at = self.log.head if position is None else position
+
+        def news() -> None:
+            nonlocal at
+            while (chunk := self.log.read(at)).data:
+                at = chunk.end
+                callback(chunk)
+
+        stop = self.listen(news)
+        news()
+        return stop
+
+    def on_exit(self, callback: Callable[[Exit], None]) -> Callable[[], None]:
+        """Call back once when the program has ended, at once if it has; returns what ends the subscription."""
+        stop: Callable[[], None]
+
+        def news() -> None:
+            if self.exit is not None:
+                stop()
+                callback(self.exit)
+
+        stop = self.listen(news)
+        news()
+        return stop
+
+    def _news(self) -> None:
+        for callback in list(self._listeners):
+            callback()
+
+    @contextlib.contextmanager
+    def listening(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Listen for the length of a block."""
+        stop = self.listen(callback)
+        try:
+            yield
+        finally:
+            stop()
+
+    # -- end -------------------------------------------------------------------------------------------------------
+
+    async def interrupt(self) -> None:
+        """Send SIGINT to the foreground program, also when it does not read what is typed."""
+        await self.signal("SIGINT")
+
+    async def signal(self, name: str) -> None:
+        """Send a signal to the foreground program."""
+        self._check_alive()
+        await self._link.request("signal", terminal=self.id, signal=name, foreground=True)
+
+    async def kill(self) -> list[int]:
+        """End all its processes: politely, after a second firmly. The output stays; returns who could not be ended."""
+        left: list[int] = (await self._link.request("end", terminal=self.id)).body["left"]
+        return left
+
+    async def close(self) -> None:
+        """End all its processes and forget it; its log stays on disk for a while."""
+        await self._link.request("end", terminal=self.id, forget=True)
+        if self._finish is not None:
+            await self._finish(self.id, self.meta)
+
+    async def describe(self, **meta: object) -> None:
+        """Store facts about it with the host, where they outlive this server."""
+        self.meta.update(meta)
+        await self._link.request("meta", terminal=self.id, meta=meta)
+
+    def describe_soon(self, **meta: object) -> None:
+        """The same without waiting until it is stored; the host hears of it before anything that is asked later.
+
+        Everybody else learns of the change; nothing comes back to this object, which knows it.
+        """
+        self.meta.update(meta)
+        self._link.tell("meta", terminal=self.id, meta=meta, quiet=True)
+
+    def rejoin(self, record: Message) -> None:
+        """The way to the host is a new one, or the host is: look out for news there."""
+        self._slot = record["slot"]
+        if self._listeners and self.exit is None:
+            self._link.watch(self._slot, self._news)
+            self._news()  # of what was printed meanwhile
+
+    def ended(self, end: Exit) -> None:
+        """The host says that the program has ended."""
+        self.exit = end
+        self._news()
+
+    def dispose(self) -> None:
+        """Let go of descriptors and timers; the terminal itself goes on."""
+        for timer in self._timers:
+            timer.cancel()
+        if self._listeners:
+            self._link.unwatch(self._slot)
+        if self._master >= 0:
+            self._loop.remove_writer(self._master)
+            os.close(self._master)
+            self._master = -1
+        self.log.close()

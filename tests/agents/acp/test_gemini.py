@@ -1,0 +1,82 @@
+"""A real Gemini CLI by ACP, offline against a scripted model: reads, and writes of files that are not there yet."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.kit.model import Answer, Request, Tool
+from tests.kit.npm_agents import gemini
+from tests.kit.real_agents import on_stage
+
+from fourhands.agents.acp.catalogue import recipes
+
+SETTINGS = {
+    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "privacy": {"usageStatisticsEnabled": False},
+}
+
+
+def environment(url: str, home: Path) -> dict[str, str]:
+    (home / ".gemini").mkdir()
+    (home / ".gemini" / "settings.json").write_text(json.dumps(SETTINGS))
+    return {
+        "GEMINI_API_KEY": "fake",
+        "GOOGLE_GEMINI_BASE_URL": url,
+        "GEMINI_MODEL": "gemini-2.5-flash",
+        "NO_PROXY": "127.0.0.1",
+    }
+
+
+class Script:
+    """Edits a file, writes a new one, calls a tool of ours; keeps what came of each."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        self.results: dict[str, str] = {}
+        self.tools: set[str] = set()
+
+    def __call__(self, request: Request) -> Answer:
+        parts = request.body["contents"][-1]["parts"]
+        self.tools |= {one["name"] for tool in request.body.get("tools", ()) for one in tool["functionDeclarations"]}
+        for part in parts:
+            if "functionResponse" in part:
+                self.results[part["functionResponse"]["name"]] = json.dumps(part["functionResponse"]["response"])
+        steps = [
+            Tool(
+                "replace",
+                {"file_path": f"{self.root}/notes.txt", "instruction": "i", "old_string": "one", "new_string": "two"},
+            ),
+            Tool("write_file", {"file_path": f"{self.root}/new/made.txt", "content": "made by gemini\n"}),
+            Tool("mcp_fourhands_openspace_file_read", {"path": "new/made.txt"}),
+        ]
+        left = [step for step in steps if step.name not in self.results]
+        return (
+            Answer("Now. ", tools=left[:1])
+            if left
+            else Answer('All done. %%OS{"cmd":"openspace.pane.list","args":{}}%%')
+        )
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_a_real_gemini_reads_edits_and_writes_a_new_file() -> None:
+    program, script = gemini(), Script()
+    async with on_stage(recipes()["gemini"], [program, "--acp"], script, environment) as journey:
+        script.root = str(journey.root)
+        (journey.root / "notes.txt").write_text("one\n")
+        await journey.turn("please go")
+        assert (journey.root / "notes.txt").read_text() == "two\n"
+        done = {(one.call.command, one.call.origin) for one in await journey.app.journal.query()}
+        assert {("openspace.file.read", "acp"), ("openspace.file.write", "acp")} <= done
+        assert "Error" not in script.results["write_file"]
+        assert (journey.root / "new" / "made.txt").read_text() == "made by gemini\n"
+        assert any("new/made.txt" in str(shown) for shown in journey.asked())
+        # By our own MCP server, in the same session.
+        assert "mcp_fourhands_openspace_terminal_create" in script.tools
+        assert "made by gemini" in script.results["mcp_fourhands_openspace_file_read"]
+        (entry,) = [one for one in await journey.app.journal.query() if one.call.origin == "mcp"]
+        assert (entry.call.command, entry.call.session) == ("openspace.file.read", journey.session.id)
+        assert "%%" not in journey.said
+        assert "All done." in journey.said
+        diffs = [block for data in journey.of("agent.step") for block in data.get("content", ())]
+        assert any(block.get("type") == "diff" and block["newText"] == "made by gemini\n" for block in diffs)

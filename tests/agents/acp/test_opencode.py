@@ -1,0 +1,87 @@
+"""A real OpenCode as an ACP agent, offline against a scripted model: permissions, edits, our own tools, blocks."""
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.kit.model import Answer, Request, Tool
+from tests.kit.npm_agents import opencode
+from tests.kit.real_agents import on_stage
+
+from fourhands.agents.acp.catalogue import recipes
+
+LINE = "echo made by hand > made.txt; cat made.txt"
+
+
+class Script:
+    """Runs a line in its own shell, edits a file, calls a tool of ours; keeps what came of each."""
+
+    def __init__(self) -> None:
+        self.root = ""
+        self.results: dict[str, str] = {}
+
+    def __call__(self, request: Request) -> Answer:
+        if not request.body.get("tools"):
+            return Answer("A title")
+        for message in request.body["messages"]:
+            if message["role"] == "tool":
+                self.results[message["tool_call_id"]] = json.dumps(message["content"])
+        path = f"{self.root}/notes.txt"
+        steps = [
+            Tool("bash", {"command": LINE, "description": "d"}, id="bash"),
+            Tool("read", {"filePath": path}, id="read"),
+            Tool("edit", {"filePath": path, "oldString": "one", "newString": "two"}, id="edit"),
+            Tool("fourhands_openspace_file_list", {}, id="ours"),
+        ]
+        left = [step for step in steps if step.id not in self.results]
+        if left:
+            return Answer("Now. ", tools=left[:1])
+        if "openspace.file.list" in json.dumps(request.body["messages"][-1]):
+            return Answer("Seen.")
+        return Answer(["All ", 'done. %%OS{"cmd":"openspace.file', '.list","args":{}}%%'])
+
+
+def environment(url: str, home: Path) -> dict[str, str]:
+    models = {"fake": {"tool_call": True, "limit": {"context": 32000, "output": 4000}}}
+    options = {"baseURL": f"{url}/v1", "apiKey": "none"}
+    provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
+    known = {"model": "fake/fake", "small_model": "fake/fake", "enabled_providers": ["fake"]}
+    settings = {**known, "autoupdate": False, "share": "disabled", "provider": {"fake": provider}}
+    (home / "opencode.json").write_text(json.dumps(settings))
+    return {
+        **{f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("DATA", "CONFIG", "STATE", "CACHE")},
+        "OPENCODE_CONFIG": str(home / "opencode.json"),
+        "OPENCODE_DISABLE_MODELS_FETCH": "1",
+        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+        "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
+        "OPENCODE_DISABLE_SHARE": "1",
+        "NO_PROXY": "127.0.0.1",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_taken_out() -> None:
+    program, script = opencode(), Script()
+    async with on_stage(recipes()["opencode"], [program, "acp"], script, environment) as journey:
+        script.root = str(journey.root)
+        (journey.root / "notes.txt").write_text("one\n")
+        await journey.turn("please go")
+        assert (journey.root / "made.txt").read_text() == "made by hand\n"
+        assert (journey.root / "notes.txt").read_text() == "two\n"
+        asked = journey.asked()
+        assert asked[0] == LINE
+        assert len(asked) == 2  # the line, and the edit
+        entries = await journey.app.journal.query(command="session/request_permission")
+        assert [entry.verdict.choice for entry in entries] == ["once", "once"]
+        assert ("openspace.file.write", "acp") in [
+            (one.call.command, one.call.origin) for one in await journey.app.journal.query()
+        ]
+        # By our own MCP server, in the same session.
+        assert "made.txt" in script.results["ours"]
+        calls = [one.call for one in await journey.app.journal.query() if one.call.origin == "mcp"]
+        assert [(call.command, call.session) for call in calls] == [("openspace.file.list", journey.session.id)]
+        assert "%%" not in journey.said
+        assert "All done." in journey.said
+        assert [result.command_id for result in journey.session.results][-1] == "openspace.file.list"
+        assert journey.of("agent.step")[-1]["status"] == "completed"

@@ -1,0 +1,70 @@
+"""Terminals and whole workbenches in a temporary workspace; the host and all it runs are ended with the test."""
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import msgspec
+
+from fourhands.app import App
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.settings import Settings
+from fourhands.workbench.terminals.terminals import Terminals
+
+MINIMAL = {"PATH": os.environ["PATH"], "SHELL": "/bin/bash", "LANG": "C.UTF-8"}
+
+
+@contextlib.contextmanager
+def temporary_places() -> Iterator[WorkspaceDirs]:
+    """A workspace with its own runtime and state directories, below a path short enough for a socket."""
+    root = tempfile.mkdtemp(prefix="fh-")
+    try:
+        work = Path(root, "work")
+        work.mkdir()
+        Path(root, "home").mkdir()
+        yield WorkspaceDirs(os.path.realpath(work), f"{root}/run", f"{root}/state")
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+
+
+def environment(places: WorkspaceDirs) -> dict[str, str]:
+    """A person's environment with an empty home."""
+    return {**MINIMAL, "HOME": str(Path(places.runtime).parent / "home")}
+
+
+def quick(settings: Settings | None = None, **terminal: object) -> Settings:
+    """Settings with a host that leaves soon, and without a spare shell unless a test wants one."""
+    settings = settings or Settings()
+    options = {"linger_s": 1.0, "spare_shell": False, **terminal}
+    return msgspec.structs.replace(settings, terminal=msgspec.structs.replace(settings.terminal, **options))
+
+
+@contextlib.asynccontextmanager
+async def open_terminals(
+    settings: Settings | None = None, places: WorkspaceDirs | None = None
+) -> AsyncIterator[Terminals]:
+    """Terminals on a host of their own."""
+    with contextlib.ExitStack() as stack:
+        places = places or stack.enter_context(temporary_places())
+        async with Terminals(
+            places.workspace, quick() if settings is None else settings, places=places, env=environment(places)
+        ) as terminals:
+            try:
+                yield terminals
+            finally:
+                await terminals.stop()
+
+
+@contextlib.asynccontextmanager
+async def open_app(settings: Settings | None = None, places: WorkspaceDirs | None = None) -> AsyncIterator[App]:
+    """A whole workbench without doors; its terminals end with it."""
+    with contextlib.ExitStack() as stack:
+        places = places or stack.enter_context(temporary_places())
+        async with App(places.workspace, quick(settings), places=places, env=environment(places)) as app:
+            try:
+                yield app
+            finally:
+                await app.terminals.stop()

@@ -1,0 +1,95 @@
+"""Tokens that nobody has issued open nothing, and bring nobody back."""
+
+import os
+import stat
+import string
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fourhands.core.call import Actor
+from fourhands.core.errors import Unavailable
+from fourhands.surfaces.auth import Tokens
+
+SESSION = "01J8ZQ5T9V0000000000000000"
+
+
+def _after_a_crash(runtime: Path, asked: list[str]) -> Tokens:
+    """A server that knows no agent yet and would take each back whose token is right."""
+    tokens = Tokens(runtime, runtime)
+
+    def resume(session: str) -> Actor:
+        asked.append(session)
+        return Actor.agent(session)
+
+    tokens.resume = resume
+    return tokens
+
+
+def test_the_token_of_a_session_is_good_for_the_next_server_and_for_no_other_workspace(tmp_path: Path) -> None:
+    token = Tokens(tmp_path, tmp_path).issue(Actor.agent(SESSION))
+    asked: list[str] = []
+    back = _after_a_crash(tmp_path, asked).check(token)
+    assert back is not None
+    assert (back.actor.id, asked) == (SESSION, [SESSION])
+    other = tmp_path / "other"
+    other.mkdir()
+    assert _after_a_crash(other, asked).check(token) is None
+    assert asked == [SESSION]
+
+
+@pytest.mark.parametrize("live", [False, True], ids=["after a crash", "while the session is there"])
+def test_a_forged_token_opens_nothing_and_asks_for_nobody(tmp_path: Path, live: bool) -> None:
+    before = Tokens(tmp_path, tmp_path)
+    token, others = before.issue(Actor.agent(SESSION)), before.issue(Actor.agent("another"))
+    signature, foreign = token.rpartition(".")[2], others.rpartition(".")[2]
+    asked: list[str] = []
+    tokens = _after_a_crash(tmp_path, asked)
+    if live:
+        tokens.issue(Actor.agent(SESSION))
+    forged = [
+        "",
+        ".",
+        SESSION,
+        f"{SESSION}.",
+        f".{signature}",
+        signature,
+        f"{SESSION}.{foreign}",
+        f"{token}=",
+        f"{token}.",
+    ]
+    forged += [f"{SESSION}.{signature[:-1]}", f"{SESSION}.{signature.swapcase()}", f"{SESSION}x.{signature}"]
+    forged += [f" {token}", f"{token}\n", f"{SESSION}\0.{signature}", f"{SESSION}..{signature}", token.lower()]
+    assert [tokens.check(one) for one in forged] == [None] * len(forged)
+    assert asked == []
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(signature=st.text(string.ascii_letters + string.digits + "-_.=\udcff", max_size=50))
+def test_no_guess_is_let_in(tmp_path: Path, signature: str) -> None:
+    asked: list[str] = []
+    assert _after_a_crash(tmp_path, asked).check(f"{SESSION}.{signature}") is None
+    assert asked == []
+
+
+def test_the_token_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Tokens(tmp_path, tmp_path)
+    me = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: me + 1)
+    with pytest.raises(Unavailable):
+        Tokens(tmp_path, tmp_path)
+
+
+def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        tokens = Tokens(tmp_path, tmp_path)
+        assert tokens.exchange(tokens.new_code()) is not None
+    finally:
+        os.umask(before)
+    assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {
+        "token": 0o600,
+        "browsers.json": 0o600,
+    }

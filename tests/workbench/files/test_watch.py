@@ -1,0 +1,154 @@
+"""What programs outside do to open files."""
+
+import asyncio
+import os
+from pathlib import Path
+
+import pytest
+from tests.kit.workbench import open_app
+
+from fourhands.app import App
+from fourhands.core.call import Actor
+from fourhands.core.tasks import Tasks
+from fourhands.workbench.files.watch import Watch
+from fourhands.workbench.files.workspace import ABSENT
+
+
+def watch(app: App) -> tuple[Watch, list[tuple[str, str]]]:
+    told: list[tuple[str, str]] = []
+
+    def tell(path: str, version: str) -> None:
+        told.append((path, version))
+        app.bench.state.set_version(path, version)
+
+    return Watch(app.bench, tell), told
+
+
+async def test_a_change_from_outside_is_told_once() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        await looking.look()
+        assert told == []
+        file.write_text("one and two")
+        await looking.look()
+        await looking.look()
+        assert [path for path, _ in told] == ["a.txt"]
+        file.unlink()
+        await looking.look()
+        assert told[1:] == [("a.txt", ABSENT)]
+        file.write_text("again")
+        await looking.look()
+        assert len(told) == 3
+
+
+async def test_own_writes_touches_and_closed_files_are_no_news() -> None:
+    async with open_app() as app:
+        file, closed = Path(app.bench.root, "a.txt"), Path(app.bench.root, "b.txt")
+        file.write_text("one")
+        closed.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        await looking.look()
+        assert (await app.call("openspace.file.write", {"path": "a.txt", "content": "two and more"})).success
+        closed.write_text("other")
+        await looking.look()
+        os.utime(file, (1, 1))
+        await looking.look()
+        assert (await app.call("openspace.editor.close", {"path": "a.txt"})).success
+        file.write_text("after")
+        await looking.look()
+        assert told == []
+
+
+async def test_what_changed_while_no_server_ran_is_seen_at_the_first_look() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        file.write_text("two")
+        looking, told = watch(app)
+        await looking.look()
+        assert [path for path, _ in told] == ["a.txt"]
+
+
+async def test_an_open_file_that_becomes_a_directory_or_a_pipe_harms_nobody() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        file.unlink()
+        os.mkfifo(file)
+        await looking.look()
+        file.unlink()
+        file.mkdir()
+        await looking.look()
+        assert told == []
+
+
+async def test_a_write_that_is_under_way_is_no_news_to_the_watch() -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        with app.bench.writes:  # a command has written, and its editor does not know yet
+            file.write_text("two")
+            await looking.look()
+        assert told == []
+        app.bench.state.set_version("a.txt", app.bench.files(Actor.person()).version("a.txt"))
+        await looking.look()
+        assert told == []
+
+
+async def test_what_was_read_before_a_write_is_not_told_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with open_app() as app:
+        file = Path(app.bench.root, "a.txt")
+        file.write_text("one")
+        assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+        looking, told = watch(app)
+        real = looking._version
+
+        def late(path: str) -> str | None:
+            version = real(path)
+            with app.bench.writes:
+                file.write_text("two")
+                app.bench.state.set_version("a.txt", app.bench.files(Actor.person()).version("a.txt"))
+            return version
+
+        monkeypatch.setattr(looking, "_version", late)
+        await looking.look()
+        assert told == []
+        monkeypatch.setattr(looking, "_version", real)
+        file.write_text("three")  # from outside
+        await looking.look()
+        assert [path for path, _ in told] == ["a.txt"]
+
+
+async def test_the_longer_nothing_happens_the_rarer_it_looks_and_without_open_files_never(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with open_app() as app:
+        Path(app.bench.root, "a.txt").write_text("one")
+        looks = asyncio.Queue[float]()
+        looking = Watch(app.bench, lambda path, version: None, every_s=0.01)
+
+        async def look() -> None:
+            looks.put_nowait(looking.pause_s)
+
+        monkeypatch.setattr(looking, "look", look)
+        async with Tasks() as tasks, asyncio.timeout(15):
+            tasks.start(looking.run(), "the watch")
+            assert await looks.get() == 0.01
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(looks.get(), 0.1)
+            assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
+            while await looks.get() < 0.1:
+                pass
+            assert await looks.get() == pytest.approx(0.1)
+            app.events.emit("terminal.changed", {})
+            while await looks.get() != 0.01:
+                pass
