@@ -46,6 +46,7 @@ WRITTEN = {
     "combining at the margin": b"m" * 79 + "e\u0301\u0323e\u0301".encode(),
     "emoji": "👍🏽 👩‍👩‍👧 🇩🇪 ❤️ 🫠🥲 ☺︎ x".encode(),
     "repeated": b"ab\x1b[5bc\x1b[31m-\x1b[20b\r\n" + "漢\x1b[3bx".encode(),
+    "repeated behind a sequence": "aaa漢漢👍\x1b[H\x1b[1K\x1b[3bx\x1b[2b\x1b[2by\r\x1b[4bz".encode(),
     "saved cursor": b"one\x1b[1;32m\x1b7two\x1b[10;10H\x1b[0mthree\x1b8four\x1b[s\x1b[5;5Hfive\x1b[usix",
     "saved with a set": b"\x1b(0\x1b7\x1b(Bqq\x1b8qq\x1b(B\x1b[20;1H\x1b8qq",
     "saved behind the margin": b"s" * 80 + b"\x1b7\x1b[5;5Hx\x1b8y",

@@ -11,6 +11,7 @@ import weakref
 from typing import Any
 
 from fourhands.core.errors import Unsupported
+from fourhands.workbench.terminals.screen import prints_last
 
 try:
     from pyghostty import Terminal, ffi, lib
@@ -35,8 +36,8 @@ _PULLED = 200  # rows by which a screen may grow and find in the scrollback what
 _PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
 _SOFT_RESET = b"\x1b[!p"
 _FIRST_STATE = b'\x1b[?1;6;45;1004;2004l\x1b[?7;25h\x1b[4l\x1b>\x1b[0m\x1b[0"q\x1b[r' + _ORDINARY_SETS + b"\x1b[H\x1b7"
-# To the end of the line, if the cursor has not just been moved; and the soft reset.
-_READ_OTHERWISE = re.compile(rb"(?<![\n\r\x08HGCD])\x1b\[0?K|\x1b\[!p")
+# To the end of the line, if the cursor has not just been moved; the soft reset; and a wish to repeat a character.
+_READ_OTHERWISE = re.compile(rb"(?<![\n\r\x08HGCD])\x1b\[0?K|\x1b\[!p|\x1b\[[0-9;]*b")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _OPTIONS = init_sized("GhosttyFormatterTerminalOptions")  # to be copied: their sizes take longer to fill in than to use
 _SELECTION = init_sized("GhosttySelection")
@@ -52,6 +53,7 @@ class Ghostty:
     def __init__(self, cols: int, rows: int) -> None:
         self._terminal = Terminal(cols, rows, scrollback=_PULLED + _PAGE // cols)
         self._wraps = ffi.new("bool*")
+        self._printed = False
         # Nothing here shows pictures; with no room for them the protocol that reads them from files is off.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
         # A broken sequence may go on for this one where it is over for others; a copy can be made there too.
@@ -69,9 +71,15 @@ class Ghostty:
             at = found.end()
             if found[0] == _SOFT_RESET:
                 self._soft_reset()
+            elif found[0].endswith(b"b"):
+                # The page's terminal repeats only what was printed right before; this one the last that was printed.
+                if prints_last(data, found.start()) if found.start() else self._printed:
+                    self._terminal.feed(found[0])
             elif not self._behind_last_column():
                 self._terminal.feed(found[0])
         self._terminal.feed(data[at:] if at else data)
+        if data:
+            self._printed = prints_last(data, len(data))
 
     def _soft_reset(self) -> None:
         """What the page's terminal does then; this one does nothing."""

@@ -55,13 +55,13 @@ def settled(data: bytes) -> int:
     return end
 
 
-def prints_last(data: bytes) -> bool:
-    """Whether whole output ends with a printed character."""
-    if data[-1] < 0x20 or data[-1] == 0x7F:
+def prints_last(data: bytes, end: int) -> bool:
+    """Return True if whole output, up to `end`, ends with a printed character."""
+    if data[end - 1] < 0x20 or data[end - 1] == 0x7F:
         return False
-    escape = data.rfind(b"\x1b")
-    whole = _WHOLE.match(data, escape) if escape >= 0 else None
-    return whole is None or whole.end() < len(data)
+    escape = data.rfind(b"\x1b", 0, end)
+    whole = _WHOLE.match(data, escape, end) if escape >= 0 else None
+    return whole is None or whole.end() < end
 
 
 class Emulator(Protocol):
@@ -155,7 +155,7 @@ class LiveScreen:
             self._held = b""
         if cut:
             self._emulator.feed(data[:cut])
-            self._joins = prints_last(data[:cut])
+            self._joins = prints_last(data, cut)
             self._fed = True
 
     @property
