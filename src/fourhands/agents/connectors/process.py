@@ -1,28 +1,24 @@
 """An agent's process on pipes: its messages on stdin and stdout, its words on stderr in our log, and a sure end.
 
-Some agents do not leave when their input ends, and most start children. So the process leads a group of its own, and
-the end is: close its input, wait, ask the group to leave, wait, kill the group.
+Some agents do not leave when their input ends, and most start children. So the process leads a session of its own, and
+the end is: close its input, wait, then end the session and what stems from it (`providers.termination`).
 """
 
 import asyncio
 import contextlib
 import logging
-import os
-import signal
 from collections import deque
 from collections.abc import Mapping, Sequence
 
 from fourhands.core.child import Child, into, signal_name
 from fourhands.core.errors import CommandNotFound, ExecDenied, Unavailable
 from fourhands.core.tasks import Tasks
+from fourhands.providers.termination import session_of, terminate
 
 log = logging.getLogger(__name__)
 
 GRACE_S = 2.0
 """How long it may take to leave by itself once its input is closed; half of it again after SIGTERM."""
-
-REAP_S = 2.0
-"""How long at least to wait for one that was killed: it is gone in a moment, but not at once."""
 
 WORDS_S = 1.0
 """How long its last words may take to arrive."""
@@ -97,19 +93,18 @@ class AgentProcess:
             log.info("%s: %r", self.name, text)
 
     async def end(self, grace_s: float = GRACE_S) -> None:
-        """Close its input and see it out; firmly, with all its group, if it stays."""
+        """Close its input and wait for its exit; then end it if it stays, and with it all that it has started."""
         with contextlib.suppress(OSError, RuntimeError):
             self.writer.close()
+        patience_s = 0.0  # when cancelled meanwhile, it has no more time
         try:
-            if not await self._left(grace_s):
-                self._signal(signal.SIGTERM)
-                await self._left(grace_s / 2)
+            await self._left(grace_s)
+            patience_s = grace_s / 2
         finally:
-            self._signal(signal.SIGKILL)  # its children too, also when it has left itself
             try:
-                await self._left(max(grace_s, REAP_S))
+                await terminate(lambda: session_of(self._child), patience_s, leader=self._child)
             finally:
-                self._child.close()  # a child that went to another group may hold the pipes
+                self._child.close()  # a process that got away may hold the pipes
 
     async def _left(self, limit_s: float) -> bool:
         """Whether it has exited within this time."""
@@ -119,10 +114,6 @@ class AgentProcess:
         except TimeoutError:
             return self.exit_code is not None
         return True
-
-    def _signal(self, number: signal.Signals) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self.pid, number)
 
 
 def launch(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], tasks: Tasks, name: str) -> AgentProcess:

@@ -9,11 +9,9 @@ import asyncio
 import contextlib
 import json
 import logging
-import os
 import re
 import secrets
 import shutil
-import signal
 from collections import deque
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from pathlib import Path
 
 from fourhands.core.child import Child, into
 from fourhands.core.errors import BadArgument, CommandNotFound, TimedOut, Unavailable
+from fourhands.providers.termination import session_of, terminate
 from fourhands.safety import environment
 
 START_S = 60.0
@@ -163,13 +162,7 @@ def _said(last: deque[bytes]) -> str:
 
 async def _end(process: Child) -> None:
     try:
-        for number, patience_s in ((signal.SIGTERM, GRACE_S), (signal.SIGKILL, GRACE_S)):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience_s):
-                    await asyncio.shield(process.ended)
-                    return
-        log.error("OpenCode (process %d) does not end", process.pid)
+        if left := await terminate(lambda: session_of(process), GRACE_S, leader=process):
+            log.error("cannot end OpenCode: processes %s are left", left)
     finally:
         process.close()

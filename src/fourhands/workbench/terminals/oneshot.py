@@ -6,10 +6,8 @@ does not hold the call up. On a deadline the whole tree is ended, and what was p
 
 import asyncio
 import codecs
-import contextlib
 import functools
 import os
-import signal
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,6 +16,7 @@ from fourhands.core.child import Child, signal_name
 from fourhands.core.errors import BadArgument, CommandNotFound, ExecDenied
 from fourhands.host import processes as tree
 from fourhands.providers.base import Launch
+from fourhands.providers.termination import terminate
 
 KEPT = 8 * 1024 * 1024
 """Bytes of each stream that are kept from its beginning, and again from its end."""
@@ -213,22 +212,7 @@ def _members(child: Child, mark: str) -> list[tree.Process]:
 
 async def end_tree(child: Child, mark: str) -> None:
     """End a program with everything that stems from it: politely, then firmly."""
-    loop = asyncio.get_running_loop()
-    deadline, number = loop.time() + GRACE_S, signal.SIGTERM
-    while True:
-        found = _members(child, mark)
-        if not tree.HAVE_PROC and not child.ended.done():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, number)
-        if not found and child.ended.done():
-            return
-        for member in found:
-            tree.send_signal(member, number)
-        await asyncio.wait([child.ended], timeout=0.02)
-        if child.ended.done() and found:
-            await asyncio.sleep(0.02)  # the children take as long to end as they take
-        if loop.time() >= deadline:
-            number = signal.SIGKILL
+    await terminate(lambda: _members(child, mark), GRACE_S, leader=child)
 
 
 def script_environment(env: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:
