@@ -1,4 +1,7 @@
-"""Everyone but the caller learns of a change by an event; this is the bus they travel on.
+"""Events and the bus that carries them to all clients except the caller.
+
+Each kind of event is a struct beside the code that emits it: a subclass of `EventData`. The manual's page of events
+and the page's types are generated from these structs.
 
 The bus belongs to the event loop. Publishing never waits: a subscriber that is slow loses its backlog and finds one
 `events.missed` marker in its place, after which it must take a snapshot. What is published later follows the marker, so
@@ -10,23 +13,42 @@ import logging
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import msgspec
 from msgspec import Struct, field
 
 from fourhands.core.call import Actor
 
-MISSED = "events.missed"
 LIMIT_BYTES = 1 << 20
 
-# What an agent learns of only where it is its own.
+# An agent learns of these only where they are its own.
 _NOT_FOR_AGENTS = ("question.", "call.", "command.", "file.", "action.", "agent.", "presence.")
 
 Dispose = Callable[[], None]
 _T = TypeVar("_T")
 log = logging.getLogger(__name__)
 _encoder = msgspec.json.Encoder(enc_hook=repr)
+
+
+class EventData(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The data of one kind of event. A subclass names its kind; its first sentence stands in the manual."""
+
+    event: ClassVar[str] = ""
+
+    def event_kind(self) -> str:
+        """Return the kind of the event that carries this data: `noun.past`."""
+        return self.event
+
+
+class EventsMissed(EventData, frozen=True, kw_only=True):
+    """Events were dropped because the subscriber was too slow: it needs a snapshot."""
+
+    event = "events.missed"
+    count: int
+
+
+MISSED = EventsMissed.event
 
 
 class Event(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -38,9 +60,15 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel"):
     actor: Actor | None = None
     time: float = field(default_factory=time.time)  # seconds since the epoch
 
+    @classmethod
+    def of(cls, data: EventData, *, revision: int | None = None, actor: Actor | None = None) -> "Event":
+        """Return the event that carries `data`; a value in it without a JSON form becomes its Python text."""
+        members = msgspec.to_builtins(data, enc_hook=repr)
+        return cls(kind=data.event_kind(), data=members, revision=revision, actor=actor)
+
 
 class Signal(Generic[_T]):
-    """Synchronous listeners inside the program; one that fails is logged and harms nobody else."""
+    """Synchronous listeners inside the program; one that fails is logged and does not stop the others."""
 
     def __init__(self) -> None:
         self._listeners: dict[object, Callable[[_T], None]] = {}
@@ -56,7 +84,7 @@ class Signal(Generic[_T]):
         return dispose
 
     def fire(self, value: _T) -> None:
-        """Tell all listeners, in the order they came."""
+        """Call all listeners, in the order in which they subscribed."""
         for listener in list(self._listeners.values()):
             try:
                 listener(value)
@@ -77,11 +105,11 @@ class Subscription:
         self._wake: asyncio.Future[None] | None = None
 
     def wants(self, event: Event) -> bool:
-        """Say whether this subscriber asked for such events."""
+        """Return True if this subscriber asked for such events."""
         return self._kinds is None or event.kind in self._kinds
 
     def push(self, event: Event, size: int) -> None:
-        """Append, or give up the whole backlog for a marker when it would pass the limit."""
+        """Append an event, or replace the whole backlog by a marker when it would pass the limit."""
         if self._bytes + size > self._limit:
             self._missed += len(self._items)
             self._items.clear()
@@ -115,7 +143,7 @@ class Subscription:
         return self._first()
 
     async def ready(self) -> bool:
-        """Wait until something waits to be taken; False when it is closed."""
+        """Wait until there is something to take. Return False if the subscription is closed."""
         while not (self._missed or self._items):
             if self._closed is None:
                 return False
@@ -124,7 +152,7 @@ class Subscription:
         return True
 
     def take(self) -> list[Event]:
-        """All that has happened by now, without waiting for more."""
+        """Return all that has happened by now, without waiting for more."""
         events = []
         while self._missed or self._items:
             events.append(self._first())
@@ -133,7 +161,7 @@ class Subscription:
     def _first(self) -> Event:
         if self._missed:
             missed, self._missed = self._missed, 0
-            return Event(kind=MISSED, data={"count": missed})
+            return Event.of(EventsMissed(count=missed))
         event, size = self._items.popleft()
         self._bytes -= size
         return event
@@ -159,7 +187,7 @@ class EventBus:
         return subscription
 
     def publish(self, event: Event) -> None:
-        """Hand `event` to everyone, at once and without waiting."""
+        """Hand `event` to all listeners and subscribers, at once and without waiting."""
         self.published.fire(event)
         if self._subscriptions:
             size = _size(event)
@@ -168,14 +196,22 @@ class EventBus:
                     subscription.push(event, size)
 
     def emit(
-        self, kind: str, data: dict[str, object], *, revision: int | None = None, actor: Actor | None = None
+        self,
+        data: EventData | str,
+        members: dict[str, object] | None = None,
+        *,
+        revision: int | None = None,
+        actor: Actor | None = None,
     ) -> None:
-        """Publish an event made of these parts."""
-        self.publish(Event(kind=kind, data=data, revision=revision, actor=actor))
+        """Publish an event that carries `data`, with the revision after it and the actor who caused it."""
+        if isinstance(data, EventData):
+            self.publish(Event.of(data, revision=revision, actor=actor))
+        else:
+            self.publish(Event(kind=data, data=members or {}, revision=revision, actor=actor))
 
 
 def for_agent(event: Event, session: str) -> bool:
-    """Whether an agent may learn of an event: questions, calls, files and chats only where they are its own."""
+    """Return True if an agent may learn of an event: of questions, calls, files and chats only its own."""
     concerned = event.data.get("session")
     if isinstance(concerned, dict):
         concerned = concerned.get("id")
