@@ -593,7 +593,7 @@ class Workbench:
                 self.state.close(tab.id)
 
     def _changed(self, change: StateChange) -> None:
-        self.events.emit(change.kind, msgspec.to_builtins(change), revision=change.rev)
+        self.events.emit(change, revision=change.rev)
         if self._save_handle is None:
             self._save_handle = asyncio.get_running_loop().call_later(SAVE_S, self._save_soon)
 

@@ -911,10 +911,10 @@ export interface StartAgent {
   cwd?: string | null;
 }
 
-/** What became different at one revision; what is not named is as it was. */
+/** A change of the state: the whole new values of what differs at this revision; the rest is as it was. */
 export interface StateChange {
   rev: number;
-  kind: string;
+  kind: "editor.changed" | "editor.closed" | "editor.opened" | "editor.revealed" | "editor.saved" | "highlight.cleared" | "highlight.set" | "pane.closed" | "pane.focused" | "pane.moved" | "pane.opened" | "pane.pinned" | "pane.resized" | "pane.retitled" | "pane.unpinned" | "session.cleaned" | "workbench.reverted";
   subject: string;
   layout?: Layout | null;
   editors?: Editor[];

@@ -14,6 +14,7 @@ from fourhands.workbench.layout.editors import Draft, Editor, Highlight
 from fourhands.workbench.layout.panes import Layout, PaneInfo, Rank, arrangement, find, find_pane, listing, panes, tabs
 from fourhands.workbench.layout.rebase import revert
 from fourhands.workbench.layout.snapshot import (
+    ChangeKind,
     Snapshot,
     StateChange,
     StateLimits,
@@ -149,7 +150,7 @@ class Revisioned:
 
     def _commit(
         self,
-        kind: str,
+        kind: ChangeKind,
         subject: str,
         *,
         pane_id: str | None = None,
@@ -167,7 +168,7 @@ class Revisioned:
         )
         return self._put(kind, subject, pane_id, after)
 
-    def _put(self, kind: str, subject: str, pane_id: str | None, after: StateTables) -> Transition:
+    def _put(self, kind: ChangeKind, subject: str, pane_id: str | None, after: StateTables) -> Transition:
         before = self._model
         change = difference(self._rev + 1, kind, subject, before, after)
         if change is None:

@@ -5,17 +5,39 @@ A `StateChange` holds whole new values, never differences, so a page applies it 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.core.event import EventData
 from fourhands.workbench.layout.editors import Draft, Editor, Highlight, check_editors, check_path, make_highlight
 from fourhands.workbench.layout.panes import Layout, Tab, check_layout, openable, tabs
 from fourhands.workbench.layout.validation import LARGEST, encodable, whole, words
 
 FORMAT = 1
+
+ChangeKind = Literal[
+    "editor.changed",
+    "editor.closed",
+    "editor.opened",
+    "editor.revealed",
+    "editor.saved",
+    "highlight.cleared",
+    "highlight.set",
+    "pane.closed",
+    "pane.focused",
+    "pane.moved",
+    "pane.opened",
+    "pane.pinned",
+    "pane.resized",
+    "pane.retitled",
+    "pane.unpinned",
+    "session.cleaned",
+    "workbench.reverted",
+]
+"""The kinds of event that are changes of the state."""
 
 _T = TypeVar("_T")
 
@@ -49,14 +71,14 @@ class Snapshot(Struct, frozen=True, kw_only=True, rename="camel"):
     highlights: tuple[Highlight, ...] = ()
 
 
-class StateChange(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """What became different at one revision; what is not named is as it was.
+class StateChange(EventData, frozen=True, kw_only=True, omit_defaults=True):
+    """A change of the state: the whole new values of what differs at this revision; the rest is as it was.
 
-    Unsaved text may be large and is nobody's business but the person's: only the paths are told.
+    Unsaved text may be large and is private to the person: only its paths are named.
     """
 
     rev: int
-    kind: str
+    kind: ChangeKind
     subject: str
     layout: Layout | None = None
     editors: tuple[Editor, ...] = ()
@@ -64,6 +86,10 @@ class StateChange(Struct, frozen=True, kw_only=True, rename="camel", omit_defaul
     drafts: tuple[str, ...] = ()
     highlights: tuple[Highlight, ...] = ()
     cleared_highlights: tuple[str, ...] = ()
+
+    def event_kind(self) -> str:
+        """Return the kind of change, which is the kind of its event."""
+        return self.kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +119,7 @@ class Transition:
         return tuple(tab for _, tab in tabs(self.before.layout.root) if tab.id not in left)
 
 
-def difference(rev: int, kind: str, subject: str, before: StateTables, after: StateTables) -> StateChange | None:
+def difference(rev: int, kind: ChangeKind, subject: str, before: StateTables, after: StateTables) -> StateChange | None:
     """Say what is different, or None."""
     editors, closed = _compare(before.editors, after.editors)
     highlights, cleared = _compare(before.highlights, after.highlights)

@@ -29,7 +29,7 @@ from fourhands.workbench.layout.panes import (
     tabs,
 )
 from fourhands.workbench.layout.revisioned import Revisioned
-from fourhands.workbench.layout.snapshot import Transition
+from fourhands.workbench.layout.snapshot import ChangeKind, Transition
 from fourhands.workbench.layout.validation import choice, encodable, plain, shown, whole, words
 
 SPLITS: dict[str, Side] = {"vertical": "right", "horizontal": "bottom"}
@@ -75,7 +75,7 @@ class WorkbenchState(Revisioned):
             )
         layout, pane = self._shown("terminal", content, owner, split_direction, title, beside, focus)
         moved = split_direction is not None and find_content(self.layout, type, content) is not None
-        kind = "pane.moved" if moved else "pane.opened"
+        kind: ChangeKind = "pane.moved" if moved else "pane.opened"
         return self._commit(kind, pane, pane_id=pane, layout=layout)
 
     def close(self, name: str, *, discard: bool = False) -> Transition:
@@ -131,7 +131,7 @@ class WorkbenchState(Revisioned):
 
     def pin(self, name: str, pinned: bool = True) -> Transition:
         """Keep a tab, or all tabs of a pane, when the session that opened it ends; or no longer."""
-        kind = "pane.pinned" if pinned else "pane.unpinned"
+        kind: ChangeKind = "pane.pinned" if pinned else "pane.unpinned"
         return self._edit_tabs(kind, self._find(name), lambda tab: replace(tab, pinned=pinned))
 
     def retitle(self, name: str, title: str) -> Transition:
@@ -327,7 +327,9 @@ class WorkbenchState(Revisioned):
         )
         return layout, find(layout, tab.id).pane.id
 
-    def _close(self, kind: str, subject: str, pane: Pane | None, gone: tuple[Tab, ...], discard: bool) -> Transition:
+    def _close(
+        self, kind: ChangeKind, subject: str, pane: Pane | None, gone: tuple[Tab, ...], discard: bool
+    ) -> Transition:
         paths = {tab.content for tab in gone if tab.type == "editor"}
         unsaved = sorted(paths & self._model.drafts.keys())
         if unsaved and not discard:
@@ -345,14 +347,14 @@ class WorkbenchState(Revisioned):
             drafts={path: draft for path, draft in self._model.drafts.items() if path not in paths},
         )
 
-    def _edit_tabs(self, kind: str, place: PaneMatch, change: Callable[[Tab], Tab]) -> Transition:
+    def _edit_tabs(self, kind: ChangeKind, place: PaneMatch, change: Callable[[Tab], Tab]) -> Transition:
         def edit(tab: Tab) -> Tab:
             return change(tab) if place.tab in (None, tab) else tab
 
         layout = tree.edit_tabs(self.layout, place.pane, edit)
         return self._commit(kind, place.pane.id, pane_id=place.pane.id, layout=layout)
 
-    def _set_editor(self, kind: str, editor: Editor, draft: Draft | None) -> Transition:
+    def _set_editor(self, kind: ChangeKind, editor: Editor, draft: Draft | None) -> Transition:
         drafts = {path: kept for path, kept in self._model.drafts.items() if path != editor.path}
         if draft is not None:
             drafts[editor.path] = draft
