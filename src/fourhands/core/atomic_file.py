@@ -1,7 +1,7 @@
-"""A small file of the server's own that is replaced as a whole: it is the old one or the new one, never a part."""
+"""Atomic replacement of a small file: a reader finds the old contents or the new ones, never a part."""
 
 import asyncio
-import itertools
+import contextlib
 import logging
 import os
 import threading
@@ -11,41 +11,105 @@ log = logging.getLogger(__name__)
 
 
 class AtomicFile:
-    """Stores the newest contents of one file. Only the event loop uses it, but for the thread it starts."""
+    """One small file whose newest contents win, in whatever order threads get to run.
 
-    def __init__(self, path: Path) -> None:
+    `write` and `remove` block and raise `OSError`; call them before the event loop runs, or in a thread. `write_soon`
+    and `remove_soon` are for the event loop: one thread does the work, contents that are replaced before it starts are
+    never written, and a failure is logged. `close` waits for that thread.
+    """
+
+    def __init__(self, path: Path, mode: int = 0o600) -> None:
         self.path = path
-        self._order = itertools.count(1)
-        self._last = 0
-        self._pending: bytes | None = None  # the newest that was given to a thread
-        self._lock = threading.Lock()
+        self._mode = mode
+        self._guard = threading.Lock()  # of the fields below; never held during I/O
+        self._number = 0  # of the newest request
+        self._waiting: tuple[int, bytes | None] | None = None
+        self._working = False
+        self._worker: asyncio.Future[None] | None = None
+        self._disk = threading.Lock()  # of the file; held during I/O, so never taken on the event loop by `…_soon`
+        self._stored = 0  # the number of what is in the file
 
-    def soon(self, data: bytes) -> None:
-        """Store in a thread: on some file systems a rename over an old file waits for the disk."""
-        self._pending = data
-        asyncio.get_running_loop().run_in_executor(None, self._store, data, next(self._order))
+    def write(self, data: bytes) -> None:
+        """Replace the contents before returning. Raises `OSError`."""
+        number = self._next()
+        with self._disk:
+            self._store(number, data)
 
-    def now(self, data: bytes) -> None:
-        """Store before anything else happens."""
-        self._pending = None  # older, and too late now
-        self._store(data, next(self._order))
+    def remove(self) -> None:
+        """Delete the file before returning; nothing happens where there is none. Raises `OSError`."""
+        number = self._next()
+        with self._disk:
+            self._store(number, None)
+
+    def write_soon(self, data: bytes) -> None:
+        """Replace the contents in a thread. Event loop only."""
+        self._begin(data)
+
+    def remove_soon(self) -> None:
+        """Delete the file in a thread. Event loop only."""
+        self._begin(None)
 
     def settle(self) -> None:
-        """Store now what a thread has not stored yet."""
-        if (data := self._pending) is not None:
-            self.now(data)
+        """Store what still waits for a thread, before returning. Blocks; a failure is logged."""
+        while self._store_waiting():
+            pass
 
-    def _store(self, data: bytes, number: int) -> None:
-        fresh = self.path.with_suffix(".new")
-        with self._lock:
-            if number < self._last:
-                return  # a thread that comes late
-            self._last = number
+    async def close(self) -> None:
+        """Return when everything asked for has been stored or has failed; the file may be used again afterwards."""
+        while self._worker is not None and not self._worker.done():
+            await asyncio.shield(self._worker)
+
+    def _next(self) -> int:
+        with self._guard:
+            self._number += 1
+            return self._number
+
+    def _begin(self, data: bytes | None) -> None:
+        number, loop = self._next(), asyncio.get_running_loop()
+        with self._guard:
+            self._waiting = number, data
+            if not self._working:
+                self._worker = loop.run_in_executor(None, self._work)
+                self._working = True
+
+    def _work(self) -> None:
+        while True:
+            self.settle()
+            with self._guard:
+                if self._waiting is None:
+                    self._working = False
+                    return
+
+    def _store_waiting(self) -> bool:
+        """Store the newest request; False where none waits and none is being stored."""
+        with self._disk:
+            with self._guard:
+                waiting, self._waiting = self._waiting, None
+            if waiting is None:
+                return False
             try:
-                with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                    file.write(data)
-                os.replace(fresh, self.path)
-                if self._pending is data:
-                    self._pending = None
+                self._store(*waiting)
             except OSError as error:
-                log.warning("%s could not be saved: %s", self.path.name, error)
+                log.warning("cannot save %s: %s", self.path, error)
+        return True
+
+    def _store(self, number: int, data: bytes | None) -> None:
+        if number < self._stored:
+            return  # something newer was quicker
+        self._stored = number
+        if data is None:
+            self.path.unlink(missing_ok=True)
+        else:
+            self._replace(data)
+
+    def _replace(self, data: bytes) -> None:
+        fresh = self.path.with_suffix(".new")
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC
+            with open(os.open(fresh, flags, self._mode), "wb") as file:
+                file.write(data)
+            os.replace(fresh, self.path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                fresh.unlink()
+            raise

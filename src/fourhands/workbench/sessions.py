@@ -228,7 +228,7 @@ class Sessions:
         """Store who is here, and who may still come back; soon, or before anything else happens."""
         if self._saved is not None:
             here = [SessionRecord.of(session) for session in self]
-            store = self._saved.now if now else self._saved.soon
+            store = self._saved.write if now else self._saved.write_soon
             store(msgspec.json.encode([*here, *self._absent.values()]))
 
     def get(self, name: str, asker: str | None = None) -> Session:

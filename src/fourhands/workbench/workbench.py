@@ -599,12 +599,15 @@ class Workbench:
 
     def _save_soon(self) -> None:
         self._save_handle = None
-        self._saved.soon(encode(self.state.snapshot()))
+        self._saved.write_soon(encode(self.state.snapshot()))
 
     def save(self) -> None:
         """Store layout and sessions where the next server finds them, before anything else happens."""
         if self._save_handle is not None:
             self._save_handle.cancel()
             self._save_handle = None
-        self._saved.now(encode(self.state.snapshot()))
-        self.sessions.save(now=True)
+        try:
+            self._saved.write(encode(self.state.snapshot()))
+            self.sessions.save(now=True)
+        except OSError as error:
+            log.warning("cannot save the layout and the sessions: %s", error)

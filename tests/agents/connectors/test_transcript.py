@@ -144,7 +144,7 @@ async def test_a_place_that_cannot_be_written_harms_nothing(caplog):
         tell(app, session, "said", text="hi", messageId="m")
         assert kept(chats, session) == [("agent.said", "hi")]
         chats.close()
-    assert "could not be saved" in caplog.text
+    assert "cannot save" in caplog.text
 
 
 async def test_it_never_grows_beyond_its_bounds(monkeypatch):

@@ -154,7 +154,7 @@ class ExternalPosts:
     def _keep(self, commands: dict[str, PostedCommand]) -> None:
         self.commands = dict(sorted(commands.items()))
         if self._saved is not None:
-            self._saved.soon(_encoded(self.commands))
+            self._saved.write_soon(_encoded(self.commands))
 
     def _load(self, file: Path) -> None:
         try:

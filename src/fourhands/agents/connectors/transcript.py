@@ -67,7 +67,6 @@ class Transcripts:
         self._facts: dict[str, dict[str, Event]] = {}  # the newest of each kind, by session
         self._left = self._load()  # of an earlier run, the newest last
         self._saved = AtomicFile(file)
-        self._closing = False
         self._saving = Throttle(self._save, save_s)
         for session in bench.sessions:
             self._begin(session)
@@ -76,7 +75,6 @@ class Transcripts:
     def close(self) -> None:
         """Write what is not written yet and listen no longer."""
         self._dispose()
-        self._closing = True
         self._saving.flush()
         self._saved.settle()
 
@@ -170,7 +168,7 @@ class Transcripts:
         room = MOST_CHATS - len(self._chats)
         ours = [chat for chat in self._chats.values() if chat.events]
         kept = [*(self._left[-room:] if room > 0 else ()), *ours]
-        (self._saved.now if self._closing else self._saved.soon)(_encode(kept))
+        self._saved.write_soon(_encode(kept))
 
 
 def _last(chat: Transcript) -> object:
