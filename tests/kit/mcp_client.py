@@ -21,6 +21,7 @@ from fourhands.app import App
 from fourhands.core.call import Call
 from fourhands.core.registry import Contribution
 from fourhands.host.paths import WorkspaceDirs
+from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.server import McpServer
 from fourhands.surfaces.server import Running
 from fourhands.workbench.workbench import Workbench
@@ -29,6 +30,8 @@ Mode = Literal["legacy", "auto"]
 MODES: tuple[Mode, ...] = ("legacy", "auto")
 both = pytest.mark.parametrize("mode", MODES)
 INFO = Implementation(name="probe", version="1")
+QUICK = McpLimits(watch_interval_s=0.01)
+"""Limits of a server whose watched resources are told of at once."""
 
 probes = Contribution("openspace.probe")
 
@@ -57,11 +60,17 @@ async def hold(bench: Workbench, args: Hold, call: Call) -> None:
 
 @contextlib.asynccontextmanager
 async def connected(
-    app: App, mode: Mode = "legacy", *, name: str = "probe", consent: bool = True, **options: Any
+    app: App,
+    mode: Mode = "legacy",
+    *,
+    name: str = "probe",
+    consent: bool = True,
+    limits: McpLimits = QUICK,
+    **options: Any,
 ) -> AsyncIterator[Client]:
     """A client on a connection of its own, with the person's consent unless told otherwise."""
     hub = Hub(app.bench, app.registry)
-    mcp = McpServer(app.bench, hub, app.tasks, pipe=True)
+    mcp = McpServer(app.bench, hub, app.tasks, pipe=True, limits=limits)
     try:
         info = Implementation(name=name, version="1")
         async with Client(mcp.server, mode=mode, client_info=info, cache=None, **options) as client:

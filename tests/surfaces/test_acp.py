@@ -16,6 +16,7 @@ from acp import schema
 from click.testing import CliRunner
 from tests.kit.acp_messages import check, same_as_golden
 from tests.kit.person import Person
+from tests.kit.server import short_places
 from tests.kit.workbench import MINIMAL, environment, open_app, temporary_places
 
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
@@ -381,29 +382,25 @@ async def test_a_program_on_pipes():
 
 JOINER = """
 import sys
-from fourhands.host.paths import WorkspaceDirs
-from fourhands.surfaces import acp
-
-class Here:
-    def of(directory):
-        return WorkspaceDirs(directory, sys.argv[2], sys.argv[3])
+from fourhands.surfaces.acp import acp_command
 
 async def start(directory):
     print("started")
 
-acp.WorkspaceDirs = Here
-acp.acp_command(start)([sys.argv[1]])
+acp_command(start)([sys.argv[1]])
 """
 
 
 async def test_a_running_workbench_is_joined():
-    with temporary_places() as places:
+    with short_places() as places:
+        env = {**os.environ, "XDG_RUNTIME_DIR": str(Path(places.runtime).parents[1])}
+        env["XDG_STATE_HOME"] = f"{env['XDG_RUNTIME_DIR']}/state"
         async with open_app(places=places) as app:
-            argv = [sys.executable, "-c", JOINER, places.workspace, places.runtime, places.state]
+            argv = [sys.executable, "-c", JOINER, places.workspace]
 
             async def run(data):
                 program = await asyncio.create_subprocess_exec(
-                    *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+                    *argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, env=env
                 )
                 async with asyncio.timeout(LIMIT_S):
                     return (await program.communicate(data))[0]

@@ -74,12 +74,10 @@ def test_no_guess_is_let_in(tmp_path: Path, signature: str) -> None:
     assert asked == []
 
 
-def test_the_token_file_of_somebody_else_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_token_file_of_another_user_is_refused(tmp_path: Path) -> None:
     Tokens(tmp_path, tmp_path)
-    me = os.getuid()
-    monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    with pytest.raises(Unavailable):
-        Tokens(tmp_path, tmp_path)
+    with pytest.raises(Unavailable, match="readable by other users"):
+        Tokens(tmp_path, tmp_path, user=os.getuid() + 1)
 
 
 def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from fourhands.surfaces.cli.base import ServerClient, show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.discovery import ServerAddress, ServerRecord, find_server, only_server
-from fourhands.surfaces.mcp.sdk import has_sdk
+from fourhands.surfaces.mcp import has_sdk
 from fourhands.surfaces.server import serving
 from fourhands.workbench.terminals import screen
 

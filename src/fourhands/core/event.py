@@ -73,6 +73,9 @@ class Signal(Generic[_T]):
     def __init__(self) -> None:
         self._listeners: dict[object, Callable[[_T], None]] = {}
 
+    def __len__(self) -> int:
+        return len(self._listeners)
+
     def subscribe(self, listener: Callable[[_T], None]) -> Dispose:
         """Call `listener` with every value from now on, until the returned function is called."""
         token = object()

@@ -8,9 +8,9 @@ other side is asked too, by session/request_permission, so that it also works wh
 import asyncio
 import contextlib
 import os
-import stat
+import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import click
@@ -19,15 +19,16 @@ from msgspec import Struct
 import fourhands
 from fourhands.agents.acp.errors import UnknownSession, decode_params, rpc_error
 from fourhands.agents.acp.files import AcpFiles
-from fourhands.agents.acp.jsonrpc import INVALID_PARAMS, RpcConnection, RpcError
+from fourhands.agents.acp.jsonrpc import INVALID_PARAMS, LARGEST_LINE, RpcConnection, RpcError
 from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.core.call import Actor
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Dispose, Event
 from fourhands.core.question import Answer, Choice, Question
 from fourhands.core.tasks import Tasks
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.console import INTERRUPTED, DirectoryType, told
+from fourhands.surfaces.stdio import Start, claimed_streams, join_or_start, relay
 from fourhands.workbench.terminals.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
@@ -207,37 +208,16 @@ class AcpDoor:
 async def serve_stdio(bench: Workbench, tasks: Tasks) -> None:
     """Serve one program on standard input and output until it closes them.
 
-    Whatever else this process prints goes to standard error from now on: a stray word would break the protocol.
+    Everything else that this process prints goes to standard error meanwhile: a stray word would break the protocol.
     """
-    loop = asyncio.get_running_loop()
     sys.stdout.flush()
-    async with _standard_input() as reader:
-        output = os.fdopen(os.dup(1), "wb", buffering=0)
-        os.dup2(2, 1)
-        # Its reader is never fed: this protocol is the one of the standard library that can wait for a full pipe.
-        flow = asyncio.StreamReaderProtocol(asyncio.StreamReader())
-        sink, _ = await loop.connect_write_pipe(lambda: flow, output)
-        try:
-            await AcpDoor(bench, tasks, reader, asyncio.StreamWriter(sink, flow, None, loop)).run()
-        finally:
-            sink.close()
-
-
-@contextlib.asynccontextmanager
-async def _standard_input() -> AsyncIterator[asyncio.StreamReader]:
-    if not all(_waitable(descriptor) for descriptor in (0, 1)):
-        raise Unavailable(
-            "standard input and output must be pipes",
-            hint="an editor starts this program; with files: cat REQUESTS | fourhands acp | cat",
-        )
-    reader = asyncio.StreamReader(limit=1 << 20)
-    source, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(os.dup(0), "rb", buffering=0)
-    )
-    try:
-        yield reader
-    finally:
-        source.close()
+    ours, theirs = socket.socketpair()
+    reader, writer = await asyncio.open_unix_connection(sock=ours)
+    link = SocketLink(*await asyncio.open_unix_connection(sock=theirs))
+    serving = tasks.start(AcpDoor(bench, tasks, reader, writer).run(), "an editor")
+    with claimed_streams() as (stdin, stdout):
+        await relay(link, stdin, stdout, LARGEST_LINE)
+    await serving
 
 
 @contextlib.asynccontextmanager
@@ -271,54 +251,42 @@ async def _joinable_at(bench: Workbench, tasks: Tasks, path: str) -> AsyncIterat
             os.unlink(path)
 
 
-async def join(*directories: str) -> bool:
-    """Pass standard input and output on to a workbench that runs already; False if there is none."""
-    for directory in directories:
+class SocketLink:
+    """A `Link` over the Unix socket of `joinable`."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+
+    async def send(self, line: bytes) -> None:
+        """Send one message."""
+        self._writer.write(line)
+        await self._writer.drain()
+
+    async def receive(self) -> bytes:
+        """Return the next bytes; empty when the workbench has answered everything."""
+        return await self._reader.read(_CHUNK)
+
+    async def finish(self) -> None:
+        """Close the sending half; answers may still come."""
+        if not self._writer.is_closing():
+            self._writer.write_eof()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+
+
+async def connect(dirs: WorkspaceDirs) -> SocketLink | None:
+    """Connect to the workspace's running workbench; None where there is none."""
+    for directory in (dirs.runtime, dirs.state):
         with contextlib.suppress(OSError):
-            inward, outward = await asyncio.open_unix_connection(os.path.join(directory, SOCKET))
-            break
-    else:
-        return False
-
-    async def pass_on(read: Callable[[], Awaitable[bytes]], write: Callable[[bytes], Awaitable[None]]) -> None:
-        while data := await read():
-            await write(data)
-
-    async def send(data: bytes) -> None:
-        outward.write(data)
-        await outward.drain()
-
-    async def show(data: bytes) -> None:
-        await asyncio.to_thread(_write_all, 1, data)
-
-    async with _standard_input() as reader:
-        try:
-            async with asyncio.TaskGroup() as group:
-                asking = group.create_task(pass_on(lambda: reader.read(_CHUNK), send))
-                asking.add_done_callback(lambda _: outward.write_eof() if not outward.is_closing() else None)
-                await pass_on(lambda: inward.read(_CHUNK), show)  # until the workbench has answered all
-                asking.cancel()
-        except* OSError:
-            pass  # one of the two has gone
-        finally:
-            outward.close()
-    return True
+            return SocketLink(*await asyncio.open_unix_connection(os.path.join(directory, SOCKET)))
+    return None
 
 
-def _waitable(descriptor: int) -> bool:
-    """Whether a loop can wait for it: a pipe, a socket or a terminal, but no file, nor /dev/null."""
-    mode = os.fstat(descriptor).st_mode
-    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(descriptor)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
-
-
-def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
-    """The command `fourhands acp`; `start` runs a workbench for a directory and serves it with `serve_stdio`."""
+def acp_command(start: Start) -> click.Command:
+    """Return the command `fourhands acp`; `start` runs a workbench and serves it with `serve_stdio`."""
 
     @click.command("acp")
     @click.argument("directory", default=".", type=DirectoryType())
@@ -329,13 +297,8 @@ def acp_command(start: Callable[[str], Awaitable[None]]) -> click.Command:
         Joins a workbench that is running there, or starts one without a page.
         """
 
-        async def run() -> None:
-            places = WorkspaceDirs.of(directory)
-            if not await join(places.runtime, places.state):
-                await start(directory)
-
         try:
-            asyncio.run(run())
+            asyncio.run(join_or_start(directory, connect, start, line_limit=LARGEST_LINE))
         except asyncio.CancelledError:  # SIGTERM
             sys.exit(INTERRUPTED)
 

@@ -25,12 +25,24 @@ import msgspec
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
 
-CODE_LIFE_S = 600.0
-BROWSER_LIFE_S = 30 * 86400.0
-BROWSERS = 100
-"""Signed-in browsers; one more, and the one that signed in first is signed out."""
-
 SECRET_LENGTH = 32
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLimits:
+    """How long codes and browsers are valid, and how many browsers are signed in."""
+
+    code_s: float = 600.0
+    """How long a one-time code can be exchanged."""
+
+    browser_s: float = 30 * 86400.0
+    """How long a browser stays signed in."""
+
+    browsers: int = 100
+    """Signed-in browsers; one more, and the one that signed in first is signed out."""
+
+
+DEFAULT = TokenLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,19 @@ def check_secret(secret: str) -> None:
 class Tokens:
     """The secrets of one server."""
 
-    def __init__(self, runtime: Path, state: Path, secret: str | None = None) -> None:
+    def __init__(
+        self,
+        runtime: Path,
+        state: Path,
+        secret: str | None = None,
+        limits: TokenLimits = DEFAULT,
+        *,
+        clock: Callable[[], float] = time.time,
+        user: int | None = None,
+    ) -> None:
+        self.limits = limits
+        self._clock = clock
+        self._user = os.getuid() if user is None else user
         if secret is not None:
             check_secret(secret)
         self._file = state / "token"
@@ -102,8 +126,8 @@ class Tokens:
         """The token of this workspace: made once, so that a restarted server is opened by the same one."""
         try:
             found = self._file.stat()
-            if found.st_uid != os.getuid() or found.st_mode & 0o077:
-                raise Unavailable(f"{self._file} is readable by others", hint="delete it; a new one is made")
+            if found.st_uid != self._user or found.st_mode & 0o077:
+                raise Unavailable(f"{self._file} is readable by other users", hint="delete it and restart")
             text = self._file.read_text().strip()
             if len(text) >= 32:
                 return text
@@ -158,21 +182,21 @@ class Tokens:
 
     def new_code(self) -> str:
         """A code that one browser can exchange, once, within ten minutes."""
-        now = time.time()
+        now = self._clock()
         self._codes = {code: expires for code, expires in self._codes.items() if expires > now}
         code = secrets.token_urlsafe(16)
-        self._codes[digest(code)] = now + CODE_LIFE_S
+        self._codes[digest(code)] = now + self.limits.code_s
         return code
 
     def exchange(self, code: str) -> tuple[str, str] | None:
         """A cookie and a key for a code; None when it is wrong, used or too old."""
         expires = self._codes.pop(digest(code), 0.0)
-        if expires < time.time():
+        if expires < self._clock():
             return None
         cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        now = time.time()
-        known = [browser for browser in self._browsers.values() if browser.expires > now][-BROWSERS + 1 :]
-        known.append(_Browser(digest(cookie), digest(key), now + BROWSER_LIFE_S))
+        now = self._clock()
+        known = [browser for browser in self._browsers.values() if browser.expires > now][-self.limits.browsers + 1 :]
+        known.append(_Browser(digest(cookie), digest(key), now + self.limits.browser_s))
         self._browsers = {browser.cookie: browser for browser in known}
         self._save_browsers()
         return cookie, key
@@ -180,7 +204,7 @@ class Tokens:
     def check_browser(self, cookie: str, key: str) -> Credential | None:
         """The person in a browser, if cookie and key belong together."""
         browser = self._browsers.get(digest(cookie))
-        if browser is None or browser.expires < time.time() or not hmac.compare_digest(browser.key, digest(key)):
+        if browser is None or browser.expires < self._clock() or not hmac.compare_digest(browser.key, digest(key)):
             return None
         return Credential(Actor.person(f"person-{browser.cookie[:8]}"), browser.cookie[:16], browser=True)
 
@@ -189,7 +213,7 @@ class Tokens:
             found = msgspec.json.decode(self._browsers_file.read_bytes(), type=list[_Browser])
         except (OSError, msgspec.DecodeError):
             return {}
-        return {browser.cookie: browser for browser in found if browser.expires > time.time()}
+        return {browser.cookie: browser for browser in found if browser.expires > self._clock()}
 
     def _save_browsers(self) -> None:
         """Hashes only; a browser stays signed in over a restart of the server."""

@@ -56,7 +56,9 @@ def claimed(directory: str, workspace: str) -> Iterator[None]:
         if not _lock(fd):
             address = _read(directory)
             where = f", at {address.url}" if address else ""
-            raise ServerRecord(f"a Fourhands serves {workspace} already{where}", hint=f"open it with: {typed()} open")
+            raise ServerRecord(
+                f"Fourhands is already running for {workspace}{where}", hint=f"open it with: {typed()} open"
+            )
         with contextlib.suppress(FileNotFoundError):
             address_file(directory).unlink()  # of one that was killed
         yield

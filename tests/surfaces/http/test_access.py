@@ -3,29 +3,46 @@ import contextlib
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from starlette.routing import Route, WebSocketRoute
 from tests.kit.server import LIMIT_S, Raw, Served, serve_app
 from websockets.exceptions import InvalidStatus
 
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
-from fourhands.surfaces import auth, server
-from fourhands.surfaces.auth import Tokens
+from fourhands.surfaces.auth import TokenLimits, Tokens
 from fourhands.surfaces.discovery import ServerAddress
 from fourhands.surfaces.http import access
-from fourhands.surfaces.http.access import SCRIPT, SECURITY_HEADERS, AccessControl
-from fourhands.surfaces.server import host_names, listen
+from fourhands.surfaces.http.access import SCRIPT, SECURITY_HEADERS, AccessControl, AccessLimits, BoundedBody
+from fourhands.surfaces.server import TRIES, ServerLimits, host_names, listen
+from fourhands.surfaces.transport import HEAD_LIMIT, ServerTimeouts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 OPEN = {("GET", "/health"), ("HEAD", "/health"), ("POST", "/api/browser"), ("GET", "/"), ("HEAD", "/")}
 WRONG = "x" * 43
+LIMITS = AccessLimits()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def hurried() -> AsyncIterator[Served]:
+    """A server that waits for nothing for long."""
+    timeouts = ServerTimeouts(open_s=0.3, ping_s=0.1)
+    async with serve_app(limits=ServerLimits(access=AccessLimits(body_s=0.2), timeouts=timeouts)) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def narrow() -> AsyncIterator[Served]:
+    """A server that lets a token have two of everything."""
+    async with serve_app(limits=ServerLimits(access=AccessLimits(sockets=2, requests=2))) as running:
+        yield running
 
 
 def paths(served: Served) -> list[str]:
@@ -330,26 +347,28 @@ async def test_a_code_from_another_origin_or_without_one_is_not_looked_at(served
     assert served.running.tokens.exchange(code) is not None
 
 
-async def test_codes_and_browsers_grow_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_codes_and_browsers_grow_old(tmp_path: Path) -> None:
     now = 1_000_000.0
-    monkeypatch.setattr("fourhands.surfaces.auth.time.time", lambda: now)
-    known = Tokens(tmp_path, tmp_path)
+
+    def server() -> Tokens:
+        return Tokens(tmp_path, tmp_path, clock=lambda: now)
+
+    known = server()
     code, old = known.new_code(), known.new_code()
     pair = known.exchange(code)
     assert pair is not None
     assert known.check_browser(*pair) is not None
-    now += auth.CODE_LIFE_S + 1
+    now += known.limits.code_s + 1
     assert known.exchange(old) is None
-    again = Tokens(tmp_path, tmp_path)
+    again = server()
     assert again.check_browser(*pair) is not None  # a restart signs nobody out
-    now += auth.BROWSER_LIFE_S
+    now += known.limits.browser_s
     assert again.check_browser(*pair) is None
-    assert Tokens(tmp_path, tmp_path).check_browser(*pair) is None
+    assert server().check_browser(*pair) is None
 
 
-async def test_the_first_of_too_many_browsers_is_signed_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(auth, "BROWSERS", 2)
-    known = Tokens(tmp_path, tmp_path)
+async def test_the_first_of_too_many_browsers_is_signed_out(tmp_path: Path) -> None:
+    known = Tokens(tmp_path, tmp_path, limits=TokenLimits(browsers=2))
     pairs = [known.exchange(known.new_code()) for _ in range(3)]
     assert [pair is not None and known.check_browser(*pair) is not None for pair in pairs] == [False, True, True]
 
@@ -374,7 +393,7 @@ async def test_the_token_file_is_the_users_alone_and_stays(tmp_path: Path) -> No
 
 async def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
     Tokens(tmp_path, tmp_path).file.chmod(0o644)
-    with pytest.raises(Unavailable, match="readable by others"):
+    with pytest.raises(Unavailable, match="readable by other users"):
         Tokens(tmp_path, tmp_path)
 
 
@@ -424,14 +443,13 @@ async def test_a_bad_port_and_an_address_that_is_not_ours_are_named() -> None:
         listen("192.0.2.1", 0, secret="x" * 32)
 
 
-async def test_a_port_that_is_taken_gives_the_next_free_one(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_port_that_is_taken_gives_the_next_free_one() -> None:
     with contextlib.closing(listen("127.0.0.1", 0)) as first:
         port = first.getsockname()[1]
         with contextlib.closing(listen("127.0.0.1", port)) as second:
-            assert port < second.getsockname()[1] < port + server.TRIES
-        monkeypatch.setattr(server, "TRIES", 1)
-        with pytest.raises(Unavailable, match=str(port)):
-            listen("127.0.0.1", port)
+            assert port < second.getsockname()[1] < port + TRIES
+        with pytest.raises(Unavailable, match=f"no free port between {port} and {port}"):
+            listen("127.0.0.1", port, tries=1)
 
 
 async def test_hosts_are_named_with_their_port() -> None:
@@ -446,7 +464,7 @@ async def test_hosts_are_named_with_their_port() -> None:
 
 async def test_a_body_too_large_is_refused_by_its_length(served: Served) -> None:
     async with await Raw.open(served.port) as raw:
-        head = _post(served, "/api/commands/openspace.pane.list", f"Content-Length: {access.BODY_LIMIT + 1}")
+        head = _post(served, "/api/commands/openspace.pane.list", f"Content-Length: {LIMITS.body + 1}")
         await raw.send(head)  # not a byte of the body: the answer comes all the same
         answer = await raw.rest()
     assert answer.startswith(b"HTTP/1.1 413")
@@ -457,7 +475,7 @@ async def test_a_body_too_large_is_refused_by_its_length(served: Served) -> None
 async def test_a_body_too_large_is_refused_while_it_comes(served: Served) -> None:
     async with await Raw.open(served.port) as raw:
         await raw.send(_post(served, "/api/commands/openspace.pane.list", "Transfer-Encoding: chunked"))
-        for _ in range(access.BODY_LIMIT // 65536 + 1):
+        for _ in range(LIMITS.body // 65536 + 1):
             await raw.send(b"10000\r\n" + b" " * 65536 + b"\r\n")
         head = await raw.head()
     assert head.startswith(b"HTTP/1.1 413")
@@ -465,14 +483,13 @@ async def test_a_body_too_large_is_refused_while_it_comes(served: Served) -> Non
 
 async def test_a_body_of_the_largest_size_is_taken(served: Served) -> None:
     async with served.client() as client:
-        response = await client.post("/api/commands/openspace.pane.list", content=b" " * access.BODY_LIMIT)
+        response = await client.post("/api/commands/openspace.pane.list", content=b" " * LIMITS.body)
     assert response.status_code == 200
 
 
-async def test_a_body_that_does_not_come_is_given_up(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "BODY_S", 0.2)
-    async with await Raw.open(served.port) as raw:
-        await raw.send(_post(served, "/api/commands/openspace.pane.list", "Content-Length: 10") + b"{")
+async def test_a_body_that_does_not_come_is_given_up(hurried: Served) -> None:
+    async with await Raw.open(hurried.port) as raw:
+        await raw.send(_post(hurried, "/api/commands/openspace.pane.list", "Content-Length: 10") + b"{")
         answer = await raw.rest()
     assert answer.startswith(b"HTTP/1.1 408")
     assert b"nosniff" in answer
@@ -484,20 +501,16 @@ def _post(served: Served, path: str, *headers: str) -> bytes:
 
 
 @pytest.mark.parametrize("begun", [b"", b"GET /hea", b"GET /health HTTP/1.1\r\nHost: 127", b"\r\n\r\n"])
-async def test_a_connection_that_asks_for_nothing_is_closed(
-    served: Served, monkeypatch: pytest.MonkeyPatch, begun: bytes
-) -> None:
-    monkeypatch.setattr(server, "OPEN_S", 0.2)
-    async with await Raw.open(served.port) as raw:
+async def test_a_connection_that_asks_for_nothing_is_closed(hurried: Served, begun: bytes) -> None:
+    async with await Raw.open(hurried.port) as raw:
         await raw.send(begun)
         assert await raw.rest() == b""
 
 
-async def test_bytes_that_drip_do_not_keep_a_connection(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with await Raw.open(served.port) as raw:
-        await raw.send(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n\r\n".encode())
+async def test_bytes_that_drip_do_not_keep_a_connection(hurried: Served) -> None:
+    async with await Raw.open(hurried.port) as raw:
+        await raw.send(f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{hurried.port}\r\n\r\n".encode())
         assert (await raw.head()).startswith(b"HTTP/1.1 200")
-        monkeypatch.setattr(server, "OPEN_S", 0.3)
         await raw.send(b"GET /health HTTP/1.1\r\nX: ")
         closed = asyncio.ensure_future(raw.rest())  # noqa: TID251 - reads beside the dripping
         while not closed.done():
@@ -508,7 +521,7 @@ async def test_bytes_that_drip_do_not_keep_a_connection(served: Served, monkeypa
 
 async def test_endless_headers_are_refused(served: Served) -> None:
     async with await Raw.open(served.port) as raw:
-        await raw.send(b"GET /health HTTP/1.1\r\nX: " + b"x" * (server.HEAD_LIMIT + 1))
+        await raw.send(b"GET /health HTTP/1.1\r\nX: " + b"x" * (HEAD_LIMIT + 1))
         answer = await raw.rest()
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"content-security-policy" in answer
@@ -545,23 +558,22 @@ async def test_half_an_upgrade_is_refused_without_an_accident(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_a_token_has_only_so_many_sockets(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(access.AT_ONCE, "websocket", 2)
-    _, token = served.agent()
+async def test_a_token_has_only_so_many_sockets(narrow: Served) -> None:
+    _, token = narrow.agent()
     async with contextlib.AsyncExitStack() as stack:
         for _ in range(2):
-            last = await stack.enter_async_context(served.dial("/ws", token=token))
+            last = await stack.enter_async_context(narrow.dial("/ws", token=token))
         with pytest.raises(InvalidStatus) as caught:
-            async with served.dial("/ws", token=token):
+            async with narrow.dial("/ws", token=token):
                 pass
         assert caught.value.response.status_code == 429
-        async with served.dial("/ws"):  # somebody else's are counted apart
+        async with narrow.dial("/ws"):  # somebody else's are counted apart
             pass
         await last.close()
 
         async def let_in() -> bool:
             with contextlib.suppress(InvalidStatus):
-                async with served.dial("/ws", token=token):
+                async with narrow.dial("/ws", token=token):
                     return True
             return False
 
@@ -570,14 +582,13 @@ async def test_a_token_has_only_so_many_sockets(served: Served, monkeypatch: pyt
                 pass
 
 
-async def test_a_token_has_only_so_many_requests_at_once(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(access.AT_ONCE, "http", 2)
-    _, token = served.agent()
-    wait = _post(served, "/api/commands/openspace.pane.list", "Content-Length: 2").replace(
-        served.token.encode(), token.encode()
+async def test_a_token_has_only_so_many_requests_at_once(narrow: Served) -> None:
+    _, token = narrow.agent()
+    wait = _post(narrow, "/api/commands/openspace.pane.list", "Content-Length: 2").replace(
+        narrow.token.encode(), token.encode()
     )
-    async with served.client(token) as client, contextlib.AsyncExitStack() as stack:
-        waiting = [await stack.enter_async_context(await Raw.open(served.port)) for _ in range(2)]
+    async with narrow.client(token) as client, contextlib.AsyncExitStack() as stack:
+        waiting = [await stack.enter_async_context(await Raw.open(narrow.port)) for _ in range(2)]
         for raw in waiting:
             await raw.send(wait)  # the body is still to come
 
@@ -587,7 +598,7 @@ async def test_a_token_has_only_so_many_requests_at_once(served: Served, monkeyp
         async with asyncio.timeout(LIMIT_S):
             while not await refused():  # the server hears of them a moment later
                 pass
-        async with served.client() as other:
+        async with narrow.client() as other:
             assert (await other.get("/openspace/manifest")).status_code == 200
         await waiting[0].send(b"{}")
         assert (await waiting[0].head()).startswith(b"HTTP/1.1 200")
@@ -597,21 +608,16 @@ async def test_a_token_has_only_so_many_requests_at_once(served: Served, monkeyp
 
 
 @pytest.mark.parametrize("path", ["/ws", "/ws/terminals/quiet?from=0"])
-async def test_a_socket_whose_other_end_is_gone_is_closed(
-    served: Served, monkeypatch: pytest.MonkeyPatch, path: str
-) -> None:
-    config = served.running.server.config
-    monkeypatch.setattr(config, "ws_ping_interval", 0.1)
-    monkeypatch.setattr(config, "ws_ping_timeout", 0.1)
-    await served.terminal("sleep", "30", title="quiet")
-    headers = {"authorization": f"Bearer {served.token}", "upgrade": "websocket", "connection": "Upgrade"}
+async def test_a_socket_whose_other_end_is_gone_is_closed(hurried: Served, path: str) -> None:
+    await hurried.terminal("sleep", "30", title="quiet")
+    headers = {"authorization": f"Bearer {hurried.token}", "upgrade": "websocket", "connection": "Upgrade"}
     headers |= {"sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="}
     lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-    async with await Raw.open(served.port) as raw:
-        await raw.send(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{served.port}\r\n{lines}\r\n".encode())
+    async with await Raw.open(hurried.port) as raw:
+        await raw.send(f"GET {path} HTTP/1.1\r\nhost: 127.0.0.1:{hurried.port}\r\n{lines}\r\n".encode())
         assert (await raw.head()).startswith(b"HTTP/1.1 101")
         await raw.rest()  # it never answers a ping, and the server hangs up
-    for terminal in served.app.terminals.list():
+    for terminal in hurried.app.terminals.list():
         await terminal.close()
 
 
@@ -743,7 +749,7 @@ async def test_what_the_application_says_behind_a_refusal_is_dropped() -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    body = access._Body(receive, send, 1)
+    body = BoundedBody(receive, send, 1, 40)
     assert await body.receive() == {"type": "http.disconnect"}
     told = list(sent)
     assert told[0]["status"] == 413

@@ -26,7 +26,6 @@ from websockets.asyncio.client import connect
 from fourhands import __version__
 from fourhands.core import errors
 from fourhands.surfaces.discovery import ServerAddress, claimed, find_server, held, publish
-from fourhands.surfaces.http import routes
 from fourhands.surfaces.http.routes import status_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -154,8 +153,7 @@ async def test_what_trying_again_cannot_mend_does_not_say_that_it_is_for_now(ser
     assert {"409", "501", "503"} <= told.keys()
 
 
-async def test_a_wait_ends_when_its_client_goes(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "SOON_S", 0.01)
+async def test_a_wait_ends_when_its_client_goes(served: Served) -> None:
     terminal = await served.terminal("/bin/sh", "-c", "read x")
     session, token = served.agent("Waiter")
     body = json.dumps({"terminalId": terminal.id, "pattern": "never", "deadlineSeconds": 600}).encode()
@@ -170,8 +168,7 @@ async def test_a_wait_ends_when_its_client_goes(served: Served, monkeypatch: pyt
     await terminal.close()
 
 
-async def test_a_long_wait_is_answered_when_its_client_stays(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "SOON_S", 0.0)
+async def test_a_long_wait_is_answered_when_its_client_stays(served: Served) -> None:
     terminal = await served.terminal("/bin/sh", "-c", "read x")
     async with served.client() as client:
         args = {"terminalId": terminal.id, "pattern": "never", "deadlineSeconds": 0.1}

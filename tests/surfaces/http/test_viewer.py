@@ -20,8 +20,8 @@ from websockets.exceptions import ConnectionClosed
 
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN
-from fourhands.surfaces.frames import Frames
 from fourhands.surfaces.http import viewer as module
+from fourhands.surfaces.transport import Frames
 from fourhands.workbench.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -2,17 +2,22 @@ import asyncio
 import contextlib
 import json
 import logging
+from collections.abc import AsyncIterator
 
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kit.memory import resident
-from tests.kit.server import LIMIT_S, Raw, Served, until
+from tests.kit.server import LIMIT_S, Raw, Served, serve_app, until
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from fourhands.core.call import Actor, Call
 from fourhands.core.event import LIMIT_BYTES, Event
-from fourhands.surfaces.http import websocket as module
+from fourhands.surfaces.http.access import AccessLimits
+from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
+from fourhands.surfaces.server import ServerLimits
+from fourhands.surfaces.transport import ServerTimeouts
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -134,10 +139,17 @@ async def test_a_browser_that_attends_is_counted_while_it_is_there(served: Serve
             pass
 
 
-async def test_too_many_calls_at_once_are_refused_by_their_ids(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CALLS_AT_ONCE", 3)
-    terminal = await served.terminal("/bin/sh", "-c", "read x; read x")
-    async with served.caller() as caller:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def strict() -> AsyncIterator[Served]:
+    """A server with few calls at once, that wants its pongs soon."""
+    limits = ServerLimits(access=AccessLimits(calls=3), timeouts=ServerTimeouts(ping_s=0.2))
+    async with serve_app(limits=limits) as running:
+        yield running
+
+
+async def test_too_many_calls_at_once_are_refused_by_their_ids(strict: Served) -> None:
+    terminal = await strict.terminal("/bin/sh", "-c", "read x; read x")
+    async with strict.caller() as caller:
         args = {"terminalId": terminal.id, "pattern": "never", "deadlineSeconds": 40}
         waits = [await caller.send("openspace.terminal.wait", args) for _ in range(4)]
         refused = await caller.answer(waits[-1])
@@ -197,7 +209,7 @@ async def test_an_unknown_command_names_the_nearest(served: Served) -> None:
 
 async def test_a_message_too_long_ends_the_socket(served: Served) -> None:
     async with served.caller() as caller:
-        await caller.socket.send(" " * (module.MESSAGE_LIMIT + 1))
+        await caller.socket.send(" " * (MESSAGE_LIMIT + 1))
         with pytest.raises(ConnectionClosed) as caught:
             await caller.answer(None)
         assert caught.value.rcvd is not None
@@ -272,12 +284,8 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(served: Served, capl
     assert [record.getMessage() for record in bad if "Invalid UTF-8" not in record.getMessage()] == []
 
 
-async def test_a_client_that_neither_reads_nor_answers_is_cut_off(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = served.running.server.config
-    monkeypatch.setattr(config, "ws_ping_interval", 0.2)
-    monkeypatch.setattr(config, "ws_ping_timeout", 0.2)
+async def test_a_client_that_neither_reads_nor_answers_is_cut_off(strict: Served) -> None:
+    served = strict
     await nobody_attends(served)
     head = (
         f"GET /ws?attend=1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.token}\r\n"

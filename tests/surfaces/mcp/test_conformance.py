@@ -20,7 +20,8 @@ from tests.kit import conformance
 from tests.kit.npm_agents import installed
 from tests.kit.server import serve_app
 
-from fourhands.surfaces.mcp import calls
+from fourhands.surfaces.mcp.limits import McpLimits
+from fourhands.surfaces.server import ServerLimits
 
 HOME = Path(__file__).parents[2] / "conformance-npm"
 
@@ -72,7 +73,8 @@ RUNS = {
 @contextlib.asynccontextmanager
 async def way_in() -> AsyncIterator[str]:
     """A workbench with what the suite expects, and its address for a client that has no token."""
-    async with serve_app() as served:
+    often = ServerLimits(mcp=McpLimits(progress_s=0.05))  # the suite waits for three reports
+    async with serve_app(limits=often) as served:
         for contribution in conformance.CONTRIBUTIONS:
             served.app.registry.include(contribution)
         served.app.gate.settings = msgspec.structs.replace(
@@ -124,12 +126,9 @@ async def passes(run: Run, results: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-async def test_the_official_suite_passes_but_for_what_is_listed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_official_suite_passes_but_for_what_is_listed(tmp_path: Path) -> None:
     for program in (STABLE, NEXT):
         installed(Path(program[-1]), HOME)
-    monkeypatch.setattr(calls, "PROGRESS_S", 0.05)  # the suite waits for three
     async with asyncio.TaskGroup() as group:
         for name, run in RUNS.items():
             group.create_task(passes(run, tmp_path / name))

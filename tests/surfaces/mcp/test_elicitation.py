@@ -33,8 +33,8 @@ from fourhands.core.call import Actor
 from fourhands.core.consent import SCOPES
 from fourhands.core.question import Answer, Question
 from fourhands.settings import SafetySettings, Settings
-from fourhands.surfaces.mcp import calls
 from fourhands.surfaces.mcp.elicitation import answer, can_elicit, form, message
+from fourhands.surfaces.mcp.limits import McpLimits
 
 
 @both
@@ -207,7 +207,7 @@ async def test_a_newer_client_that_never_comes_back_is_given_up(app: App) -> Non
     async with connected(app, "auto", elicitation_callback=Form()) as client:
         await client.session.call_tool("bash", {"command": "rm -f a"}, allow_input_required=True)
         assert app.questions.open()
-        let_pass(calls.SUSPENDED_S)
+        let_pass(McpLimits().suspended_s)
         await until(lambda: not app.questions.open(), app)
 
 

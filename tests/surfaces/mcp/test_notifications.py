@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from mcp import Client, MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 from msgspec import Struct
 from tests.kit.mcp_client import (
+    QUICK,
     Form,
     Mode,
     both,
@@ -23,18 +23,16 @@ from tests.kit.mcp_client import (
     probes,
     until,
 )
-from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor
 from fourhands.core.event import Event
 from fourhands.core.registry import Contribution
-from fourhands.core.timing import Throttle
-from fourhands.surfaces.mcp import pages, server, watching
-from fourhands.surfaces.mcp.notifications import BACKLOG, Notifications
-from fourhands.surfaces.mcp.schemas import input_schema, output_schema
-from fourhands.surfaces.server import serving
-from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.surfaces.mcp.clients import McpClient
+from fourhands.surfaces.mcp.limits import McpLimits
+from fourhands.surfaces.mcp.notifications import Notifications
+from fourhands.surfaces.mcp.tools import input_schema, output_schema
+from fourhands.surfaces.server import ServerLimits, serving
 from fourhands.workbench.workbench import Workbench
 
 # The newest revision has other ways to do these, and the client says so.
@@ -42,13 +40,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprec
 
 FILE = "fourhands://file/{+path}{?startLine,endLine,offset,limit}"
 TERMINAL = "fourhands://terminal/{terminalId}{?since,lines}"
-
-
-@pytest.fixture
-async def app(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[App]:
-    monkeypatch.setattr(watching, "INTERVAL_S", 0.01)
-    async with open_app() as app:
-        yield app
 
 
 class Heard:
@@ -73,14 +64,9 @@ class Heard:
                 await self._more.wait()
 
 
-def watchers(terminal: Terminal) -> int:
-    """How many resources are watched that this terminal is."""
-    return sum(isinstance(getattr(one, "__self__", None), Throttle) for one in terminal._listeners)
-
-
 def watched(app: App) -> int:
-    """How many listen to what happens: as many as before when nobody watches any more."""
-    return len(app.events.published._listeners)
+    """Count the listeners to events: each watched resource has one."""
+    return len(app.events.published)
 
 
 # -- resources that are watched -------------------------------------------------------------------------------------
@@ -91,13 +77,15 @@ async def test_a_watched_terminal_is_told_when_it_prints(app: App) -> None:
     terminal = await app.terminals.create(argv=["cat"])
     uri = f"fourhands://terminal/{terminal.id}"
     async with connected(app, message_handler=heard) as client:
+        before = watched(app)
         await client.subscribe_resource(uri)
         await client.subscribe_resource(uri)  # twice is once
+        assert watched(app) == before + 1
         await terminal.type("hello\n")
         await heard.until("notifications/resources/updated", uri=uri)
         await client.unsubscribe_resource(uri)
         await client.unsubscribe_resource(uri)
-        assert not watchers(terminal)
+        assert watched(app) == before
 
 
 async def test_watched_files_and_instructions_are_told_when_they_change(app: App) -> None:
@@ -118,10 +106,12 @@ async def test_a_newer_client_hears_of_what_its_stream_watches(app: App) -> None
     uri = f"fourhands://terminal/{terminal.id}"
     before = watched(app)
     async with connected(app, "auto") as client:
+        inside = watched(app)
         async with asyncio.timeout(40), client.listen(resource_subscriptions=[uri]) as news:
+            assert watched(app) == inside + 1
             await terminal.type("hello\n")
             assert (await anext(aiter(news))).uri == uri  # type: ignore[union-attr]  # nothing else is asked for
-        await until(lambda: not watchers(terminal), app)
+        await until(lambda: watched(app) == inside, app)
     assert watched(app) == before
 
 
@@ -131,7 +121,7 @@ async def test_over_http_clients_hear_of_what_they_watch(app: App, mode: Mode) -
     uri = f"fourhands://terminal/{terminal.id}"
     heard = Heard()
     async with contextlib.AsyncExitStack() as stack:
-        running = await stack.enter_async_context(serving(app.bench, app.tasks, port=0))
+        running = await stack.enter_async_context(serving(app.bench, app.tasks, port=0, limits=ServerLimits(mcp=QUICK)))
         client = await stack.enter_async_context(over_http(running, person_token(running), mode, message_handler=heard))
 
         async def type_on() -> None:
@@ -156,14 +146,13 @@ async def test_a_client_that_goes_watches_nothing_any_more(app: App) -> None:
     async with connected(app) as client:
         await client.subscribe_resource(f"fourhands://terminal/{terminal.title}")
         await client.subscribe_resource("fourhands://instructions")
-        assert watchers(terminal)
-    assert not watchers(terminal)
+        assert watched(app) > before + 2
     assert watched(app) == before
 
 
-async def test_what_does_not_exist_cannot_be_watched(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "WATCHED", 2)
-    async with connected(app) as client:
+async def test_what_does_not_exist_cannot_be_watched(app: App) -> None:
+    few = McpLimits(watched=2)
+    async with connected(app, limits=few) as client:
         for uri in ("fourhands://terminal/none", "http://example.com", ""):
             with pytest.raises(MCPError) as caught:
                 await client.subscribe_resource(uri)
@@ -173,8 +162,8 @@ async def test_what_does_not_exist_cannot_be_watched(app: App, monkeypatch: pyte
             await client.subscribe_resource(f"fourhands://file/{name}")
         with pytest.raises(MCPError, match="2 resources are watched already"):
             await client.subscribe_resource("fourhands://file/c")
-    async with connected(app, "auto") as client:
-        with pytest.raises(MCPError, match="at most 2"):
+    async with connected(app, "auto", limits=few) as client:
+        with pytest.raises(MCPError, match="the limit of one stream is 2"):
             async with client.listen(resource_subscriptions=[f"fourhands://file/{name}" for name in "abc"]):
                 pass
         with pytest.raises(MCPError, match="no resource"):
@@ -211,10 +200,10 @@ async def test_a_newer_client_hears_of_new_resources_where_it_listens(app: App) 
 
 
 @both
-async def test_long_lists_come_in_pages(app: App, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_long_lists_come_in_pages(app: App, mode: Mode) -> None:
     async with connected(app, mode) as client:
         whole = [tool.name for tool in (await client.list_tools()).tools]
-        monkeypatch.setattr(pages, "PAGE", 7)
+    async with connected(app, mode, limits=McpLimits(page=7)) as client:
         names, cursor = [], None
         while True:
             part = await client.list_tools(cursor=cursor)
@@ -300,25 +289,33 @@ async def test_neither_the_layout_nor_what_is_not_saved_is_told(app: App) -> Non
 async def test_a_client_that_does_not_read_has_a_bounded_backlog(app: App) -> None:
     class Stuck:
         protocol_version = "2025-06-18"
-        sent = 0
 
-        async def send_notification(self, notification: object) -> None:
-            self.sent += 1
-            await asyncio.Event().wait()
+        def __init__(self) -> None:
+            self.got: list[object] = []
+            self.reads = asyncio.Event()
 
-    async with connected(app) as client:
-        await client.set_logging_level("debug")
-        owners = [getattr(one, "__self__", None) for one in app.events.published._listeners.values()]
-        [listener] = [owner for owner in owners if isinstance(owner, Notifications)]
-        [peer] = listener._peers
-        stuck = Stuck()
-        peer.channel = stuck  # type: ignore[assignment]  # all that is used of one
-        for number in range(BACKLOG * 2):
-            app.events.publish(Event(kind="terminal.changed", data={"number": number}))
-            if number == 0:
-                await until(lambda: stuck.sent == 1, app)
-        assert len(listener._due[peer]) == BACKLOG
-        assert stuck.sent == 1
+        async def send_notification(self, notification: Any) -> None:
+            self.got.append(notification.params.data["number"])
+            await self.reads.wait()
+
+    def tell(number: int) -> None:
+        app.events.publish(Event(kind="terminal.changed", data={"number": number}))
+
+    peer, stuck = McpClient(app.bench.begin_session("stuck", "mcp"), owned=True, speaks=False), Stuck()
+    peer.level, peer.channel = "debug", stuck  # type: ignore[assignment]  # all that is used of one
+    news = Notifications(app.bench, app.tasks, [peer], McpLimits(backlog=5))
+    try:
+        tell(0)
+        await until(lambda: stuck.got == [0], app)
+        for number in range(1, 20):
+            tell(number)
+        stuck.reads.set()
+        await until(lambda: len(stuck.got) == 6, app)
+        tell(20)
+        await until(lambda: 20 in stuck.got, app)
+        assert stuck.got == [0, 1, 2, 3, 4, 5, 20]
+    finally:
+        news.close()
 
 
 # -- completion and prompts -----------------------------------------------------------------------------------------

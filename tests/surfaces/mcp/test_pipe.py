@@ -14,7 +14,7 @@ from tests.kit.mcp_client import Form, chosen, data, text
 from tests.kit.program import MAIN, Home, Server, new_home
 
 from fourhands.surfaces.discovery import held
-from fourhands.surfaces.mcp.lines import LINE_LIMIT, OverlongLine, read_lines
+from fourhands.surfaces.stdio import LINE_LIMIT, OverlongLine, read_lines
 
 Message = dict[str, Any]
 HELLO: Message = {
@@ -161,8 +161,7 @@ async def clients(home: Home) -> list[str]:
 
 async def test_a_line_at_the_limit_is_taken_and_one_byte_more_is_not() -> None:
     inner, outer = os.pipe()
-    lines: asyncio.Queue[bytes | OverlongLine] = asyncio.Queue(16)
-    read_lines(inner, lines)
+    lines = read_lines(inner)
 
     def write() -> None:
         for size in (LINE_LIMIT - 1, LINE_LIMIT, 3):
@@ -195,4 +194,4 @@ async def test_a_line_at_the_limit_is_taken_and_one_byte_more_is_not() -> None:
     ],
 )
 def test_a_refusal_names_the_request_where_it_can_be_seen(head: bytes, tail: bytes, id: object) -> None:
-    assert msgspec.json.decode(OverlongLine(5, head, tail).answer())["id"] == id
+    assert msgspec.json.decode(OverlongLine(5, 4, head, tail).answer())["id"] == id

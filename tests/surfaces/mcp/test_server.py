@@ -20,8 +20,8 @@ from tests.kit.mcp_client import (
 )
 
 from fourhands.app import App
-from fourhands.surfaces.mcp import calls
 from fourhands.surfaces.mcp import clients as peers
+from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.tools import Tools, tool_name
 
 
@@ -148,8 +148,7 @@ async def test_a_newer_client_hears_of_changed_tools_where_it_listens(app: App) 
 
 
 @both
-async def test_a_long_call_reports_progress(app: App, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls, "PROGRESS_S", 0.05)
+async def test_a_long_call_reports_progress(app: App, mode: Mode) -> None:
     app.registry.include(probes)
     heard: list[tuple[float, str | None]] = []
 
@@ -158,7 +157,7 @@ async def test_a_long_call_reports_progress(app: App, mode: Mode, monkeypatch: p
         if len(heard) == 2:
             holds["x"].set()
 
-    async with connected(app, mode) as client:
+    async with connected(app, mode, limits=McpLimits(progress_s=0.05)) as client:
         await client.call_tool("openspace_probe_hold", {}, progress_callback=progress)
     assert heard[1][0] > heard[0][0]
     assert "running" in (heard[0][1] or "")

@@ -38,13 +38,13 @@ from websockets.asyncio.client import connect
 from fourhands.app import App
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.surfaces import server
 from fourhands.surfaces.discovery import claimed, held
-from fourhands.surfaces.frames import Frames
-from fourhands.surfaces.mcp import clients as peers
 from fourhands.surfaces.mcp.command import mcp_command
-from fourhands.surfaces.server import Running, listen, serving
-from fourhands.surfaces.stdio import bridge
+from fourhands.surfaces.mcp.limits import McpLimits
+from fourhands.surfaces.mcp.link import WebSocketLink
+from fourhands.surfaces.server import Running, ServerLimits, listen, serving
+from fourhands.surfaces.stdio import relay
+from fourhands.surfaces.transport import Frames, ServerTimeouts
 
 
 @pytest.fixture
@@ -66,11 +66,12 @@ async def test_http_serves_both_generations_with_forms(app: App, served: Running
     assert len(person.asked) == 2
 
 
-async def test_a_quiet_client_without_a_connection_is_gone_after_a_while(
-    app: App, served: Running, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(peers, "IDLE_S", 0.05)
-    async with over_http(served, person_token(served), "auto") as client:
+async def test_a_quiet_client_without_a_connection_is_gone_after_a_while(app: App) -> None:
+    limits = ServerLimits(mcp=McpLimits(idle_s=0.05))
+    async with (
+        serving(app.bench, app.tasks, port=0, limits=limits) as served,
+        over_http(served, person_token(served), "auto") as client,
+    ):
         await client.call_tool("bash", {"command": "echo hi"})
         await until(lambda: len(app.bench.sessions) == 0, app)
 
@@ -147,10 +148,10 @@ async def test_a_session_answers_only_to_the_token_that_began_it(app: App, serve
         assert (await http.post("/mcp", json=hello)).status_code in (401, 403)
 
 
-async def test_the_server_stops_at_once_though_clients_are_there(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "GRACE_S", 60)  # so long uvicorn would wait for an open stream
+async def test_the_server_stops_at_once_though_clients_are_there(app: App) -> None:
+    limits = ServerLimits(timeouts=ServerTimeouts(grace_s=60))  # so long uvicorn would wait for an open stream
     async with contextlib.AsyncExitStack() as stack:
-        async with serving(app.bench, app.tasks, port=0) as running:
+        async with serving(app.bench, app.tasks, port=0, limits=limits) as running:
             client = await stack.enter_async_context(over_http(running, person_token(running), "legacy"))
             await client.list_tools()
             begun = asyncio.get_running_loop().time()
@@ -236,11 +237,10 @@ async def test_the_program_joins_a_running_workbench(elsewhere: WorkspaceDirs, m
 
 
 def run_command(directory: str, start: Callable[[str], Awaitable[None]]) -> click.testing.Result:
-    return CliRunner().invoke(mcp_command(start), [directory])
+    return CliRunner().invoke(mcp_command(start, patience_s=0.0), [directory])
 
 
-def test_the_command_waits_for_whoever_was_faster(elsewhere: WorkspaceDirs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fourhands.surfaces.stdio.PATIENCE_S", 0.0)
+def test_the_command_waits_for_a_faster_one(elsewhere: WorkspaceDirs) -> None:
     elsewhere.prepare()
 
     async def refused(directory: str) -> None:
@@ -250,7 +250,7 @@ def test_the_command_waits_for_whoever_was_faster(elsewhere: WorkspaceDirs, monk
     assert (done.exit_code, "no disk" in done.output) == (3, True)
     with claimed(elsewhere.state, elsewhere.workspace):
         done = run_command(elsewhere.workspace, refused)
-    assert (done.exit_code, "says no address" in done.output) == (3, True)
+    assert (done.exit_code, "published no address" in done.output) == (3, True)
 
     async def broken(directory: str) -> None:
         raise BadArgument("no such port")
@@ -267,13 +267,17 @@ def test_the_command_says_that_the_sdk_is_missing(elsewhere: WorkspaceDirs, monk
     assert (done.exit_code, "fourhands[mcp]" in done.output) == (3, True)
 
 
+async def joined(url: str, token: str, stdin: int, stdout: int) -> None:
+    await relay(await WebSocketLink.open(url, token), stdin, stdout)
+
+
 async def test_the_bridge_answers_a_message_that_is_too_long(served: Running) -> None:
     inner, outer = os.pipe()
     reader, writer = os.pipe()
     url = f"{served.address.url.replace('http', 'ws')}/mcp/socket"
     try:
         async with asyncio.timeout(40), asyncio.TaskGroup() as group:
-            bridging = group.create_task(bridge(url, person_token(served), inner, writer))
+            bridging = group.create_task(joined(url, person_token(served), inner, writer))
             long = b'{"jsonrpc":"2.0","id":7,"method":"' + b"x" * 1_100_000 + b'"}\n'
             await asyncio.to_thread(os.write, outer, long)
             answered = await asyncio.to_thread(os.read, reader, 65536)
@@ -311,7 +315,7 @@ async def frames_gone(served: Running) -> None:
 async def test_the_bridge_says_why_it_is_not_let_in(served: Running) -> None:
     inner, outer = os.pipe()
     try:
-        with pytest.raises(Unavailable, match="does not let this in"):
-            await bridge(f"{served.address.url.replace('http', 'ws')}/mcp/socket", "wrong", inner, 1)
+        with pytest.raises(Unavailable, match="cannot connect to the workbench"):
+            await joined(f"{served.address.url.replace('http', 'ws')}/mcp/socket", "wrong", inner, 1)
     finally:
         os.close(outer)

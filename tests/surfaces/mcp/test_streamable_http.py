@@ -11,8 +11,9 @@ from mcp_types import JSONRPCNotification
 from tests.kit.mcp_client import ended, holds, probes
 from tests.kit.server import Raw, Served, serve_app, until
 
-from fourhands.surfaces.mcp import replay, streamable_http
-from fourhands.surfaces.mcp.replay import Replay
+from fourhands.surfaces.mcp.limits import McpLimits
+from fourhands.surfaces.mcp.streamable_http import Replay
+from fourhands.surfaces.server import ServerLimits
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -104,9 +105,8 @@ async def test_a_session_ends_when_its_client_says_so(served: Served) -> None:
         assert (await client.delete("/mcp", headers=session)).status_code == 404
 
 
-async def test_sessions_are_bounded(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamable_http, "SESSIONS", 2)
-    async with bare(served) as client:
+async def test_sessions_are_bounded() -> None:
+    async with serve_app(limits=ServerLimits(mcp=McpLimits(sessions=2))) as served, bare(served) as client:
         first = await begin(client)
         await begin(client)
         assert (await client.post("/mcp", json=HELLO)).status_code == 503
@@ -115,9 +115,8 @@ async def test_sessions_are_bounded(served: Served, monkeypatch: pytest.MonkeyPa
         await begin(client)
 
 
-async def test_a_quiet_session_goes(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamable_http, "IDLE_S", 0.3)
-    async with bare(served) as client:
+async def test_a_quiet_session_goes() -> None:
+    async with serve_app(limits=ServerLimits(mcp=McpLimits(idle_s=0.3))) as served, bare(served) as client:
         opened = await client.post("/mcp", json=HELLO)
         session = {"mcp-session-id": opened.headers["mcp-session-id"]}
         async with asyncio.timeout(40):
@@ -174,9 +173,8 @@ async def test_a_broken_stream_is_taken_up_again_where_it_broke(served: Served) 
         assert (missed["id"], missed["result"]["structuredContent"]["success"]) == (7, True)
 
 
-async def test_messages_are_kept_within_bounds_and_by_stream(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "LIMIT_BYTES", 1000)
-    kept, sent = Replay(), []
+async def test_messages_are_kept_within_bounds_and_by_stream() -> None:
+    kept, sent = Replay(1000), []
 
     async def send(event: Any) -> None:
         sent.append((event.event_id, event.message.params))
@@ -191,7 +189,7 @@ async def test_messages_are_kept_within_bounds_and_by_stream(monkeypatch: pytest
     assert [params["number"] for _, params in sent] == [0, 2]
     for number in range(100):
         await kept.store_event("a", message(number))
-    assert kept._bytes <= 1000
+    assert kept.size <= 1000
     assert await kept.replay_events_after(first, send) is None
     for wrong in ("", "x", "-1", "999", "²"):
         assert await kept.replay_events_after(wrong, send) is None

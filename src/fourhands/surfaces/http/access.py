@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
 from urllib.parse import parse_qs
 
 import msgspec
@@ -29,14 +30,35 @@ OPEN_ROUTES = {"/health": READING, "/api/browser": ("POST",)}
 SCRIPT = "script"
 """Where the page leaves, in a request's state, the digest of the script that is written into it."""
 
-AT_ONCE = {"websocket": 64, "http": 256}
-"""How many sockets, and how many requests that are not answered yet, each token may have."""
 
-BODY_LIMIT = 1024 * 1024
-PROXY_BODY_LIMIT = 64 * 1024 * 1024
+@dataclass(frozen=True, slots=True)
+class AccessLimits:
+    """What one token may have open, and how large and how slow a request's body may be."""
 
-BODY_S = 30.0
-"""How long a whole body may take to come."""
+    sockets: int = 64
+    """Open WebSockets of one token."""
+
+    requests: int = 256
+    """Requests of one token that are not answered yet."""
+
+    calls: int = 64
+    """Calls of one WebSocket at once."""
+
+    body: int = 1024 * 1024
+    """Bytes of a body."""
+
+    proxy_body: int = 64 * 1024 * 1024
+    """Bytes of a body for the proxy: whole conversations with pictures."""
+
+    body_s: float = 30.0
+    """How long a whole body may take."""
+
+    def body_of(self, scope: Scope) -> int:
+        """Return the limit of a request's body in bytes."""
+        return self.proxy_body if scope["path"].startswith(PROXY_ROUTES) else self.body
+
+
+DEFAULT = AccessLimits()
 
 
 def _policy(script: bytes) -> tuple[bytes, bytes]:
@@ -86,12 +108,21 @@ class AccessDenied(Exception):
 class AccessControl:
     """An ASGI application around another one; what it lets through has a `Credential` in its scope, or is public."""
 
-    def __init__(self, app: ASGIApp, tokens: Tokens, *, hosts: Iterable[str], public: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        tokens: Tokens,
+        *,
+        hosts: Iterable[str],
+        public: Iterable[str] = (),
+        limits: AccessLimits = DEFAULT,
+    ) -> None:
         self._app = app
         self._tokens = tokens
         self._hosts = frozenset(hosts)
         self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
         self._public = frozenset(public)
+        self._limits = limits
         self._open: Counter[tuple[str, str]] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,7 +144,7 @@ class AccessControl:
             return
         scope.setdefault("state", {})["principal"] = principal
         if scope["type"] == "http":
-            body = _Body(receive, _with_headers(send, scope), _limit(scope))
+            body = BoundedBody(receive, _with_headers(send, scope), self._limits.body_of(scope), self._limits.body_s)
             receive, send = body.receive, body.send
         if principal is None:
             await self._app(scope, receive, send)
@@ -132,31 +163,29 @@ class AccessControl:
         host, origin = headers.get("host", ""), headers.get("origin")
         upgrade = scope["type"] == "websocket"
         if host not in self._hosts:
-            raise AccessDenied(
-                421, "bad-host", f"this server is not called {host[:100]!r}", "use the address that was printed"
-            )
+            raise AccessDenied(421, "bad-host", f"unknown host {host[:100]!r}", "use the address printed at start")
         if origin is not None and origin not in self._origins:
-            raise AccessDenied(403, "bad-origin", f"pages from {origin[:100]!r} have no business here")
+            raise AccessDenied(403, "bad-origin", f"origin {origin[:100]!r} is not allowed")
         principal, bearer = self._identify(scope, headers)
         if principal is None and (upgrade or not self._is_open(scope)):
             if bearer:
                 hint = "an agent's token ends with its session; `fourhands doctor` says where the person's lies"
-                raise AccessDenied(401, "bad-token", "the token that was given is none of ours", hint)
+                raise AccessDenied(401, "bad-token", "invalid token", hint)
             hint = "programs: Authorization: Bearer TOKEN; browsers: run `fourhands open` for a fresh link"
-            raise AccessDenied(401, "no-token", "no valid token was given", hint)
+            raise AccessDenied(401, "no-token", "missing token", hint)
         plain = not upgrade and scope.get("method") in READING
         if origin is None and not bearer and not plain:
-            raise AccessDenied(403, "bad-origin", "a browser names its origin, a program brings a bearer token")
-        kind, most = scope["type"], AT_ONCE[scope["type"]]
+            raise AccessDenied(403, "bad-origin", "missing Origin header or bearer token")
+        kind, most = scope["type"], self._limits.sockets if upgrade else self._limits.requests
         if principal is not None and self._open[kind, principal.token] >= most:
             raise AccessDenied(
-                429, "limit", f"{most} {'sockets' if upgrade else 'requests'} are open with this token already"
+                429, "limit", f"too many open {'sockets' if upgrade else 'requests'}: the limit of a token is {most}"
             )
         if length := headers.get("content-length"):
-            limit = _limit(scope)
+            limit = self._limits.body_of(scope)
             if not (length.isascii() and length.isdigit() and len(length) <= 15) or int(length) > limit:
                 raise AccessDenied(
-                    413, "too-large", f"a body of {length[:20]} bytes, at most {limit} are taken", IN_PIECES
+                    413, "too-large", f"request body is {length[:20]} bytes; the limit is {limit}", IN_PIECES
                 )
         return principal
 
@@ -197,7 +226,7 @@ def _headers(scope: Scope) -> dict[str, str]:
         name = raw.decode("latin-1").lower()
         text = value.decode("latin-1")
         if name in ("host", "origin", "authorization", "content-length") and name in headers:
-            raise AccessDenied(400, "bad-request", f"the header {name} is there twice")
+            raise AccessDenied(400, "bad-request", f"duplicate header {name}")
         headers[name] = f"{headers[name]},{text}" if name in headers else text
     return headers
 
@@ -209,10 +238,6 @@ def _cookie(header: str, name: str) -> str:
         if key == name:
             return value.strip('"')
     return ""
-
-
-def _limit(scope: Scope) -> int:
-    return PROXY_BODY_LIMIT if scope["path"].startswith(PROXY_ROUTES) else BODY_LIMIT
 
 
 def _with_headers(send: Send, scope: Scope) -> Send:
@@ -237,14 +262,14 @@ def _has_opener(scope: Scope) -> bool:
     return not any(name == b"sec-fetch-site" and site in (b"none", b"same-origin") for name, site in scope["headers"])
 
 
-class _Body:
-    """A body that is longer than allowed and did not say so, or comes too slowly, is refused while it comes.
+class BoundedBody:
+    """A request's body, refused while it comes if it is longer than allowed without saying so, or too slow.
 
     The application sees a disconnect and whatever it answers to that is dropped: the client gets the refusal.
     """
 
-    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
-        self._receive, self._send, self._limit = receive, send, limit
+    def __init__(self, receive: Receive, send: Send, limit: int, limit_s: float) -> None:
+        self._receive, self._send, self._limit, self._limit_s = receive, send, limit, limit_s
         self._taken = 0
         self._deadline: float | None = None
         self._complete = self._answered = self._refused = False
@@ -256,18 +281,20 @@ class _Body:
         if self._complete:
             return await self._receive()
         if self._deadline is None:
-            self._deadline = asyncio.get_running_loop().time() + BODY_S
+            self._deadline = asyncio.get_running_loop().time() + self._limit_s
         try:
             async with asyncio.timeout_at(self._deadline):
                 message = await self._receive()
         except TimeoutError:
-            return await self._end(AccessDenied(408, "timeout", f"the body was not here after {BODY_S:g} s"))
+            return await self._end(
+                AccessDenied(408, "timeout", f"timed out after {self._limit_s:g} s waiting for the request body")
+            )
         if message["type"] == "http.request":
             self._taken += len(message.get("body", b""))
             self._complete = not message.get("more_body", False)
             if self._taken > self._limit:
                 return await self._end(
-                    AccessDenied(413, "too-large", f"a body of more than {self._limit} bytes", IN_PIECES)
+                    AccessDenied(413, "too-large", f"request body is larger than {self._limit} bytes", IN_PIECES)
                 )
         return message
 

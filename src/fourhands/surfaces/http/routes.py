@@ -22,7 +22,7 @@ from fourhands.core.call import Call, Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.auth import BROWSER_LIFE_S, Credential, Tokens
+from fourhands.surfaces.auth import Credential, Tokens
 from fourhands.surfaces.http.initial_state import first_sight
 from fourhands.surfaces.http.metrics import Metrics
 from fourhands.surfaces.http.openapi import openapi
@@ -65,16 +65,16 @@ class Json(Response):
 
 
 def status_of(code: str) -> int:
-    """The status for an error's code: its own or that of the kind of error it belongs to."""
-    if code not in STATUS:
-        _learn(FourhandsError, 400)
-    return STATUS.setdefault(code, 400)
+    """Return the status for an error's code: its own, or that of the kind of error it belongs to."""
+    return STATUS.get(code) or _inherited(code, FourhandsError, 400) or 400
 
 
-def _learn(kind: type[FourhandsError], status: int) -> None:
-    status = STATUS.setdefault(kind.code, status)
-    for narrower in kind.__subclasses__():
-        _learn(narrower, status)
+def _inherited(code: str, kind: type[FourhandsError], status: int) -> int | None:
+    status = STATUS.get(kind.code, status)
+    if kind.code == code:
+        return status
+    found = (_inherited(code, narrower, status) for narrower in kind.__subclasses__())
+    return next((one for one in found if one is not None), None)
 
 
 def answer(result: Result) -> Response:
@@ -97,10 +97,6 @@ async def read_json(request: Request) -> dict[str, object]:
     if not isinstance(value, dict):
         raise BadArgument(f"the body must be an object with the arguments, not {type(value).__name__}")
     return value
-
-
-SOON_S = 0.5
-"""How long a call runs before anybody looks whether its client is still there."""
 
 
 MOST_WAIT_S = 60
@@ -131,12 +127,23 @@ def guarded(handler: RouteHandler) -> RouteHandler:
 class Routes:
     """The handlers of one server."""
 
-    def __init__(self, bench: Workbench, tokens: Tokens, hub: Hub, chats: Transcripts) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        tokens: Tokens,
+        hub: Hub,
+        chats: Transcripts,
+        *,
+        look_s: float = 0.5,
+        calls_at_once: int = 64,
+    ) -> None:
         self.bench = bench
         self.tokens = tokens
         self.hub = hub
         self.chats = chats
         self.metrics = Metrics(bench)
+        self._look_s = look_s
+        self._calls_at_once = calls_at_once
 
     def close(self) -> None:
         """Count no longer."""
@@ -178,7 +185,7 @@ class Routes:
         pair = self.tokens.exchange(str(body.get("code", "")))
         if pair is None:
             await asyncio.sleep(0.2)  # guessing is hopeless already; this keeps the log readable
-            raise Denied("this link has been used or is too old", hint="run `fourhands open` for a fresh one")
+            raise Denied("this link has expired or was already used", hint="run `fourhands open` for a fresh one")
         cookie, key = pair
         person = self.tokens.check_browser(cookie, key)
         first = await first_sight(self.bench, person.actor) if person else None
@@ -186,7 +193,7 @@ class Routes:
         response.set_cookie(
             self.tokens.cookie,
             cookie,
-            max_age=int(BROWSER_LIFE_S),
+            max_age=int(self.tokens.limits.browser_s),
             httponly=True,
             samesite="strict",
             path="/",
@@ -210,7 +217,7 @@ class Routes:
         call = Call(command=request.path_params["id"], args=args, actor=_principal(request).actor, origin="http")
         known = call.command in self.bench.registry and self.bench.registry.get(call.command)
         if known and known.read_only:
-            return answer(await _while_connected(request, self.bench.gate.run(call)))
+            return answer(await self._while_connected(request, self.bench.gate.run(call)))
         return answer(await self.bench.gate.run(call))
 
     async def manifest(self, request: Request) -> Response:
@@ -238,7 +245,7 @@ class Routes:
         given = request.query_params.get("waitSeconds", "0")
         if not given.isascii() or not given.isdigit() or int(given) > MOST_WAIT_S:
             raise BadArgument(f"waitSeconds is a whole number from 0 to {MOST_WAIT_S}, not {given[:50]!r}")
-        waiting = await _while_connected(request, self.hub.requests(int(given)))
+        waiting = await self._while_connected(request, self.hub.requests(int(given)))
         return Json({"success": True, "requests": waiting})
 
     async def instructions(self, request: Request) -> Response:
@@ -264,25 +271,24 @@ class Routes:
 
     async def socket(self, socket: WebSocket) -> None:
         """Calls, results, events."""
-        await serve_socket(self.bench, socket)
+        await serve_socket(self.bench, socket, self._calls_at_once)
 
     async def viewer(self, socket: WebSocket) -> None:
         """One terminal."""
         await serve_viewer(self.bench, socket)
 
-
-async def _while_connected(request: Request, work: Coroutine[Any, Any, _T]) -> _T:
-    """Give up what changes nothing, such as a long wait, when nobody is there any more to read what came of it."""
-    async with Tasks() as tasks:
-        call = tasks.start(work, "a call over HTTP")
-        done, _ = await asyncio.wait({call}, timeout=SOON_S)
-        if not done:
-            gone = tasks.start(_gone(request), "a client that waits")
-            await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
-        if call.done():
-            result: _T = call.result()
-            return result
-        raise Cancelled("the client has gone")
+    async def _while_connected(self, request: Request, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run what changes nothing, such as a long wait, and give it up when its client disconnects."""
+        async with Tasks() as tasks:
+            call = tasks.start(work, "a call over HTTP")
+            done, _ = await asyncio.wait({call}, timeout=self._look_s)
+            if not done:
+                gone = tasks.start(_gone(request), "a client that waits")
+                await asyncio.wait({call, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if call.done():
+                result: _T = call.result()
+                return result
+            raise Cancelled("the client disconnected")
 
 
 async def _gone(request: Request) -> None:
@@ -297,7 +303,7 @@ def _principal(request: Request) -> Credential:
 
 def _person_only(request: Request) -> None:
     if not _principal(request).person:
-        raise Denied("this is not for an agent's token")
+        raise Denied("agents may not use this endpoint")
 
 
 def public_files() -> list[str]:

@@ -35,7 +35,7 @@ from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN, Chunk
 from fourhands.surfaces.auth import Credential
-from fourhands.surfaces.frames import EXTENSION, Frames
+from fourhands.surfaces.frames import EXTENSION, Carrier
 from fourhands.surfaces.http.viewer_handshake import chosen
 from fourhands.surfaces.http.websocket import PROTOCOL
 from fourhands.workbench.terminals.terminal import Exit, Terminal
@@ -95,7 +95,7 @@ async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
         async with Tasks() as tasks:
             viewer = Viewer(bench, principal, terminal, tasks)
             with viewer.watching(start, acks=socket.query_params.get("ack") == "1"):
-                frames: Frames | None = socket.scope.get("extensions", {}).get(EXTENSION)
+                frames: Carrier | None = socket.scope.get("extensions", {}).get(EXTENSION)
                 if frames is not None:
                     with frames.carrying(viewer):
                         await _hear(socket, viewer)

@@ -37,7 +37,8 @@ async def chosen(bench: Workbench, principal: Credential, socket: WebSocket) -> 
     try:
         if not principal.person:
             raise Denied(
-                "only a person sees a terminal's bytes", hint="use openspace.terminal.read_output, .screen and .send"
+                "agents cannot attach to raw terminal output",
+                hint="use openspace.terminal.read_output, .screen and .send",
             )
         if "terminal" in socket.path_params:
             return bench.terminal(socket.path_params["terminal"]), _position(socket.query_params.get("from"))

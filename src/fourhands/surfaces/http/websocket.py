@@ -26,7 +26,6 @@ log = logging.getLogger(__name__)
 MESSAGE_LIMIT = 1024 * 1024
 """Bytes of one message, which the server holds every socket to."""
 
-CALLS_AT_ONCE = 64
 PROTOCOL = "fourhands"
 
 
@@ -81,7 +80,7 @@ class _Line:
                 await self._socket.send_text(broken(_encode({"event": event})))
 
 
-async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
+async def serve_socket(bench: Workbench, socket: WebSocket, calls_at_once: int) -> None:
     """One connection, from hello to goodbye."""
     principal: Credential = socket.state.principal
     await socket.accept(subprotocol=PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None)
@@ -95,8 +94,8 @@ async def serve_socket(bench: Workbench, socket: WebSocket) -> None:
             async with Tasks() as tasks:
                 tasks.start(line.follow(), "the events of a socket")
                 async for text in _messages(socket):
-                    if len(tasks) > CALLS_AT_ONCE:
-                        error = f"more than {CALLS_AT_ONCE} calls at once"
+                    if len(tasks) > calls_at_once:
+                        error = f"more than {calls_at_once} calls at once"
                         await line.send({"id": _id_of(text), "result": _failure("limit", error, "wait for answers")})
                         continue
                     tasks.start(_answer(bench, principal, text, line), "a call on a socket")

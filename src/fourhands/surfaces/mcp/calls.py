@@ -16,28 +16,25 @@ from fourhands.core.call import Call, Result
 from fourhands.core.errors import Conflict
 from fourhands.core.question import Question
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp.clients import Context, McpClient, McpClients
+from fourhands.surfaces.mcp.clients import McpClient, McpClients
 from fourhands.surfaces.mcp.elicitation import answer, can_elicit, elicitation
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.notifications import notice, wanted
 from fourhands.surfaces.mcp.pending_call import PendingCall
+from fourhands.surfaces.mcp.sdk import Context
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
-
-PROGRESS_S = 3.0
-"""How often a client that wants to know hears that its call still runs."""
-
-SUSPENDED_S = 600.0
-"""How long a client may take to come back with an answer."""
 
 
 class Calls:
     """Runs what clients ask for, each as the agent of its own session."""
 
-    def __init__(self, bench: Workbench, tasks: Tasks, peers: McpClients) -> None:
+    def __init__(self, bench: Workbench, tasks: Tasks, peers: McpClients, limits: McpLimits = DEFAULT) -> None:
         self._bench = bench
         self._tasks = tasks
         self._peers = peers
+        self._limits = limits
 
     async def run(
         self,
@@ -69,23 +66,26 @@ class Calls:
 
     def _begin(self, peer: McpClient, command: str, args: dict[str, object], *, attends: bool) -> PendingCall:
         call = Call(command=command, args=args, actor=peer.session.actor, origin="mcp")
-        exchange = PendingCall(self._bench, call, peer.session.name, attends=attends)
+        exchange = PendingCall(
+            self._bench, call, peer.session.name, attends=attends, forms=self._peers.forms, limits=self._limits
+        )
         exchange.start(self._tasks)
         return exchange
 
     async def _follow(self, context: Context, peer: McpClient, exchange: PendingCall) -> Result | InputRequiredResult:
         """Wait for the end of a call, telling its client meanwhile that it runs and asking what must be asked."""
         begun = reported = time.monotonic()
+        progress_s = self._limits.progress_s
         asking: dict[str, asyncio.Task[None]] = {}
         try:
             while (result := exchange.result) is None:
                 if exchange.open and _modern(context):
-                    return _suspend(peer, exchange)
+                    return _suspend(peer, exchange, self._limits.suspended_s)
                 self._ask_all(context, exchange, asking)
-                await exchange.news(max(0.0, reported + PROGRESS_S - time.monotonic()))
+                await exchange.news(max(0.0, reported + progress_s - time.monotonic()))
                 await _tell(context, peer, exchange)
                 now = time.monotonic()
-                if exchange.result is None and (now - reported >= PROGRESS_S or exchange.open.keys() - asking.keys()):
+                if exchange.result is None and (now - reported >= progress_s or exchange.open.keys() - asking.keys()):
                     reported = now
                     waiting = "waiting for the person" if exchange.open else f"running for {now - begun:.0f} s"
                     await context.session.report_progress(round(now - begun, 3), None, waiting)
@@ -132,8 +132,8 @@ async def _tell(context: Context, peer: McpClient, exchange: PendingCall) -> Non
             await context.session.send_notification(notice(event), context.request_id)
 
 
-def _suspend(peer: McpClient, exchange: PendingCall) -> InputRequiredResult:
-    exchange.suspend(SUSPENDED_S)
+def _suspend(peer: McpClient, exchange: PendingCall, life_s: float) -> InputRequiredResult:
+    exchange.suspend(life_s)
     for id, known in list(peer.suspended.items()):
         if known.result is not None:
             del peer.suspended[id]

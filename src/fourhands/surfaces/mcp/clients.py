@@ -8,29 +8,25 @@ leaves it as it is when it goes.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Iterator
 
-from mcp.server.context import ServerRequestContext
 from mcp.server.session import ServerSession
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, Implementation, LoggingLevel
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
-from starlette.requests import Request
 
 from fourhands.core.errors import LimitReached, NotFound
 from fourhands.core.event import Dispose
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
+from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pending_call import PendingCall
+from fourhands.surfaces.mcp.sdk import Context, mcp_session, on_disconnect
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
-
-Context = ServerRequestContext[None, Request]
-
-IDLE_S = 30 * 60.0
-"""How long a client over HTTP may be quiet before its session ends."""
 
 NAME_LENGTH = 60
 
@@ -74,7 +70,7 @@ class McpClient:
 class McpClients:
     """Finds the client of a request. On a pipe all requests are of one client, whom `principal` names if it is known.
 
-    `speaking` holds the sessions whose token's holder speaks for the person.
+    `forms` is shared by all transports of a server.
     """
 
     def __init__(
@@ -84,13 +80,15 @@ class McpClients:
         *,
         pipe: bool = False,
         principal: Credential | None = None,
-        speaking: Container[str] = (),
+        forms: Forms | None = None,
+        limits: McpLimits = DEFAULT,
     ) -> None:
         self._bench = bench
         self._tasks = tasks
         self._pipe = pipe
         self._principal = principal
-        self._speaking = speaking
+        self.forms = forms or Forms()
+        self._limits = limits
         self._peers: dict[str, McpClient] = {}
         self._listener: Callable[[Session], None] = self._ended
         bench.on_session_end.append(self._listener)
@@ -105,9 +103,8 @@ class McpClients:
         peer = self._peers.get(key)
         if peer is None:
             peer = self._peers[key] = self._welcome(context, principal)
-            if not self._pipe and _mcp_session(context) is not None:
-                # The SDK's place for what ends with a connection; its own request context does not lead there.
-                context.session._connection.exit_stack.callback(self._leave, key)
+            if not self._pipe and mcp_session(context) is not None:
+                on_disconnect(context, lambda: self._leave(key))
         if peer.session.ended:
             raise MCPError(INVALID_REQUEST, "this agent's session was ended by the person; connect anew to begin one")
         peer.channel = context.session
@@ -121,7 +118,7 @@ class McpClients:
             peer.idle = None
         for key, known in self._peers.items():
             if known is peer and key.startswith("token:"):
-                peer.idle = asyncio.get_running_loop().call_later(IDLE_S, self._quiet, key)
+                peer.idle = asyncio.get_running_loop().call_later(self._limits.idle_s, self._quiet, key)
 
     @contextlib.contextmanager
     def busy(self, peer: McpClient) -> Iterator[None]:
@@ -146,7 +143,7 @@ class McpClients:
             session = self._bench.sessions.find(principal.actor.id)
             if session is None:
                 raise MCPError(INVALID_REQUEST, "the session of this token has ended")
-            return McpClient(session, owned=False, speaks=session.id in self._speaking)
+            return McpClient(session, owned=False, speaks=self.forms.allowed(session.id))
         try:
             return McpClient(self._bench.begin_session(_name(context), "mcp"), owned=True, speaks=True)
         except LimitReached as error:
@@ -155,8 +152,8 @@ class McpClients:
     def _key(self, context: Context, principal: Credential | None) -> str:
         if self._pipe:
             return "pipe"
-        if (mcp_session := _mcp_session(context)) is not None:
-            return f"session:{mcp_session}"
+        if (session := mcp_session(context)) is not None:
+            return f"session:{session}"
         assert principal is not None
         return f"token:{principal.token}:{_name(context)}"
 
@@ -188,10 +185,6 @@ class McpClients:
 def _principal(context: Context) -> Credential | None:
     principal: Credential | None = context.request.state.principal if context.request is not None else None
     return principal
-
-
-def _mcp_session(context: Context) -> str | None:
-    return context.session._connection.session_id
 
 
 def _name(context: Context) -> str:

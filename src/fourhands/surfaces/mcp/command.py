@@ -1,22 +1,29 @@
 """`fourhands mcp`: MCP on standard input and output, for programs that start their servers themselves.
 
-Joins the workbench that runs for the directory, by a socket that carries MCP's messages as they are, or else starts one
-without a page. The person's token opens that socket; the agent at the other end of the pipes never sees it.
+Joins the workbench that runs for the directory, by a WebSocket that carries MCP's messages unchanged, or starts one
+without a page. The person's token opens that WebSocket; the agent at the other end of the pipes never sees it.
 """
 
 import sys
-from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from fourhands.surfaces.console import INTERRUPTED, DirectoryType, told
+from fourhands.surfaces.mcp import require_sdk
 
-StartHeadless = Callable[[str], Awaitable[None]]
-"""Serves a directory's workbench and MCP on standard input and output, until that is closed."""
+if TYPE_CHECKING:
+    from fourhands.host.paths import WorkspaceDirs
+    from fourhands.surfaces.mcp.link import WebSocketLink
+    from fourhands.surfaces.stdio import Start
+
+TOKEN_VARIABLE = "FOURHANDS_TOKEN"
+"""The token of an agent's session, set where an agent starts this command itself; without it, a new agent joins."""
 
 
-def mcp_command(start_headless: StartHeadless) -> click.Command:
-    """The command, around what starts a workbench."""
+def mcp_command(start: "Start", patience_s: float = 10.0) -> click.Command:
+    """Return the command; `start` runs a workbench without a page, `patience_s` is how long another may take to."""
 
     @click.command("mcp", short_help="Offer the workbench to a client, by MCP.")
     @click.argument("directory", default=".", type=DirectoryType())
@@ -26,14 +33,36 @@ def mcp_command(start_headless: StartHeadless) -> click.Command:
 
         Joins a workbench that is running there, or starts one without a page.
         """
-        # The command line is also used for what needs no loop and should start at once.
+        # Imported here: most uses of the command line need no event loop and should start at once.
         import asyncio
 
         from fourhands.surfaces.stdio import join_or_start
 
+        async def begin(directory: str) -> None:
+            require_sdk()
+            await start(directory)
+
         try:
-            asyncio.run(join_or_start(directory, start_headless))
+            asyncio.run(join_or_start(directory, connect, begin, patience_s=patience_s))
         except asyncio.CancelledError:  # SIGTERM
             sys.exit(INTERRUPTED)
 
     return mcp
+
+
+async def connect(dirs: "WorkspaceDirs") -> "WebSocketLink | None":
+    """Connect to the workspace's server, as the agent that the environment names or as a new one."""
+    import os
+
+    from fourhands.core.errors import Unavailable
+    from fourhands.surfaces.discovery import find_server, held
+    from fourhands.surfaces.mcp.link import WebSocketLink
+
+    own = os.environ.get(TOKEN_VARIABLE)
+    address = find_server(dirs.state)
+    if address is None:
+        if own and not held(dirs.state):
+            raise Unavailable("the server of this agent is not running", hint="start it and the agent again")
+        return None
+    token = own or (Path(dirs.state) / "token").read_text().strip()
+    return await WebSocketLink.open(f"{address.url.replace('http', 'ws', 1)}/mcp/socket", token)

@@ -9,7 +9,7 @@ from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.registry import Command, Registry
 from fourhands.surfaces.mcp import prompts
-from fourhands.surfaces.mcp.words import plain
+from fourhands.surfaces.mcp.formats import plain
 from fourhands.workbench.workbench import Workbench
 
 MOST = 100

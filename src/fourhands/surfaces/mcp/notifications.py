@@ -5,7 +5,8 @@ else. The newer one listens on streams that it opens, which the SDK serves from 
 """
 
 import asyncio
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 from mcp.server.subscriptions import (
@@ -27,40 +28,99 @@ from mcp_types import (
     SubscriptionsListenResult,
 )
 
-from fourhands.core.event import Event, for_agent
+from fourhands.agents.briefing.hub import PUBLISHED
+from fourhands.core.event import Dispose, Event, for_agent
 from fourhands.core.quote import broken
+from fourhands.core.registry import Registry
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.mcp.clients import Context, McpClient, McpClients
+from fourhands.core.timing import Throttle
+from fourhands.surfaces.mcp.clients import McpClient
+from fourhands.surfaces.mcp.formats import plain
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pending_call import CURRENT
-from fourhands.surfaces.mcp.watching import Watching
-from fourhands.surfaces.mcp.words import plain
+from fourhands.surfaces.mcp.resources import INSTRUCTIONS, reading
+from fourhands.surfaces.mcp.sdk import Context
 from fourhands.workbench.workbench import Workbench
 
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 """From the least to the most severe."""
 
-BACKLOG = 200
-"""News that wait for one client; it learns less of what happens when it does not read."""
-
-STREAMS = 128
-"""Streams of the newer generation at once."""
-
 _LISTS = ("terminal.created", "terminal.closed", "editor.opened", "editor.closed")
 """What changes the list of resources."""
+
+_FILE = "openspace.file.read"
+_TERMINAL = "openspace.terminal.read_output"
 
 _SNAPSHOTS = ("workbench.published",)
 """Events that repeat the state rather than say what happened."""
 
 
+class Watching:
+    """Resources by URI, each watched once however many want to know; `changed` is called with its URI."""
+
+    def __init__(self, bench: Workbench, changed: Callable[[str], None], interval_s: float) -> None:
+        self._bench = bench
+        self._changed = changed
+        self._interval_s = interval_s
+        self._watches: dict[str, tuple[int, Dispose]] = {}
+
+    def add(self, uri: str) -> Dispose:
+        """Watch a resource until the returned function is called; `NotFound` where there is none of that URI."""
+        count, stop = self._watches.get(uri) or (0, self._watch(uri))
+        self._watches[uri] = (count + 1, stop)
+        dropped = False
+
+        def drop() -> None:
+            nonlocal dropped
+            if dropped:
+                return
+            dropped = True
+            count, stop = self._watches[uri]
+            if count > 1:
+                self._watches[uri] = (count - 1, stop)
+            else:
+                del self._watches[uri]
+                stop()
+
+        return drop
+
+    def _watch(self, uri: str) -> Dispose:
+        throttle = Throttle(lambda: self._changed(uri), self._interval_s)
+        happens = _what_changes(self._bench.registry, uri)
+        with contextlib.ExitStack() as stack:
+            stack.callback(throttle.cancel)
+            stack.callback(
+                self._bench.events.published.subscribe(lambda event: throttle.request() if happens(event) else None)
+            )
+            if uri != INSTRUCTIONS:
+                command, args = reading(self._bench.registry, uri)
+                if command == _TERMINAL:
+                    # A title may mean another terminal to each who watches: each of them is listened to.
+                    for terminal in self._bench.terminals.named(str(args["terminalId"])):
+                        stack.callback(terminal.listen(throttle.request))
+            return stack.pop_all().close
+
+
+def _what_changes(registry: Registry, uri: str) -> Callable[[Event], bool]:
+    """Whether an event changes a resource; what a plugin's command reads changes unseen."""
+    if uri == INSTRUCTIONS:
+        return lambda event: event.kind == PUBLISHED or event.kind.startswith("terminal.")
+    command, args = reading(registry, uri)
+    if command == _FILE:
+        return lambda event: event.kind == "file.changed" and event.data.get("path") == args["path"]
+    return lambda event: False
+
+
 class Notifications:
     """Tells the clients of one service."""
 
-    def __init__(self, bench: Workbench, tasks: Tasks, peers: McpClients) -> None:
-        self.watching = Watching(bench, self._updated)
+    def __init__(self, bench: Workbench, tasks: Tasks, peers: Iterable[McpClient], limits: McpLimits = DEFAULT) -> None:
+        self.watching = Watching(bench, self._updated, limits.watch_interval_s)
+        self._limits = limits
         self._tasks = tasks
         self._peers = peers
         self._bus = InMemorySubscriptionBus()
-        self._streams = ListenHandler(self._bus, max_subscriptions=STREAMS)
+        self._streams = ListenHandler(self._bus, max_subscriptions=limits.streams)
         self._due: dict[McpClient, dict[object, ServerNotification]] = {}
         self._published: dict[ServerEvent, None] = {}
         self._disposers = [
@@ -121,7 +181,7 @@ class Notifications:
         if due is None:
             due = self._due[peer] = {}
             self._tasks.start(self._deliver(peer), f"news for {peer.session.name}")
-        if len(due) < BACKLOG:
+        if len(due) < self._limits.backlog:
             due[key] = notification
 
     async def _deliver(self, peer: McpClient) -> None:

@@ -8,7 +8,7 @@ has been done, and the client's next request finds it again by its id.
 import asyncio
 import contextlib
 import secrets
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 
@@ -19,16 +19,12 @@ from fourhands.core.errors import Conflict
 from fourhands.core.event import Event
 from fourhands.core.question import Answer, Question
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.workbench.workbench import Workbench
 
 CURRENT: ContextVar["PendingCall | None"] = ContextVar("CURRENT", default=None)
 """The exchange whose task this is: a question is asked inside the call that needs it."""
-
-_FORMS: Counter[str] = Counter()
-"""How many calls of a session have a client that shows forms."""
-
-CAUSED = 100
-"""How many events of a call are kept for its client until they are sent."""
 
 CLOSED = ("question.answered", "question.withdrawn", "question.expired")
 
@@ -36,18 +32,28 @@ CLOSED = ("question.answered", "question.withdrawn", "question.expired")
 class PendingCall:
     """A call, its task, its open questions and what it has brought about; `changed` is set whenever there is news."""
 
-    def __init__(self, bench: Workbench, call: Call, client: str, *, attends: bool) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        call: Call,
+        client: str,
+        *,
+        attends: bool,
+        forms: Forms | None = None,
+        limits: McpLimits = DEFAULT,
+    ) -> None:
         self.id = secrets.token_urlsafe(18)
         self.call = call
         self.changed = asyncio.Event()
         self.open: dict[str, Question] = {}
-        self.caused: deque[Event] = deque(maxlen=CAUSED)
+        self.caused: deque[Event] = deque(maxlen=limits.caused)
         self._bench = bench
+        self._forms = forms or Forms()
         self._by = Actor.person(f"person-{call.actor.id}", f"you, in {client}")
         self._leave: Callable[[], None] | None = None
         if attends:
             self._leave = bench.questions.attend(call.session)
-            _FORMS[call.actor.id] += 1
+            self._forms.opened(call.actor.id)
         self._unsubscribe = bench.events.published.subscribe(self._happened)
         self._task: asyncio.Task[Result] | None = None
         self._expiry: asyncio.TimerHandle | None = None
@@ -106,7 +112,7 @@ class PendingCall:
         self.retire()
         self.open.pop(question.id, None)
         # Its client's other calls show forms too, but none for this question.
-        if self._bench.questions.audience(question.session) <= _FORMS[self.call.actor.id]:
+        if self._bench.questions.audience(question.session) <= self._forms.count(self.call.actor.id):
             self._bench.questions.withdraw(question.id, "it was dismissed without an answer")
 
     def retire(self) -> None:
@@ -114,9 +120,7 @@ class PendingCall:
         if self._leave is not None:
             self._leave()
             self._leave = None
-            _FORMS[self.call.actor.id] -= 1
-            if not _FORMS[self.call.actor.id]:
-                del _FORMS[self.call.actor.id]
+            self._forms.closed(self.call.actor.id)
 
     def _happened(self, event: Event) -> None:
         if CURRENT.get() is self:

@@ -1,8 +1,7 @@
 """MCP over a pair of pipes, or over a socket that stands for one: a connection is an agent's session."""
 
-import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable
 
 import anyio
 import msgspec
@@ -14,8 +13,10 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from fourhands.agents.briefing.hub import Hub
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
-from fourhands.surfaces.mcp.lines import LineSource, OverlongLine, claimed_streams, read_lines, refusal, write_all
+from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.server import McpServer
+from fourhands.surfaces.stdio import Output, OverlongLine, claimed_streams, read_lines, refusal
 from fourhands.workbench.workbench import Workbench
 
 
@@ -26,9 +27,7 @@ class Gone(Exception):
 async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
     """Serve the program that started this one, until it closes standard input."""
     with claimed_streams() as (stdin, stdout):
-        lines: LineSource = asyncio.Queue(16)
-        read_lines(stdin, lines)
-        writing = asyncio.Lock()  # answers of the protocol and refusals of ours come from two tasks
+        lines, output = read_lines(stdin), Output(stdout)
 
         async def receive() -> bytes:
             while line := await lines.get():
@@ -43,8 +42,7 @@ async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
 
         async def write(data: bytes) -> None:
             try:
-                async with writing:
-                    await asyncio.to_thread(write_all, stdout, data)
+                await output.write(data)
             except OSError as error:
                 raise Gone from error
 
@@ -52,7 +50,7 @@ async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
 
 
 async def serve_socket(
-    bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket, speaking: Container[str] = ()
+    bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket, forms: Forms, limits: McpLimits = DEFAULT
 ) -> None:
     """Serve a socket that has been accepted: each message of it is one of MCP's."""
     principal: Credential = socket.state.principal
@@ -69,7 +67,8 @@ async def serve_socket(
         except (WebSocketDisconnect, RuntimeError) as error:  # Starlette's word for a closed socket
             raise Gone from error
 
-    await _serve(McpServer(bench, hub, tasks, pipe=True, principal=principal, speaking=speaking), receive, send)
+    service = McpServer(bench, hub, tasks, pipe=True, principal=principal, forms=forms, limits=limits)
+    await _serve(service, receive, send)
 
 
 async def _serve(
@@ -120,5 +119,5 @@ def _unreadable(text: str | bytes) -> bytes | None:
         return refusal(None, -32600, "no batches: send one message at a time")
     if not isinstance(value, dict) or not {"result", "error"} & value.keys():
         id = value.get("id") if isinstance(value, dict) else None
-        return refusal(id if isinstance(id, str | int) else None, -32600, "this is no message of JSON-RPC 2.0")
+        return refusal(id if isinstance(id, str | int) else None, -32600, "not a JSON-RPC 2.0 message")
     return None

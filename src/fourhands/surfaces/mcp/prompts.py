@@ -19,9 +19,8 @@ from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.errors import BadArgument, NotFound
 from fourhands.core.registry import Registry
-from fourhands.surfaces.mcp.formats import messages
+from fourhands.surfaces.mcp.formats import messages, plain
 from fourhands.surfaces.mcp.resources import terminal_uri
-from fourhands.surfaces.mcp.words import plain
 
 PREFIX = "openspace.prompt."
 LINES = 200

@@ -17,7 +17,7 @@ from fourhands.core.call import Actor, Result
 from fourhands.core.errors import FourhandsError, NotFound
 from fourhands.core.quote import broken
 from fourhands.core.registry import Command, Registry
-from fourhands.surfaces.mcp.words import json_text, plain
+from fourhands.surfaces.mcp.formats import json_text, plain
 from fourhands.workbench.workbench import Workbench
 
 INSTRUCTIONS = "fourhands://instructions"

@@ -19,8 +19,10 @@ from fourhands.core.call import Result
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential, Tokens
-from fourhands.surfaces.frames import EXTENSION, Frames
-from fourhands.surfaces.mcp.sdk import require_sdk
+from fourhands.surfaces.frames import EXTENSION, Carrier
+from fourhands.surfaces.mcp import require_sdk
+from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class McpRoutes:
     """The routes of one server; `close` them before it stops, or open streams would hold it up."""
 
-    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, tokens: Tokens) -> None:
+    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, tokens: Tokens, limits: McpLimits = DEFAULT) -> None:
         self._bench = bench
         self._hub = hub
         self._tasks = tasks
@@ -52,7 +54,8 @@ class McpRoutes:
         self._starting = asyncio.Lock()
         self._sockets: set[WebSocket] = set()
         self._closed = False
-        self._speaking: set[str] = set()
+        self._forms = Forms()
+        self._limits = limits
 
     def all(self) -> list[BaseRoute]:
         """The routes."""
@@ -87,7 +90,9 @@ class McpRoutes:
                 raise Unavailable("the server is about to stop")
             if self._stream is None:
                 module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.streamable_http")
-                stream: StreamableHttp = module.StreamableHttp(self._bench, self._hub, self._tasks, self._speaking)
+                stream: StreamableHttp = module.StreamableHttp(
+                    self._bench, self._hub, self._tasks, self._forms, self._limits
+                )
                 await stream.start()
                 self._stream = stream
             return self._stream
@@ -95,11 +100,11 @@ class McpRoutes:
     async def _socket(self, socket: WebSocket) -> None:
         """A client on the other end of a pipe: see `command`. Let in before the SDK is loaded, which takes its time."""
         await socket.accept()
-        frames: Frames | None = socket.scope.get("extensions", {}).get(EXTENSION)
+        frames: Carrier | None = socket.scope.get("extensions", {}).get(EXTENSION)
         if frames is not None:
             # The other end is a process of this machine: its end closes the connection. One that somebody suspends
             # (Ctrl-Z), or that is held up, must not find itself cut off: its agent would have no tools any more.
-            frames.stop_keepalive()
+            frames.without_pings()
         try:
             require_sdk()
         except Unavailable as error:
@@ -108,7 +113,7 @@ class McpRoutes:
         module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.pipe")
         self._sockets.add(socket)
         try:
-            await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._speaking)
+            await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._forms, self._limits)
         finally:
             self._sockets.discard(socket)
 
@@ -117,7 +122,7 @@ class McpRoutes:
         principal: Credential = request.state.principal
         try:
             if not principal.person:
-                raise Denied("this is not for an agent's token")
+                raise Denied("agents may not use this endpoint")
             try:
                 asked = msgspec.json.decode(await request.body(), type=NewAgent)
             except (msgspec.DecodeError, ClientDisconnect) as error:
@@ -129,7 +134,7 @@ class McpRoutes:
         except FourhandsError as error:
             return _refusal(error)
         if asked.forms:
-            self._speaking.add(session.id)
+            self._forms.allow(session.id)
         token = self._tokens.issue(session.actor)
         return JSONResponse({"success": True, "sessionId": session.id, "token": token})
 

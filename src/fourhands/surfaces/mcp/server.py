@@ -6,7 +6,7 @@ always of everybody else who attends; the first answer counts.
 """
 
 import contextlib
-from collections.abc import AsyncIterator, Container
+from collections.abc import AsyncIterator
 from typing import Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -44,14 +44,14 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp import completion, prompts, resources
 from fourhands.surfaces.mcp.calls import Calls
-from fourhands.surfaces.mcp.clients import Context, McpClients
+from fourhands.surfaces.mcp.clients import McpClients
+from fourhands.surfaces.mcp.formats import page
+from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.notifications import Notifications
-from fourhands.surfaces.mcp.pages import page
+from fourhands.surfaces.mcp.sdk import Context
 from fourhands.surfaces.mcp.tools import Tools, tool_result
 from fourhands.workbench.workbench import Workbench
-
-WATCHED = 100
-"""Resources that one client may watch."""
 
 WELCOME = (
     "A workbench that a person and you drive together: the same terminals, editors, panes and files. "
@@ -90,14 +90,16 @@ class McpServer:
         *,
         pipe: bool = False,
         principal: Credential | None = None,
-        speaking: Container[str] = (),
+        forms: Forms | None = None,
+        limits: McpLimits = DEFAULT,
     ) -> None:
         self.tools = Tools(bench.registry)
-        self.peers = McpClients(bench, tasks, pipe=pipe, principal=principal, speaking=speaking)
+        self.peers = McpClients(bench, tasks, pipe=pipe, principal=principal, forms=forms, limits=limits)
         self._bench = bench
+        self._limits = limits
         self._hub = hub
-        self._calls = Calls(bench, tasks, self.peers)
-        self._news = Notifications(bench, tasks, self.peers)
+        self._calls = Calls(bench, tasks, self.peers, limits)
+        self._news = Notifications(bench, tasks, self.peers, limits)
         self.server = _Server(
             "fourhands",
             version=__version__,
@@ -130,7 +132,7 @@ class McpServer:
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         self.peers.find(context)
-        tools, more = page(self.tools.list(), params)
+        tools, more = page(self.tools.list(), params, self._limits.page)
         return ListToolsResult(tools=tools, next_cursor=more)
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
@@ -147,13 +149,13 @@ class McpServer:
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
         reader = self.peers.find(context).session.actor
-        found, more = page(resources.listed(self._bench, reader), params)
+        found, more = page(resources.listed(self._bench, reader), params, self._limits.page)
         return ListResourcesResult(resources=found, next_cursor=more)
 
     async def _list_templates(
         self, context: Context, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
-        found, more = page(resources.templates(self._bench.registry), params)
+        found, more = page(resources.templates(self._bench.registry), params, self._limits.page)
         return ListResourceTemplatesResult(resource_templates=found, next_cursor=more)
 
     async def _read_resource(
@@ -177,8 +179,8 @@ class McpServer:
         peer = self.peers.find(context)
         try:
             if params.uri not in peer.watched:
-                if len(peer.watched) >= WATCHED:
-                    raise LimitReached(f"{WATCHED} resources are watched already", hint="unsubscribe from some")
+                if len(peer.watched) >= (most := self._limits.watched):
+                    raise LimitReached(f"{most} resources are watched already", hint="unsubscribe from some")
                 peer.watched[params.uri] = self._news.watching.add(params.uri)
         except FourhandsError as error:
             raise _protocol_error(Result.failure(error), params.uri) from error
@@ -191,8 +193,8 @@ class McpServer:
 
     async def _listen(self, context: Context, params: SubscriptionsListenRequestParams) -> SubscriptionsListenResult:
         uris = params.notifications.resource_subscriptions or []
-        if len(uris) > WATCHED:
-            raise MCPError(INVALID_PARAMS, f"{len(uris)} resources to watch, at most {WATCHED} on one stream")
+        if len(uris) > (most := self._limits.watched):
+            raise MCPError(INVALID_PARAMS, f"{len(uris)} resources to watch; the limit of one stream is {most}")
         with self.peers.busy(self.peers.find(context)):
             try:
                 return await self._news.listen(context, params)
@@ -202,7 +204,7 @@ class McpServer:
     # -- prompts ---------------------------------------------------------------------------------------------------
 
     async def _list_prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        found, more = page(prompts.prompts(self._bench.registry), params)
+        found, more = page(prompts.prompts(self._bench.registry), params, self._limits.page)
         return ListPromptsResult(prompts=found, next_cursor=more)
 
     async def _get_prompt(

@@ -5,32 +5,27 @@ token that began it.
 """
 
 import asyncio
-from collections.abc import Container
+from collections import OrderedDict
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from mcp.server.streamable_http import EventStore
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_REQUEST, JSONRPCMessage
 from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from fourhands.agents.briefing.hub import Hub
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
-from fourhands.surfaces.mcp.clients import IDLE_S
-from fourhands.surfaces.mcp.replay import Replay
+from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
+from fourhands.surfaces.mcp.sdk import SessionManager
 from fourhands.surfaces.mcp.server import McpServer
 from fourhands.workbench.workbench import Workbench
 
-SESSIONS = 64
-"""MCP sessions at once."""
-
-
-RETRY_MS = 1000
-"""How soon a client whose stream broke should come again."""
-
+PRIMING_BYTES = 64
+"""The size that a message without contents counts for."""
 
 _BATCH = JSONResponse(
     {
@@ -42,33 +37,53 @@ _BATCH = JSONResponse(
 )
 
 
-class _Manager(StreamableHTTPSessionManager):
-    """The SDK's, with a memory of sent messages for each session instead of one for all."""
+class Replay(EventStore):
+    """The last messages of one session, by growing numbers: a client whose connection broke gets what it missed."""
 
-    @property
-    def event_store(self) -> EventStore | None:
-        """Asked for once by each session as it begins."""
-        return Replay()
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = limit_bytes
+        self._kept: OrderedDict[int, tuple[str, JSONRPCMessage | None, int]] = OrderedDict()
+        self._next = 1
+        self.size = 0
+        """Bytes of the stored messages."""
 
-    @event_store.setter
-    def event_store(self, _: EventStore | None) -> None:
-        """Set to nothing by the SDK."""
+    async def store_event(self, stream_id: str, message: JSONRPCMessage | None) -> str:
+        """Keep a message and return its number; what is oldest goes when there is too much."""
+        number, self._next = self._next, self._next + 1
+        size = PRIMING_BYTES if message is None else len(message.model_dump_json(by_alias=True))
+        self._kept[number] = (stream_id, message, size)
+        self.size += size
+        while self.size > self._limit_bytes and len(self._kept) > 1:
+            self.size -= self._kept.popitem(last=False)[1][2]
+        return str(number)
+
+    async def replay_events_after(self, last_event_id: str, send_callback: EventCallback) -> str | None:
+        """Send what came after a message on the same stream; None where that message is not known any more."""
+        last = int(last_event_id) if last_event_id.isascii() and last_event_id.isdigit() else 0
+        if last not in self._kept:
+            return None
+        stream = self._kept[last][0]
+        for number, (its_stream, message, _) in list(self._kept.items()):
+            if number > last and its_stream == stream and message is not None:
+                await send_callback(EventMessage(message, str(number)))
+        return stream
 
 
 class StreamableHttp:
     """An ASGI application for `/mcp`."""
 
-    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, speaking: Container[str]) -> None:
-        self.service = McpServer(bench, hub, tasks, speaking=speaking)
+    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, forms: Forms, limits: McpLimits = DEFAULT) -> None:
+        self.service = McpServer(bench, hub, tasks, forms=forms, limits=limits)
         self._tasks = tasks
         self._ready = asyncio.Event()
         self._done = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._manager = _Manager(
+        self._manager = SessionManager(
+            lambda: Replay(limits.replay_bytes),
             app=self.service.server,
-            retry_interval=RETRY_MS,
-            session_idle_timeout=IDLE_S,
-            max_sessions=SESSIONS,
+            retry_interval=limits.retry_ms,
+            session_idle_timeout=limits.idle_s,
+            max_sessions=limits.sessions,
             security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door's business
         )
 

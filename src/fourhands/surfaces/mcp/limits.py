@@ -1,0 +1,47 @@
+"""The limits and times of the MCP surface."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class McpLimits:
+    """Limits of one server's MCP clients; tests pass smaller ones."""
+
+    idle_s: float = 30 * 60.0
+    """How long a client over HTTP may send nothing before its session ends."""
+
+    sessions: int = 64
+    """MCP sessions over HTTP at once."""
+
+    retry_ms: int = 1000
+    """How soon a client whose stream broke should reconnect."""
+
+    replay_bytes: int = 1024 * 1024
+    """Sent messages stored for each MCP session; the last one is stored whatever its length."""
+
+    progress_s: float = 3.0
+    """How often a client is told that its call still runs."""
+
+    suspended_s: float = 600.0
+    """How long a client of the newer generation may take to return with an answer."""
+
+    caused: int = 100
+    """Events of one call that wait to be sent to its client."""
+
+    watched: int = 100
+    """Resources that one client may watch."""
+
+    watch_interval_s: float = 1.0
+    """The shortest time between two notifications of the same resource."""
+
+    backlog: int = 200
+    """Notifications that wait for one client; those beyond are dropped."""
+
+    streams: int = 128
+    """Open streams of the newer generation."""
+
+    page: int = 250
+    """Entries of one page: more than most workbenches have, since some clients never ask for a second page."""
+
+
+DEFAULT = McpLimits()
