@@ -40,7 +40,7 @@ _AT_LAST = re.compile(_ID + rb"\s*(?:,\s*" + _VERSION + rb"\s*)?\}\s*\Z")
 Start = Callable[[str], Awaitable[None]]
 """Serves a directory's workbench on standard input and output of this process, until they are closed."""
 
-Connect = Callable[[WorkspaceDirs], Awaitable["Link | None"]]
+LinkOpener = Callable[[WorkspaceDirs], Awaitable["Link | None"]]
 """Connects to the workbench that runs for a workspace; None where none can be reached yet."""
 
 
@@ -91,7 +91,7 @@ def refusal(id: object, code: int, message: str) -> bytes:
 
 async def join_or_start(
     directory: str,
-    connect: Connect,
+    connect: LinkOpener,
     start: Start,
     *,
     patience_s: float = PATIENCE_S,
@@ -120,7 +120,7 @@ async def join_or_start(
 async def relay(link: Link, stdin: int, stdout: int, line_limit: int = LINE_LIMIT) -> None:
     """Pass messages between two descriptors and a workbench, until both directions or the workbench have ended."""
     lines = read_lines(stdin, line_limit)
-    write = Output(stdout).write
+    write = PipeOutput(stdout).write
 
     async def outward() -> None:
         while line := await lines.get():
@@ -147,7 +147,7 @@ async def relay(link: Link, stdin: int, stdout: int, line_limit: int = LINE_LIMI
         await link.close()
 
 
-class Output:
+class PipeOutput:
     """A descriptor to which several tasks write whole messages, each in one piece."""
 
     def __init__(self, descriptor: int) -> None:

@@ -16,7 +16,7 @@ from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.server import McpServer
-from fourhands.surfaces.stdio import Output, OverlongLine, claimed_streams, read_lines, refusal
+from fourhands.surfaces.stdio import OverlongLine, PipeOutput, claimed_streams, read_lines, refusal
 from fourhands.workbench.workbench import Workbench
 
 
@@ -27,7 +27,7 @@ class Gone(Exception):
 async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
     """Serve the program that started this one, until it closes standard input."""
     with claimed_streams() as (stdin, stdout):
-        lines, output = read_lines(stdin), Output(stdout)
+        lines, output = read_lines(stdin), PipeOutput(stdout)
 
         async def receive() -> bytes:
             while line := await lines.get():
