@@ -4,13 +4,13 @@ The judge follows variables, the directory, functions and downloads through one 
 what the shell will run, not by how it is written.
 """
 
-import itertools
 import re
 
 from fourhands.safety.shell import lookalikes as raw_text
 from fourhands.safety.shell.context import CommandContext, Stdin
 from fourhands.safety.shell.file_rules import NULL, device, normal, written
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dangerous, unknown, worst
+from fourhands.safety.shell.lexical import chunks, fork_bomb
 from fourhands.safety.shell.parser.expansion import (
     DYNAMIC,
     GLOBS,
@@ -42,12 +42,6 @@ from fourhands.safety.shell.programs.network import NETWORK
 from fourhands.safety.shell.tables.system import SYSTEM_PREFIXES
 from fourhands.safety.shell.verdict import ClassifierRules, VerdictPart
 
-# What may stand in front of a command's name.
-_LEADS = re.compile(r"then|do|else|if|while|until|!|time|\w+=.*", re.DOTALL)
-# The head of a function, as bash and as zsh take it: `f(){`, `function f{`; the name of the first stands before it.
-_FUNCTION = re.compile(r"\([ \t]*\)\s*\{|\bfunction[ \t]+([^\s(){}|&;<>]{1,64})\s*\{")
-_NAME = re.compile(r"([^\s(){}|&;<>\"'`$\\]{1,64})[ \t]*\Z")
-_BODY = 1_000  # characters of a function in which it is looked for
 _NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n", ""], ["exec"])
 
 
@@ -117,21 +111,18 @@ class LineClassifier(ProgramClassifier):
 
     def lexical(self, text: str) -> Finding:
         """Look for dangerous commands in a text that no grammar fits."""
-        result = _bomb(text)
+        result = fork_bomb(text)
         if result.rank:
             return result
-        case = CommandContext(self)
-        seen: set[str] = set()
-        for chunk in re.split(r"[;&|()`\n<>]+|\$[({]|[{}](?=\s|\Z)", re.sub(r"[\"'\\]", "", text)):
-            words = [*itertools.dropwhile(_LEADS.fullmatch, chunk.split())]
-            name = words[0].rsplit("/", 1)[-1] if words else ""
-            if chunk in seen or not (name in SUSPECTS or name.startswith(tuple(SYSTEM_PREFIXES))):
+        context = CommandContext(self)
+        for words in chunks(text):
+            name = words[0].rsplit("/", 1)[-1]
+            if not (name in SUSPECTS or name.startswith(tuple(SYSTEM_PREFIXES))):
                 continue
-            seen.add(chunk)
             if self.depth >= DEPTH_LIMIT + 2:
                 break
             self.depth += 1
-            result = worst(result, self.argv(words[:2000], case))
+            result = worst(result, self.argv(words[:2000], context))
             self.depth -= 1
             if result.rank == DANGEROUS:
                 return result
@@ -196,8 +187,8 @@ class LineClassifier(ProgramClassifier):
         key = (fed, self.cwd, len(self.downloads), len(self.functions), *words)
         finding = self.cache.get(key)
         if finding is None:
-            case = CommandContext(self, Stdin("data", source="|")) if fed == "data" else CommandContext(self)
-            finding = self.argv(words, case)  # type: ignore[arg-type]  # all are str
+            context = CommandContext(self, Stdin("data", source="|")) if fed == "data" else CommandContext(self)
+            finding = self.argv(words, context)  # type: ignore[arg-type]  # all are str
             if self.rules.patterns:
                 finding = worst(finding, self.user_rules(words))  # type: ignore[arg-type]  # all are str
             self.cache[key] = finding
@@ -218,16 +209,16 @@ class LineClassifier(ProgramClassifier):
         findings.extend(self._expansions(words))
         rest = words[before:]
         argv = resolve_all(rest, self.variables)
-        case = self._case(command, number, argvs)
+        context = self._case(command, number, argvs)
         if rest:
             named = self._name(rest[0], argv, command)
             if named is not None:
                 findings.append(named)
         if argv and (is_static(argv[0]) or len(argv) > 1):
-            findings.append(self.argv(argv, case))
+            findings.append(self.argv(argv, context))
         findings.append(self._position(command, argv))
         if command.redirects:
-            findings.extend(self._redirect(redirect, argv, command, case) for redirect in command.redirects)
+            findings.extend(self._redirect(redirect, argv, command, context) for redirect in command.redirects)
             if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
                 # bash does nothing then, and zsh starts a pager with it.
                 findings.append(unknown("C3.3", "no command: what reads the file, the shell decides"))
@@ -258,20 +249,20 @@ class LineClassifier(ProgramClassifier):
 
     def _case(self, command: Simple, number: int, argvs: list[list[str]]) -> CommandContext:
         start = command.place.fed_from
-        case = CommandContext(self)
+        context = CommandContext(self)
         if start >= 0:
-            case.bait, case.from_network = self.baits.get(start, ""), start in self.loads
+            context.bait, context.from_network = self.baits.get(start, ""), start in self.loads
             text = output(argvs[start]) if start == number - 1 else None
-            case.stdin = Stdin("data", source="|") if text is None else Stdin("text", text, "|")
+            context.stdin = Stdin("data", source="|") if text is None else Stdin("text", text, "|")
         for redirect in (*command.place.inputs, *command.redirects):
             if redirect.body is not None:
                 text = joined(redirect.body, self.variables)
-                case.stdin = (
+                context.stdin = (
                     Stdin("text", text, redirect.op[:3].rstrip("-")) if is_static(text) else Stdin("data", source="<<")
                 )
             elif redirect.op in ("<", "<>") and redirect.fd in ("", "0"):
-                case.stdin = Stdin("data", source="<")
-        return case
+                context.stdin = Stdin("data", source="<")
+        return context
 
     def _remember(self, command: Simple, number: int, argv: list[str]) -> None:
         """Keep what a pipeline's later stages must know of this one."""
@@ -366,7 +357,7 @@ class LineClassifier(ProgramClassifier):
 
     # Redirections --------------------------------------------------------------------------------------------
 
-    def _redirect(self, redirect: Redirect, argv: list[str], command: Simple, case: CommandContext) -> Finding:
+    def _redirect(self, redirect: Redirect, argv: list[str], command: Simple, context: CommandContext) -> Finding:
         op, target = redirect.op, redirect.target
         findings: list[Finding] = []
         if redirect.body is not None:
@@ -392,21 +383,9 @@ class LineClassifier(ProgramClassifier):
         nothing = not argv or argv in ([":"], ["true"], *_NOTHING_PRINTED[:4])
         if target_finding.rank and empties and nothing:
             findings.append(dangerous("C5.1", f"empties {shown(path)}"))
-        if case.from_network or (argv and argv[0] in NETWORK):
+        if context.from_network or (argv and argv[0] in NETWORK):
             self.downloads.add(normal(path, self.cwd))
         return worst(FINE, *findings)
-
-
-def _bomb(text: str) -> Finding:
-    """Find a function that starts itself, also where only some shells take it for one (`:(){:|:&};:` in zsh)."""
-    for head in _FUNCTION.finditer(text):
-        found = head if head[1] else _NAME.search(text[max(0, head.start() - 80) : head.start()])
-        if found is None:
-            continue
-        name, body = re.escape(found[1]), text[head.end() : head.end() + _BODY]
-        if re.match(rf"(?:[^{{}}]*[\s;&|(])?{name}\s*(?:\|&?\s*{name}|&(?!&))", body):
-            return dangerous("C2.7", f"a function that starts itself again and again: {shown(found[1])}")
-    return FINE
 
 
 def _is_plain(piece: WordPart) -> bool:

@@ -22,11 +22,11 @@ class Classifier(Protocol):
         """Judge a text that a shell will run; text that is not static is dangerous."""
         ...
 
-    def argv(self, argv: list[str], case: "CommandContext") -> Finding:
+    def argv(self, argv: list[str], context: "CommandContext") -> Finding:
         """Judge a command by its resolved arguments."""
         ...
 
-    def plain(self, tool: Tool, argv: list[str], case: "CommandContext") -> Finding:
+    def plain(self, tool: Tool, argv: list[str], context: "CommandContext") -> Finding:
         """Judge arguments by a table entry alone."""
         ...
 
@@ -51,7 +51,7 @@ _NOTHING = Stdin()
 class CommandContext:
     """The surroundings of one command."""
 
-    court: Classifier
+    classifier: Classifier
     stdin: Stdin = _NOTHING
     bait: str = ""  # a secret name among the arguments of the commands whose output this one reads
     from_network: bool = False  # one of those commands fetched its output from the network

@@ -19,6 +19,8 @@ class Finding(NamedTuple):
 ROUTINE = "reads only, or is routine"
 """Why something is safe: of what reads as of tests, builds and new directories, so that it is true of a whole line."""
 
+READ_ONLY = "read-only"
+
 FINE = Finding(SAFE, "C7", ROUTINE)
 
 

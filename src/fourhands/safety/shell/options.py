@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fourhands.safety.shell.levels import ROUTINE, SAFE, Finding
+from fourhands.safety.shell.levels import DANGEROUS, READ_ONLY, ROUTINE, SAFE, UNKNOWN, Finding
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -129,3 +129,22 @@ def ruled(reason: str, rule: str) -> tuple[str, str]:
     """Split a table's reason that names its own rule, as in `C5.1 deletes files`."""
     first, _, rest = reason.partition(" ")
     return (first, rest) if first[:1] == "C" and first[1:2].isdigit() else (rule, reason)
+
+
+def subcommands(
+    look: str = "", ask: str = "", bad: str = "", *, why: str = "", takes: str = "", **nested: Tool
+) -> Tool:
+    """Build a tool from three lists of subcommands; a subcommand in none of them is unknown."""
+    table: dict[str, Tool] = {}
+    for names, rank, reason in (
+        (look, SAFE, READ_ONLY),
+        (ask, UNKNOWN, "changes something"),
+        (bad, DANGEROUS, why or "destroys"),
+    ):
+        for name in names.split():
+            rule, plain = ruled(reason, "C7")
+            table[name] = Tool(
+                rank=rank, rule=rule, reason=f"{plain}: {name}", operands="read" if rank else "text", takes=words(takes)
+            )
+    table.update({name.replace("_", "-").strip("-"): tool for name, tool in nested.items()})
+    return Tool(rank=UNKNOWN, reason="not known to be harmless", operands="read", takes=words(takes), subs=table)

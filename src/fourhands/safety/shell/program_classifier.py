@@ -24,6 +24,7 @@ from fourhands.safety.shell.programs.git import git
 from fourhands.safety.shell.programs.interpreters import CODE, VERSIONED, interpreter, names_variable
 from fourhands.safety.shell.programs.network import NETWORK
 from fourhands.safety.shell.programs.packages import PACKAGES
+from fourhands.safety.shell.programs.services import SERVICES
 from fourhands.safety.shell.programs.wrappers import unwrap, wrapper_name
 from fourhands.safety.shell.tables.arguments import suspicious
 from fourhands.safety.shell.tables.names import (
@@ -34,8 +35,9 @@ from fourhands.safety.shell.tables.names import (
     WRAPPERS,
 )
 from fourhands.safety.shell.tables.readers import READERS
+from fourhands.safety.shell.tables.services import DATABASE_TOOLS
 from fourhands.safety.shell.tables.system import SYSTEM, SYSTEM_PREFIXES, WINDOWS
-from fourhands.safety.shell.tables.tools import DATABASE_TOOLS, PROJECT
+from fourhands.safety.shell.tables.tools import PROJECT
 from fourhands.safety.shell.verdict import ClassifierRules
 from fourhands.safety.variables import changes_execution, names_program
 
@@ -61,7 +63,7 @@ _LONGEST_COMPARED = 20_000
 # Which operands a program writes, by what the table says of them.
 _WRITTEN = {"write": slice(None), "last": slice(-1, None), "second": slice(1, 2)}
 
-HANDLERS: dict[str, ProgramHandler] = {**PACKAGES, **NETWORK, **FILES, **FILTERS, **CODE, "git": git}
+HANDLERS: dict[str, ProgramHandler] = {**PACKAGES, **SERVICES, **NETWORK, **FILES, **FILTERS, **CODE, "git": git}
 TABLE: Mapping[str, Tool] = {**READERS, **SYSTEM, **PROJECT}
 # Programs that are judged by a table alone: what they read makes no difference.
 UNFED = frozenset(
@@ -96,17 +98,17 @@ class ProgramClassifier(ABC):
     def lexical(self, text: str) -> Finding:
         """Look for dangerous commands in a text that no grammar fits."""
 
-    def argv(self, argv: list[str], case: CommandContext) -> Finding:
+    def argv(self, argv: list[str], context: CommandContext) -> Finding:
         """Judge resolved arguments: wrappers first, then the program inside them."""
         if self.inside >= DEPTH_LIMIT:
             return worst(unknown("C4", "too many programs inside each other"), self.lexical(" ".join(argv[-200:])))
         self.inside += 1
         try:
-            return self._argv(argv, case)
+            return self._argv(argv, context)
         finally:
             self.inside -= 1
 
-    def _argv(self, argv: list[str], case: CommandContext) -> Finding:
+    def _argv(self, argv: list[str], context: CommandContext) -> Finding:
         findings = [FINE]
         if argv:
             findings.append(self.everywhere(argv))
@@ -124,7 +126,7 @@ class ProgramClassifier(ABC):
             wrapper = wrapper_name(name)
             if wrapper is None or argv[1:] in (["--help"], ["--version"]):
                 break
-            argv, finding = unwrap(wrapper, argv if argv[0] == name else [name, *argv[1:]], case)
+            argv, finding = unwrap(wrapper, argv if argv[0] == name else [name, *argv[1:]], context)
             findings.append(finding)
         else:
             return worst(
@@ -136,7 +138,7 @@ class ProgramClassifier(ABC):
         elif program in WINDOWS and program not in self.functions and argv[1:] not in (["--help"], ["--version"]):
             findings.append(dangerous("C5.1", f"{WINDOWS[program]} on Windows: {program}"))
         else:
-            findings.append(self._program(name, argv, case))
+            findings.append(self._program(name, argv, context))
         if argv and self.rules.patterns:
             findings.append(self.user_rules(argv))
         return worst(*findings)
@@ -156,7 +158,7 @@ class ProgramClassifier(ABC):
             return dangerous("C7", f"runs the download {shown(program)}")
         return unknown("C6.1", f"runs the program {shown(program)}")
 
-    def _program(self, name: str, argv: list[str], case: CommandContext) -> Finding:
+    def _program(self, name: str, argv: list[str], context: CommandContext) -> Finding:
         """Judge one program by its handler or its table entry."""
         argv = argv if argv[0] == name else [name, *argv[1:]]
         rest = argv[1:]
@@ -168,7 +170,7 @@ class ProgramClassifier(ABC):
             return FINE
         finding = FINE
         if name in _NAMES:
-            finding = worst(names_variable(argv, case), *(self.setting(word, None) for word in _set_by(name, rest)))
+            finding = worst(names_variable(argv, context), *(self.setting(word, None) for word in _set_by(name, rest)))
             self._builtin(name, argv)
             if name in _DECLARE:
                 finding = worst(finding, *(self.setting(*_split(word)) for word in rest if "=" in word))
@@ -182,22 +184,22 @@ class ProgramClassifier(ABC):
             return dangerous("C3.4", "changes what a name runs")
         handler = _handler(name)
         if handler is not None:
-            finding = worst(finding, handler(argv, case))
+            finding = worst(finding, handler(argv, context))
         elif (tool := TABLE.get(name)) is not None:
-            own_finding = self.plain(tool, rest, case)
+            own_finding = self.plain(tool, rest, context)
             if own_finding.rank and name not in own_finding.reason:
                 own_finding = own_finding._replace(reason=f"{own_finding.reason}: {name}")
             finding = worst(finding, own_finding)
-            if tool.operands in ("write", "last") and case.from_network:
+            if tool.operands in ("write", "last") and context.from_network:
                 self.downloads.update(normal(word, self.cwd) for word in rest if not word.startswith("-"))
         else:
-            finding = worst(finding, self._unlisted(name, argv, case))
+            finding = worst(finding, self._unlisted(name, argv, context))
         finding = worst(finding, *suspicious(name, rest))
         if finding.rank == UNKNOWN and name in self.rules.safe_commands:
             return Finding(SAFE, "rules", f"{name} is in your list of safe commands")
         return finding
 
-    def _unlisted(self, name: str, argv: list[str], case: CommandContext) -> Finding:
+    def _unlisted(self, name: str, argv: list[str], context: CommandContext) -> Finding:
         if name in DATABASE_TOOLS:
             return dangerous("C7", f"deletes a database: {name}")
         for prefix, reason in SYSTEM_PREFIXES.items():
@@ -205,7 +207,7 @@ class ProgramClassifier(ABC):
                 return dangerous("C5.5", f"{reason}: {name}")
         if name in self.functions:
             if name in self.forwarders and len(argv) > 1:
-                return self.argv(argv[1:], case)
+                return self.argv(argv[1:], context)
             if any(_HIDDEN.search(word) for word in argv[1:]):
                 return dangerous("C2.5", f"a command hidden in an argument of {name}")
             return Finding(SAFE, "C2.2", f"calls the function {name}, whose commands are judged")
@@ -213,7 +215,7 @@ class ProgramClassifier(ABC):
             return dangerous("C5.4", f"could read the secret file {shown(found)}")
         return unknown("C7", f"not in any list: {shown(name)}")
 
-    def plain(self, tool: Tool, rest: list[str], case: CommandContext) -> Finding:
+    def plain(self, tool: Tool, rest: list[str], context: CommandContext) -> Finding:
         """Judge arguments by a table entry alone."""
         args = read(rest, tool)
         kind = tool.operands

@@ -16,7 +16,7 @@ _FIND_WRITES = {"-fprint", "-fprint0", "-fls", "-fprintf"}
 _FIND_NAMES = words("-name -iname -path -ipath -wholename -iwholename -regex -iregex -lname -ilname")
 
 
-def rm(argv: list[str], case: CommandContext) -> Finding:
+def rm(argv: list[str], context: CommandContext) -> Finding:
     """Judge `rm`: any operand is a file that goes."""
     count = len(read(argv[1:], _RM).operands)
     if count:
@@ -24,7 +24,7 @@ def rm(argv: list[str], case: CommandContext) -> Finding:
     return unknown("C5.1", "rm without an operand")
 
 
-def move(argv: list[str], case: CommandContext) -> Finding:
+def move(argv: list[str], context: CommandContext) -> Finding:
     """Judge `cp`, `mv`, `ln`, `install`: sources are read, the target is written, the null device destroys."""
     name = argv[0]
     args = read(argv[1:], SYSTEM[name])
@@ -34,14 +34,16 @@ def move(argv: list[str], case: CommandContext) -> Finding:
     findings = [unknown("C5.2", SYSTEM[name].reason)]
     if any(normal(word) == NULL for word in (*sources, *targets)):
         findings.append(dangerous("C5.1", f"{name} from or to the null device empties or loses files"))
-    findings.extend(written(word, case.court.cwd) for word in targets if len(args.operands) > 1 or args.values("-t"))
+    findings.extend(
+        written(word, context.classifier.cwd) for word in targets if len(args.operands) > 1 or args.values("-t")
+    )
     if name == "mv" or name == "ln":
         findings.extend(
             dangerous("C5.2", f"{name} of {shown(word)}: a system place")
             for word in sources
-            if is_protected(word, case.court.cwd) and name == "mv"
+            if is_protected(word, context.classifier.cwd) and name == "mv"
         )
-    if found := case.court.secret(sources):
+    if found := context.classifier.secret(sources):
         findings.append(dangerous("C5.4", f"copies the secret file {shown(found)}"))
     if name == "install" and any(re.search(r"[4267]\d{3}|[ugo+]s", mode) for mode in args.values("-m", "--mode")):
         findings.append(dangerous("C5.3", "installs a set-uid program"))
@@ -51,7 +53,7 @@ def move(argv: list[str], case: CommandContext) -> Finding:
 _CHMOD = Tool(takes=words("--reference --from -m -x -M -b --set-file --modify-file -p"))
 
 
-def mode(argv: list[str], case: CommandContext) -> Finding:
+def mode(argv: list[str], context: CommandContext) -> Finding:
     """Judge `chmod`, `chown`, `chgrp`, `setfacl`, `chattr`."""
     name = argv[0]
     args = read(argv[1:], _CHMOD)
@@ -77,14 +79,14 @@ def mode(argv: list[str], case: CommandContext) -> Finding:
         if name == "setfacl" and re.search(r"(?:^|,)o(?:ther)?::?[rx-]*w", text):
             return dangerous("C5.3", "makes a file world-writable")
     for word in args.operands:
-        if is_protected(word, case.court.cwd) or word in ("/", "~"):
+        if is_protected(word, context.classifier.cwd) or word in ("/", "~"):
             return dangerous("C5.3", f"{name} of {shown(word)}: a system place")
-        if normal(word, case.court.cwd) in case.court.downloads and name == "chmod":
+        if normal(word, context.classifier.cwd) in context.classifier.downloads and name == "chmod":
             return dangerous("C7", f"makes the download {shown(word)} executable")
     return unknown("C5.3", "changes who may use a file")
 
 
-def kill(argv: list[str], case: CommandContext) -> Finding:
+def kill(argv: list[str], context: CommandContext) -> Finding:
     """Judge `kill` by the processes it names."""
     rest = [literal(word) for word in argv[1:]]
     if rest[:1] in (["-l"], ["-L"], ["--list"], ["--table"]) and len(rest) <= 2:
@@ -103,7 +105,7 @@ def kill(argv: list[str], case: CommandContext) -> Finding:
     return unknown("C5.5", "ends a process")
 
 
-def find(argv: list[str], case: CommandContext) -> Finding:
+def find(argv: list[str], context: CommandContext) -> Finding:
     """Judge `find`: its actions, and the commands it runs."""
     findings = [FINE]
     rest = argv[1:]
@@ -113,7 +115,7 @@ def find(argv: list[str], case: CommandContext) -> Finding:
         if word[:1] in ("-", "(", "!"):
             break
         roots.append(word)
-    bait = case.court.secret([*names, *roots])
+    bait = context.classifier.secret([*names, *roots])
     at = 0
     while at < len(rest):
         word = rest[at]
@@ -121,11 +123,11 @@ def find(argv: list[str], case: CommandContext) -> Finding:
         if word == "-delete":
             findings.append(dangerous("C5.1", "deletes files: find -delete"))
         elif word in _FIND_WRITES and at < len(rest):
-            findings.append(written(rest[at], case.court.cwd))
+            findings.append(written(rest[at], context.classifier.cwd))
             at += 1
         elif word in ("-files0-from",):
             findings.append(unknown("C5.4", "find reads a list of files"))
-            if found := case.court.secret(rest[at : at + 1]):
+            if found := context.classifier.secret(rest[at : at + 1]):
                 findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
         elif word in _ACTION:
             end = next(
@@ -136,14 +138,14 @@ def find(argv: list[str], case: CommandContext) -> Finding:
                 ),
                 len(rest),
             )
-            findings.append(_each(rest[at:end], bait, f"find {word}", case))
+            findings.append(_each(rest[at:end], bait, f"find {word}", context))
             at = end + 1
         elif not is_static(word) and word[:1] in "\ue000\ue008" and word not in roots:
             findings.append(unknown("C3.1", "find with an argument that is not in the text"))
     return worst(*findings)
 
 
-def _each(inner: list[str], bait: str, what: str, case: CommandContext) -> Finding:
+def _each(inner: list[str], bait: str, what: str, context: CommandContext) -> Finding:
     """Judge a command that runs once for each file; `bait` is a secret name among those files."""
     if not inner:
         return unknown("C4", f"{what} without a command")
@@ -154,7 +156,7 @@ def _each(inner: list[str], bait: str, what: str, case: CommandContext) -> Findi
             return dangerous("C4", f"{what} builds a shell script from file names")
     if bait:
         inner = [word.replace("{}", bait) if "{}" in word else word for word in inner]
-    return case.court.argv(inner, case)
+    return context.classifier.argv(inner, context)
 
 
 _FD = Tool(
@@ -166,19 +168,19 @@ _FD = Tool(
 )
 
 
-def fd(argv: list[str], case: CommandContext) -> Finding:
+def fd(argv: list[str], context: CommandContext) -> Finding:
     """Judge `fd`, which may run a command for each file."""
     for at, word in enumerate(argv[1:], 1):
         if word in ("-x", "-X", "--exec", "--exec-batch"):
             inner = argv[at + 1 :]
             end = next((place for place, sign in enumerate(inner) if sign == ";"), len(inner))
             inner = inner[:end] if "{}" in " ".join(inner) else [*inner[:end], "{}"]
-            return worst(FINE, _each(inner, case.court.secret(argv[1:at]), f"fd {word}", case))
+            return worst(FINE, _each(inner, context.classifier.secret(argv[1:at]), f"fd {word}", context))
         if word.startswith(("--exec=", "--exec-batch=")) or (
             re.fullmatch(r"-\w*[xX].+", word) and not word.startswith("--") and word[1] in "xX"
         ):
             return dangerous("C4", "fd runs a command that is joined to its option")
-    return case.court.plain(_FD, argv[1:], case)
+    return context.classifier.plain(_FD, argv[1:], context)
 
 
 _TAR = Tool(
@@ -193,7 +195,7 @@ _TAR = Tool(
 )
 
 
-def tar(argv: list[str], case: CommandContext) -> Finding:
+def tar(argv: list[str], context: CommandContext) -> Finding:
     """Judge `tar`: listing reads, the rest writes."""
     rest = list(argv[1:])
     if (rest and re.fullmatch(r"[A-Za-z]+", rest[0]) and rest[0][0] in "cxtruAd") or (
@@ -201,7 +203,7 @@ def tar(argv: list[str], case: CommandContext) -> Finding:
     ):
         rest = _old_style(rest)
     args = read(rest, _TAR)
-    findings = [case.court.plain(_TAR, rest, case)]
+    findings = [context.classifier.plain(_TAR, rest, context)]
     lists = args.has("-t", "--list", "-d", "--diff", "--compare") and not args.has(
         "-x", "-c", "-r", "-u", "-A", "--extract", "--get", "--create"
     )
@@ -212,12 +214,12 @@ def tar(argv: list[str], case: CommandContext) -> Finding:
     findings.extend(
         dangerous("C5.2", f"extracts into {shown(value)}")
         for value in args.values("-C", "--directory")
-        if is_protected(value, case.court.cwd) or normal(value) == "/"
+        if is_protected(value, context.classifier.cwd) or normal(value) == "/"
     )
     if args.has("-P", "--absolute-names") and args.has("-x", "--extract"):
         findings.append(dangerous("C5.2", "extracts to absolute places"))
     if not lists and args.has("-c", "-r", "-u", "--create"):
-        findings.extend(written(value, case.court.cwd) for value in args.values("-f", "--file") if value != "-")
+        findings.extend(written(value, context.classifier.cwd) for value in args.values("-f", "--file") if value != "-")
         if any(":" in value and not value.startswith(("/", ".")) for value in args.values("-f", "--file")):
             findings.append(dangerous("C7", "sends an archive to another host"))
     return worst(*findings)
@@ -234,10 +236,10 @@ def _old_style(rest: list[str]) -> list[str]:
     return out + queue
 
 
-def looks(argv: list[str], case: CommandContext) -> Finding:
+def looks(argv: list[str], context: CommandContext) -> Finding:
     """Judge programs that change the system, but have forms that only look."""
     name, rest = argv[0], argv[1:]
-    if found := case.court.secret(rest):
+    if found := context.classifier.secret(rest):
         return dangerous("C5.4", f"could read the secret file {shown(found)}")
     options = [word for word in rest if word.startswith("-")]
     operands = [word for word in rest if not word.startswith("-")]
@@ -273,10 +275,10 @@ def looks(argv: list[str], case: CommandContext) -> Finding:
         return unknown("C5.5", "opens a cron table in an editor")
     if name == "sysctl" and len(operands) == len(rest) == 1 and "=" not in operands[0]:
         return FINE
-    return case.court.plain(SYSTEM.get(name, Tool(rank=1, reason="not known to be harmless")), rest, case)
+    return context.classifier.plain(SYSTEM.get(name, Tool(rank=1, reason="not known to be harmless")), rest, context)
 
 
-def ip(argv: list[str], case: CommandContext) -> Finding:
+def ip(argv: list[str], context: CommandContext) -> Finding:
     """Judge `ip`: showing is safe, everything else changes links."""
     rest = [word for word in argv[1:] if not word.startswith("-")]
     if any(word.startswith(("-b", "-force", "-n", "--netns")) for word in argv[1:]) and not any(
@@ -290,38 +292,40 @@ def ip(argv: list[str], case: CommandContext) -> Finding:
     return dangerous("C5.5", "changes network links")
 
 
-def hostname(argv: list[str], case: CommandContext) -> Finding:
+def hostname(argv: list[str], context: CommandContext) -> Finding:
     """Judge `hostname`: an operand sets it."""
     if any(not word.startswith("-") for word in argv[1:]):
         return dangerous("C5.5", "sets the host name")
-    return case.court.plain(
-        Tool(operands="text", danger={"-F": "sets the host name", "--file": "sets it", "-b": "sets it"}), argv[1:], case
+    return context.classifier.plain(
+        Tool(operands="text", danger={"-F": "sets the host name", "--file": "sets it", "-b": "sets it"}),
+        argv[1:],
+        context,
     )
 
 
-def date(argv: list[str], case: CommandContext) -> Finding:
+def date(argv: list[str], context: CommandContext) -> Finding:
     """Judge `date`: an operand without `+` sets the clock."""
     from fourhands.safety.shell.tables.readers import READERS
 
     args = read(argv[1:], READERS["date"])
-    finding = case.court.plain(READERS["date"], argv[1:], case)
+    finding = context.classifier.plain(READERS["date"], argv[1:], context)
     if any(re.fullmatch(r"\d{6,}[\d.]*", word) for word in args.operands):
         return dangerous("C5.5", "sets the clock")
-    found = case.court.secret(args.values("-f", "--file", "-r"))
+    found = context.classifier.secret(args.values("-f", "--file", "-r"))
     return dangerous("C5.4", f"reads the secret file {shown(found)}") if found else finding
 
 
-def archive(argv: list[str], case: CommandContext) -> Finding:
+def archive(argv: list[str], context: CommandContext) -> Finding:
     """Judge `zip`, `unzip`, `7z` and their like."""
     name, rest = argv[0], argv[1:]
     if name == "unzip" and any(
         word in ("-l", "-v", "-Z", "-t", "-p") or re.fullmatch(r"-[lvtqZz1]+", word) for word in rest[:2]
     ):
-        return case.court.plain(Tool(), rest, case)
+        return context.classifier.plain(Tool(), rest, context)
     if name in ("zipinfo", "gzip", "xz", "zstd", "bzip2") and (
         name == "zipinfo" or any(re.fullmatch(r"-[tlv]+|--list|--test", word) for word in rest)
     ):
-        return case.court.plain(Tool(), rest, case)
+        return context.classifier.plain(Tool(), rest, context)
     if name == "zip" and any(word.startswith(("-TT", "--unzip-command")) for word in rest):
         return dangerous("C6.5", "zip runs a program to test")
     if name == "zip" and any(re.fullmatch(r"-\w*m\w*|--move", word) and word != "-mm" for word in rest):
@@ -331,21 +335,21 @@ def archive(argv: list[str], case: CommandContext) -> Finding:
             if (
                 word == "-d"
                 and at + 1 < len(rest)
-                and (is_protected(rest[at + 1], case.court.cwd) or normal(rest[at + 1]) == "/")
+                and (is_protected(rest[at + 1], context.classifier.cwd) or normal(rest[at + 1]) == "/")
             ):
                 return dangerous("C5.2", f"extracts into {shown(rest[at + 1])}")
     if name in ("7z", "7za", "7zz") and rest[:1] == ["l"]:
-        return case.court.plain(Tool(), rest, case)
+        return context.classifier.plain(Tool(), rest, context)
     if name in ("7z", "7za", "7zz", "rar") and any(word.startswith(("-sdel", "-df")) for word in rest):
         return dangerous("C5.1", "deletes the files it archives")
-    return case.court.plain(Tool(rank=1, rule="C5.2", reason="writes an archive or its files"), rest, case)
+    return context.classifier.plain(Tool(rank=1, rule="C5.2", reason="writes an archive or its files"), rest, context)
 
 
-def cd(argv: list[str], case: CommandContext) -> Finding:
+def cd(argv: list[str], context: CommandContext) -> Finding:
     """Judge a change of directory, and follow it."""
     operands = [word for word in argv[1:] if not word.startswith("-")]
     if operands or len(argv) == 1:
-        return case.court.enter(operands[-1] if operands else "~")
+        return context.classifier.enter(operands[-1] if operands else "~")
     return FINE  # back to where the line has been before
 
 

@@ -38,24 +38,24 @@ class _Strange(Exception):
     """A program that is cut in another way than expected, or not at all."""
 
 
-def sed(argv: list[str], case: CommandContext) -> Finding:
+def sed(argv: list[str], context: CommandContext) -> Finding:
     """Judge `sed`: the scripts that run or write, and editing in place."""
     args = read(argv[1:], _SED)
     scripts = args.values("-e", "--expression")
     if not scripts and not args.has("-f", "--file"):
         scripts = args.operands[:1]
-    findings = [case.court.plain(_SED, argv[1:], case)]
+    findings = [context.classifier.plain(_SED, argv[1:], context)]
     if args.has("-i", "--in-place") or any(option.startswith("--in-place") for option, _ in args.options):
         files = args.operands if args.values("-e") else args.operands[1:]
         findings.append(unknown("C5.2", "edits files in place"))
-        findings.extend(written(word, case.court.cwd, "edits") for word in files)
+        findings.extend(written(word, context.classifier.cwd, "edits") for word in files)
     if args.has("-f", "--file"):
         findings.append(unknown("C6.4", "runs a sed script from a file"))
-    findings.extend(_sed_script(literal(script), case) for script in scripts)
+    findings.extend(_sed_script(literal(script), context) for script in scripts)
     return worst(*findings)
 
 
-def _sed_script(script: str, case: CommandContext) -> Finding:
+def _sed_script(script: str, context: CommandContext) -> Finding:
     if not is_static(script):
         return unknown("C6.4", "a sed script that is not wholly in the text")
     if len(script) > _LONGEST:
@@ -66,8 +66,8 @@ def _sed_script(script: str, case: CommandContext) -> Finding:
             if name == "e":
                 findings.append(dangerous("C6.4", "sed runs a command: e"))
             elif name in "wW":
-                findings.append(written(value, case.court.cwd))
-            elif case.court.secret([value]):
+                findings.append(written(value, context.classifier.cwd))
+            elif context.classifier.secret([value]):
                 findings.append(dangerous("C5.4", f"reads the secret file {shown(value)}"))
     except _Strange:
         findings.append(unknown("C6.4", "a sed script that is not understood"))
@@ -187,22 +187,22 @@ _AWK_KEYWORDS = words("print printf return in case do else getline delete if whi
 _AWK_RUNS = re.compile(r"\bsystem\s*\(|\|&|(?<!\|)\|(?!\|)|@\w|\bfork\s*\(|\bextension\s*\(")
 
 
-def awk(argv: list[str], case: CommandContext) -> Finding:
+def awk(argv: list[str], context: CommandContext) -> Finding:
     """Judge `awk`: programs that run commands or write."""
     args = read(argv[1:], _AWK)
-    findings = [case.court.plain(_AWK, argv[1:], case)]
+    findings = [context.classifier.plain(_AWK, argv[1:], context)]
     programs = args.values("-e", "--source")
     if not programs and not args.has("-f", "--file", "-E", "--exec"):
         programs = args.operands[:1]
-    findings.extend(_awk_program(literal(program), case) for program in programs)
+    findings.extend(_awk_program(literal(program), context) for program in programs)
     return worst(*findings)
 
 
-def _awk_program(program: str, case: CommandContext) -> Finding:
+def _awk_program(program: str, context: CommandContext) -> Finding:
     if "/inet" in program or re.search(r"\bsystem\s*\(", program):
         return dangerous("C6.4", "awk runs a command or opens a connection")
     for found in re.finditer(r'"((?:[^"\\\n]|\\.)*)"', program):
-        if case.court.secret([found.group(1)]):
+        if context.classifier.secret([found.group(1)]):
             return dangerous("C5.4", f"awk reads the secret file {found.group(1)}")
     try:
         bare = _awk_bare(program)
@@ -216,7 +216,7 @@ def _awk_program(program: str, case: CommandContext) -> Finding:
         return unknown("C6.4", "an awk program that is not wholly in the text")
     if re.search(r"\bprintf?\b[^;\n}]*?>", bare):
         target = re.search(r'>\s*"([^"]*)"', program)
-        return written(target.group(1), case.court.cwd) if target else unknown("C6.4", "awk writes a file")
+        return written(target.group(1), context.classifier.cwd) if target else unknown("C6.4", "awk writes a file")
     return unknown("C6.4", "awk reads a file by name") if re.search(r"\bgetline\b|\bARGV\s*\[", bare) else FINE
 
 

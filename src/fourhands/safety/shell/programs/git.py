@@ -15,10 +15,10 @@ _LISTED, _SHOWN = Tool(operands="name", danger=RUNS), Tool(danger=RUNS)
 _OTHER = Tool(rank=1, reason="changes the repository or is not known", danger=RUNS)
 
 
-def git(argv: list[str], case: CommandContext) -> Finding:
+def git(argv: list[str], context: CommandContext) -> Finding:
     """Judge a git command."""
     glob = read(argv[1:], GLOBAL, stop=True)
-    findings = [_global(glob, case)]
+    findings = [_global(glob, context)]
     if not glob.operands:
         asks = not glob.options or glob.has("--version", "--help", "-v", "-h")
         findings.append(FINE if asks else unknown("C7", "git without a subcommand"))
@@ -30,11 +30,11 @@ def git(argv: list[str], case: CommandContext) -> Finding:
         return worst(*findings)
     if any(word.startswith(("ext::", "fd::")) or "=ext::" in word for word in rest):
         findings.append(dangerous("C7", "git with an ext:: address runs a program"))
-    findings.append(_sub(sub, rest, case))
+    findings.append(_sub(sub, rest, context))
     return worst(*findings)
 
 
-def _global(glob: Arguments, case: CommandContext) -> Finding:
+def _global(glob: Arguments, context: CommandContext) -> Finding:
     findings = [FINE]
     for option, value in glob.options:
         if option == "-c" or option == "--config-env":
@@ -55,14 +55,16 @@ def _setting(text: str) -> Finding:
     return FINE if _HARMLESS.fullmatch(key) else unknown("C7", f"changes a setting of git: {shown(key)}")
 
 
-def _sub(sub: str, rest: list[str], case: CommandContext) -> Finding:
+def _sub(sub: str, rest: list[str], context: CommandContext) -> Finding:
     tool = GIT.get(sub, _OTHER)
     args = read(rest, tool)
     special = _SPECIAL.get(sub)
     # `config` and `restore` are judged by their arguments alone: half of their forms only read.
-    findings = [FINE if sub in ("config", "restore") else case.court.plain(_listing(sub, tool, args), rest, case)]
+    findings = [
+        FINE if sub in ("config", "restore") else context.classifier.plain(_listing(sub, tool, args), rest, context)
+    ]
     if special:
-        findings.append(special(rest, args, case))
+        findings.append(special(rest, args, context))
     if sub in LISTS:
         _, destroys = LISTS[sub]
         if args.operands and args.operands[0] in destroys:
@@ -94,14 +96,14 @@ def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
     return tool
 
 
-def _log(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _log(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     """Reading a secret file's changes is reading it."""
-    if args.has(*PATCH) and (name := case.court.secret(args.operands)):
+    if args.has(*PATCH) and (name := context.classifier.secret(args.operands)):
         return dangerous("C5.4", f"shows the content of {shown(name)}")
     return FINE
 
 
-def _checkout(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _checkout(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     paths = any(
         word in (".", "*", STAR, ":/", ":") or word.startswith(("./", STAR, "*", "../", ":/")) for word in args.operands
     )
@@ -110,19 +112,19 @@ def _checkout(rest: list[str], args: Arguments, case: CommandContext) -> Finding
     return FINE
 
 
-def _restore(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _restore(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     staged = args.has("--staged", "-S") and not args.has("--worktree", "-W")
     return unknown("C7", "changes the index") if staged else dangerous("C7", "throws changes in files away")
 
 
-def _push(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _push(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     for word in args.operands[1:] if len(args.operands) > 1 else args.operands:
         if word.startswith(("+", ":")):
             return dangerous("C7", f"overwrites or deletes what is published: {shown(word)}")
     return FINE
 
 
-def _config(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _config(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     reads = (
         "--get",
         "--get-all",
@@ -136,7 +138,7 @@ def _config(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
         "--get-color",
     )
     operands = args.operands
-    if found := case.court.secret(args.values("--file", "-f", "--blob")):
+    if found := context.classifier.secret(args.values("--file", "-f", "--blob")):
         return dangerous("C5.4", f"reads the secret file {shown(found)}")
     verb = operands[0] if operands else ""
     key = next((word for word in operands if "." in word), "")
@@ -159,38 +161,40 @@ def _config(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
     return unknown("C7", "changes git's configuration")
 
 
-def _rebase(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _rebase(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     for value in args.values("-x", "--exec"):
-        return worst(unknown("C7", "rewrites local commits"), case.court.script(value, "git rebase -x"))
+        return worst(unknown("C7", "rewrites local commits"), context.classifier.script(value, "git rebase -x"))
     return FINE
 
 
-def _submodule(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _submodule(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     if "foreach" in args.operands:
         words = [word for word in rest[rest.index("foreach") + 1 :] if word not in ("--recursive", "--quiet", "-q")]
         text = words[0] if len(words) == 1 else " ".join(words)
-        return worst(unknown("C7", "runs a command in submodules"), case.court.script(text, "git submodule foreach"))
+        return worst(
+            unknown("C7", "runs a command in submodules"), context.classifier.script(text, "git submodule foreach")
+        )
     return FINE
 
 
-def _bisect(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _bisect(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     if args.operands[:1] == ["run"]:
-        return worst(unknown("C7", "runs a command"), case.court.argv(rest[rest.index("run") + 1 :], case))
+        return worst(unknown("C7", "runs a command"), context.classifier.argv(rest[rest.index("run") + 1 :], context))
     return FINE
 
 
-def _worktree(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _worktree(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     if args.operands[:1] == ["remove"] and args.has("-f", "--force"):
         return dangerous("C7", "deletes a work tree with its changes")
     return FINE
 
 
-def _gc(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _gc(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     prunes = any(value in ("now", "all") for value in args.values("--prune"))
     return dangerous("C7", "deletes unreachable commits at once") if prunes else FINE
 
 
-def _branch(rest: list[str], args: Arguments, case: CommandContext) -> Finding:
+def _branch(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     forced = args.has("-d", "--delete") and args.has("-f", "--force")
     return dangerous("C7", "deletes a branch by force") if forced else FINE
 

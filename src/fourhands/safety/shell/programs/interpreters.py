@@ -39,7 +39,7 @@ _CALLS = re.compile(
 )
 
 
-def shell(argv: list[str], case: CommandContext) -> Finding:
+def shell(argv: list[str], context: CommandContext) -> Finding:
     """Judge a shell: `-c` text, a script file, or what it reads."""
     args = read(_plus(argv[1:]), _SHELL, stop=True)
     if args.has("-c"):
@@ -47,10 +47,10 @@ def shell(argv: list[str], case: CommandContext) -> Finding:
         # -c takes the first operand, also behind further options: bash -c -e 'x'.
         if text.startswith("-") and args.operands:
             text = args.operands[0]
-        finding = case.court.script(literal(text), f"{argv[0]} -c")
+        finding = context.classifier.script(literal(text), f"{argv[0]} -c")
         # sh -c '"$@"' _ rm x: the words behind the text may be the command.
         if finding.rank < DANGEROUS and _POSITIONAL.search(text):
-            tails = [case.court.argv([*args.operands[first:], "{}"], case) for first in (0, 1)]
+            tails = [context.classifier.argv([*args.operands[first:], "{}"], context) for first in (0, 1)]
             finding = worst(finding, *(tail for tail in tails if tail.rank == DANGEROUS))
         return finding
     for value in args.values("--rcfile", "--init-file"):
@@ -59,40 +59,40 @@ def shell(argv: list[str], case: CommandContext) -> Finding:
         return FINE
     operand = args.operands[0] if args.operands else ""
     if operand and not args.has("-s") and operand not in _STDIN:
-        return script_file(operand, argv[0], case)
-    return stdin_program(argv[0], case)
+        return script_file(operand, argv[0], context)
+    return stdin_program(argv[0], context)
 
 
 def _plus(rest: list[str]) -> list[str]:
     return ["-" + word[1:] if word.startswith("+") else word for word in rest]
 
 
-def script_file(path: str, name: str, case: CommandContext) -> Finding:
+def script_file(path: str, name: str, context: CommandContext) -> Finding:
     """Judge a file that is run as a program."""
     if PROCESS in path or COMMAND in path:
         return dangerous("C6.3", f"{name} runs what another command prints")
-    if normal(path, case.court.cwd) in case.court.downloads:
+    if normal(path, context.classifier.cwd) in context.classifier.downloads:
         return dangerous("C7", f"runs the download {shown(path)}")
-    if found := case.court.secret([path]):
+    if found := context.classifier.secret([path]):
         return dangerous("C5.4", f"reads the secret file {shown(found)}")
     return unknown("C6.1", f"{name} runs the script {shown(path)}")
 
 
-def stdin_program(name: str, case: CommandContext) -> Finding:
+def stdin_program(name: str, context: CommandContext) -> Finding:
     """Judge an interpreter that reads its program from its input."""
-    stdin = case.stdin
+    stdin = context.stdin
     if stdin.kind == "data":
         return dangerous("C6.3", f"{name} runs whatever is piped or redirected into it")
     if stdin.kind == "text":
         if name not in SHELLS:
-            return code(stdin.text, name, case)
-        finding = case.court.script(stdin.text, f"{name} with text as its input")
+            return code(stdin.text, name, context)
+        finding = context.classifier.script(stdin.text, f"{name} with text as its input")
         # A here-document is a script like any other; echoed text is at least worth a look.
         return finding if stdin.source == "<<" else worst(unknown("C6.3", f"runs text in {name}"), finding)
     return unknown("C6.1", f"starts an interactive {name}")
 
 
-def code(text: str, name: str, case: CommandContext) -> Finding:
+def code(text: str, name: str, context: CommandContext) -> Finding:
     """Judge inline code of an interpreter."""
     if not is_static(text):
         return dangerous("C6.2", f"{name} runs code that is not wholly in the text")
@@ -100,12 +100,12 @@ def code(text: str, name: str, case: CommandContext) -> Finding:
         return dangerous(
             "C6.2", f"{name} code that may run programs, change files or connect: {found.group().strip()[:24]}"
         )
-    if named := case.court.secret(_STRING.findall(text)):
+    if named := context.classifier.secret(_STRING.findall(text)):
         return dangerous("C5.4", f"{name} code that names the secret file {shown(named)}")
     return unknown("C6.2", f"runs {name} code")
 
 
-def interpreter(argv: list[str], case: CommandContext) -> Finding:
+def interpreter(argv: list[str], context: CommandContext) -> Finding:
     """Judge an interpreter: inline code, a module, a script, or its input."""
     name = _language(argv[0])
     tool = INTERPRETERS[name]
@@ -114,12 +114,12 @@ def interpreter(argv: list[str], case: CommandContext) -> Finding:
         return FINE
     args = read(rest, tool, stop=True)
     if name == "python" and (module := _module(rest)):
-        return _python_module(module[0], module[1], case)
+        return _python_module(module[0], module[1], context)
     findings = [unknown("C6.1", f"runs {argv[0]}")]
     options = {option for option, _ in args.options}
     texts = [value for option, value in args.options if option in tool.texts and value is not None]
     # perl -ne, ruby -pe: code behind a bundle.
-    findings.extend(code(literal(text), name, case) for text in texts)
+    findings.extend(code(literal(text), name, context) for text in texts)
     if options & {"-r", "--require", "--import", "--loader", "--preload", "-L", "-l"} and name in (
         "node",
         "bun",
@@ -133,14 +133,14 @@ def interpreter(argv: list[str], case: CommandContext) -> Finding:
     if name in ("perl", "ruby") and options & {"-i"}:
         findings.append(unknown("C5.2", "edits files in place"))
     if name == "perl" and any(value and re.match(r"[\w:]*[ =(]", value) for value in args.values("-M", "-m")):
-        findings.append(code(" ".join(args.values("-M", "-m")), name, case))
+        findings.append(code(" ".join(args.values("-M", "-m")), name, context))
     if not texts:
         operand = args.operands[0] if args.operands else ""
         if operand and operand not in _STDIN:
-            findings.append(_subcommand(name, args.operands, case) or script_file(operand, argv[0], case))
+            findings.append(_subcommand(name, args.operands, context) or script_file(operand, argv[0], context))
         else:
-            findings.append(stdin_program(name, case))
-    if found := case.court.secret([word for word in rest if word not in texts]):
+            findings.append(stdin_program(name, context))
+    if found := context.classifier.secret([word for word in rest if word not in texts]):
         findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
     result = worst(*findings)
     if name == "bun" and rest[:1] == ["test"] and result.rank < DANGEROUS:
@@ -153,10 +153,10 @@ def _language(name: str) -> str:
     return name if name in INTERPRETERS else {"pypy": "python", "nodejs": "node"}.get(plain, plain)
 
 
-def _subcommand(name: str, operands: list[str], case: CommandContext) -> Finding | None:
+def _subcommand(name: str, operands: list[str], context: CommandContext) -> Finding | None:
     if name == "deno":
         if operands[0] == "eval":
-            return code(literal(" ".join(operands[1:])), name, case)
+            return code(literal(" ".join(operands[1:])), name, context)
         return unknown("C6.1", f"deno {shown(operands[0])}")
     if name == "bun":
         return unknown("C6.1", f"bun {shown(operands[0])}")
@@ -178,71 +178,73 @@ def _module(rest: list[str]) -> tuple[str, list[str]] | None:
     return None
 
 
-def _python_module(module: str, rest: list[str], case: CommandContext) -> Finding:
+def _python_module(module: str, rest: list[str], context: CommandContext) -> Finding:
     if module in ("pytest", "mypy"):
-        return case.court.plain(PROJECT[module], rest, case)
+        return context.classifier.plain(PROJECT[module], rest, context)
     if module == "json.tool":
-        return case.court.plain(Tool(operands="second", rule="C6.6"), rest, case)
+        return context.classifier.plain(Tool(operands="second", rule="C6.6"), rest, context)
     if module in ("pip", "ruff", "fourhands", "tox", "pipx", "poetry", "twine", "black"):
-        return case.court.argv([module, *rest], case)
+        return context.classifier.argv([module, *rest], context)
     if module in ("http.server", "SimpleHTTPServer", "smtpd", "pyftpdlib"):
         return dangerous("C7", "offers local files to the network")
-    if found := case.court.secret(rest):
+    if found := context.classifier.secret(rest):
         return dangerous("C5.4", f"reads the secret file {shown(found)}")
     return unknown("C6.1", f"runs the Python module {shown(module)}")
 
 
-def evaluate(argv: list[str], case: CommandContext) -> Finding:
+def evaluate(argv: list[str], context: CommandContext) -> Finding:
     """Judge `eval`: its arguments are a script."""
     rest = argv[1:]
     first = 0
     while first < len(rest) and rest[first] in ("eval", "--"):
         first += 1
-    return case.court.script(" ".join(literal(word) for word in rest[first:]), "eval")
+    return context.classifier.script(" ".join(literal(word) for word in rest[first:]), "eval")
 
 
-def trap(argv: list[str], case: CommandContext) -> Finding:
+def trap(argv: list[str], context: CommandContext) -> Finding:
     """Judge `trap`: its first argument is a script."""
     rest = [word for word in argv[1:] if word != "--"]
     if not rest or rest[0] in ("-p", "-l", "-") or len(rest) == 1:
         return FINE
-    return case.court.script(literal(rest[0]), "trap")
+    return context.classifier.script(literal(rest[0]), "trap")
 
 
-def alias(argv: list[str], case: CommandContext) -> Finding:
+def alias(argv: list[str], context: CommandContext) -> Finding:
     """Judge `alias`: each value is a script."""
     findings = [FINE]
     for word in argv[1:]:
         name, equals, value = literal(word).partition("=")
         if equals:
-            findings.append(worst(unknown("C2.4", f"changes what {name} means"), case.court.script(value, "alias")))
+            findings.append(
+                worst(unknown("C2.4", f"changes what {name} means"), context.classifier.script(value, "alias"))
+            )
     return worst(*findings)
 
 
-def source(argv: list[str], case: CommandContext) -> Finding:
+def source(argv: list[str], context: CommandContext) -> Finding:
     """Judge `source`: a file, or what another command prints."""
     operand = next((word for word in argv[1:] if word != "--"), "")
     if operand in _STDIN:
-        return stdin_program("sh", case)
-    return script_file(operand, "source", case) if operand else FINE
+        return stdin_program("sh", context)
+    return script_file(operand, "source", context) if operand else FINE
 
 
-def completion(argv: list[str], case: CommandContext) -> Finding:
+def completion(argv: list[str], context: CommandContext) -> Finding:
     """Judge `complete`, `compgen`, `bind` and `mapfile`: some of their options hold text that is run later."""
     findings = [unknown("C2.4", f"{argv[0]} changes how the shell reacts") if argv[0] in ("bind", "complete") else FINE]
     for at, word in enumerate(argv[1:-1], 1):
         if word == "-C":
-            findings.append(case.court.script(literal(argv[at + 1]), f"{argv[0]} -C"))
+            findings.append(context.classifier.script(literal(argv[at + 1]), f"{argv[0]} -C"))
         elif word == "-x" and argv[0] == "bind":
             text = literal(argv[at + 1]).partition(":")[2].strip().strip("\"'")
-            findings.append(case.court.script(text, "bind -x"))
+            findings.append(context.classifier.script(text, "bind -x"))
     return worst(*findings)
 
 
 _NAMES_VARIABLE = re.compile(r"\$\(|`")
 
 
-def names_variable(argv: list[str], case: CommandContext) -> Finding:
+def names_variable(argv: list[str], context: CommandContext) -> Finding:
     """Judge builtins that take a variable's name: a subscript in it is evaluated (C2.5)."""
     name = argv[0]
     if name in ("test", "[", "[["):
@@ -272,16 +274,16 @@ _ESCAPE = re.compile(
 )
 
 
-def editor(argv: list[str], case: CommandContext) -> Finding:
+def editor(argv: list[str], context: CommandContext) -> Finding:
     """Judge an editor: its commands may start programs."""
     rest = argv[1:]
     if rest in (["--version"], ["--help"]):
         return FINE
     args = read(rest, _EDITOR)
     commands = args.values("-c", "--cmd") + [word[1:] for word in rest if word.startswith("+")]
-    if case.stdin.kind == "text":
-        commands.append(case.stdin.text)
-    if case.stdin.kind == "data" and argv[0] in ("ed", "ex", "vi", "vim"):
+    if context.stdin.kind == "text":
+        commands.append(context.stdin.text)
+    if context.stdin.kind == "data" and argv[0] in ("ed", "ex", "vi", "vim"):
         return dangerous("C6.5", f"{argv[0]} runs whatever commands are piped into it")
     for command in map(literal, commands):
         if "!" in command or re.search(r"system\s*\(", command) or not is_static(command) or _ESCAPE.search(command):
@@ -291,12 +293,12 @@ def editor(argv: list[str], case: CommandContext) -> Finding:
         for word in rest
     ):
         return dangerous("C6.5", "emacs runs code")
-    if found := case.court.secret(args.operands):
+    if found := context.classifier.secret(args.operands):
         return dangerous("C5.4", f"opens the secret file {shown(found)}")
     return unknown("C5.2", f"edits files with {argv[0]}")
 
 
-def session(argv: list[str], case: CommandContext) -> Finding:
+def session(argv: list[str], context: CommandContext) -> Finding:
     """Judge `tmux` and `screen`: keys sent to another shell are a script."""
     findings = [unknown("C7", f"{argv[0]} starts or drives other shells")]
     for at, word in enumerate(argv):
@@ -304,7 +306,7 @@ def session(argv: list[str], case: CommandContext) -> Finding:
             keys = [literal(key) for key in argv[at + 1 :] if key not in ("Enter", "C-m", "-l")]
             if keys[:1] == ["-t"]:
                 keys = keys[2:]
-            findings.append(case.court.script(" ".join(keys), "tmux send-keys"))
+            findings.append(context.classifier.script(" ".join(keys), "tmux send-keys"))
         elif word in (
             "new-session",
             "new",
@@ -321,8 +323,10 @@ def session(argv: list[str], case: CommandContext) -> Finding:
             "display-popup",
         ):
             inner = [key for key in argv[at + 1 :] if not key.startswith("-")]
-            findings.extend(case.court.script(literal(text), f"tmux {word}") for text in inner[-1:] if " " in text)
-            findings.extend([case.court.argv(inner, case)] if inner else [])
+            findings.extend(
+                context.classifier.script(literal(text), f"tmux {word}") for text in inner[-1:] if " " in text
+            )
+            findings.extend([context.classifier.argv(inner, context)] if inner else [])
         elif word in ("kill-server", "kill-session"):
             findings.append(unknown("C7", f"tmux {word} ends programs"))
         elif word in ("-X", "stuff") and argv[0] == "screen":

@@ -65,7 +65,7 @@ _WGET = Tool(
 _LOOPBACK = re.compile(r"(?:localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0|\[::\])[: ](?:440[4-9]|441\d)\b")
 
 
-def _common(argv: list[str], case: CommandContext) -> list[Finding]:
+def _common(argv: list[str], context: CommandContext) -> list[Finding]:
     findings = [FINE]
     joined = " ".join(argv)
     if COMMAND in joined or PROCESS in joined:
@@ -75,10 +75,10 @@ def _common(argv: list[str], case: CommandContext) -> list[Finding]:
     return findings
 
 
-def curl(argv: list[str], case: CommandContext) -> Finding:
+def curl(argv: list[str], context: CommandContext) -> Finding:
     """Judge `curl`: plain requests ask, local files that leave are dangerous."""
     args = read(argv[1:], _CURL)
-    findings = [unknown("C7", "asks another machine: curl"), *_common(argv, case)]
+    findings = [unknown("C7", "asks another machine: curl"), *_common(argv, context)]
     for option, value in args.options:
         value = literal(value or "")
         if option in _CURL_DATA and re.match(r"[^=@]*=?[@<]", value) and option not in ("--data-raw",):
@@ -88,7 +88,7 @@ def curl(argv: list[str], case: CommandContext) -> Finding:
         elif option in ("-X", "--request") and value.upper() == "DELETE":
             findings.append(dangerous("C7", "deletes something on another machine"))
         elif option in _CURL_WRITES and value not in ("-", ""):
-            findings.append(written(value, case.court.cwd))
+            findings.append(written(value, context.classifier.cwd))
         elif option in ("-K", "--config", "--netrc-file", "-n", "--netrc", "--engine"):
             findings.append(
                 dangerous("C7", f"curl reads settings or passwords: {option}")
@@ -98,35 +98,35 @@ def curl(argv: list[str], case: CommandContext) -> Finding:
         elif option == "--unix-socket" or option == "--abstract-unix-socket":
             findings.append(dangerous("C7", f"talks to a local service: {shown(value)}"))
         elif option in ("-H", "--header", "-b", "--cookie", "-E", "--cert", "--key", "--proxy-header") and (
-            value.startswith("@") or case.court.secret([value])
+            value.startswith("@") or context.classifier.secret([value])
         ):
             findings.append(dangerous("C7", f"sends a local file: {shown(value)}"))
         elif option in ("-Q", "--quote"):
             findings.append(dangerous("C7", "sends commands to another machine"))
         elif option == "--variable" and "@" in value:
             findings.append(dangerous("C7", "reads a local file into the request"))
-    _files(args.operands, args.values("--url"), findings, case)
+    _files(args.operands, args.values("--url"), findings, context)
     target = args.values("-o", "--output")
     if args.has("-O", "--remote-name", "--remote-name-all", "-J"):
         target += [word.rsplit("/", 1)[-1] for word in args.operands]
-    case.court.downloads.update(normal(name, case.court.cwd) for name in target)
+    context.classifier.downloads.update(normal(name, context.classifier.cwd) for name in target)
     return worst(*findings)
 
 
-def _files(operands: list[str], urls: list[str], findings: list[Finding], case: CommandContext) -> None:
+def _files(operands: list[str], urls: list[str], findings: list[Finding], context: CommandContext) -> None:
     for word in (*operands, *urls):
         plain = literal(word)
         if plain.lower().startswith("file:"):
             path = re.sub(r"^file:/*", "/", plain, flags=re.IGNORECASE)
-            findings.append(dangerous("C5.4", "reads a secret file") if case.court.secret([path]) else FINE)
+            findings.append(dangerous("C5.4", "reads a secret file") if context.classifier.secret([path]) else FINE)
         if re.match(r"(?:gopher|dict|telnet|smtp|ldap)s?:", plain, re.IGNORECASE):
             findings.append(dangerous("C7", f"an unusual protocol: {plain[:20]}"))
 
 
-def wget(argv: list[str], case: CommandContext) -> Finding:
+def wget(argv: list[str], context: CommandContext) -> Finding:
     """Judge `wget`."""
     args = read(argv[1:], _WGET)
-    findings = [unknown("C7", "downloads: wget"), *_common(argv, case)]
+    findings = [unknown("C7", "downloads: wget"), *_common(argv, context)]
     for option, value in args.options:
         value = literal(value or "")
         if option in ("--post-file", "--body-file"):
@@ -148,29 +148,29 @@ def wget(argv: list[str], case: CommandContext) -> Finding:
             )
             and value != "-"
         ):
-            findings.append(written(value, case.court.cwd))
+            findings.append(written(value, context.classifier.cwd))
         elif option in ("-e", "--execute", "--use-askpass", "--config"):
             findings.append(dangerous("C6.5", f"wget runs or reads settings: {option}"))
         elif option in ("-i", "--input-file"):
-            findings.append(dangerous("C5.4", "reads a secret file") if case.court.secret([value]) else FINE)
+            findings.append(dangerous("C5.4", "reads a secret file") if context.classifier.secret([value]) else FINE)
     target = args.values("-O", "--output-document") or [
         re.sub(r"[?#].*", "", word).rstrip("/").rsplit("/", 1)[-1] for word in args.operands
     ]
-    case.court.downloads.update(normal(name, case.court.cwd) for name in target if name != "-")
+    context.classifier.downloads.update(normal(name, context.classifier.cwd) for name in target if name != "-")
     return worst(*findings)
 
 
 _HTTPIE = Tool(rank=1, operands="text", takes=words("-a -A -o --auth --output --session --verify --cert"))
 
 
-def httpie(argv: list[str], case: CommandContext) -> Finding:
+def httpie(argv: list[str], context: CommandContext) -> Finding:
     """Judge `http` and `https` (HTTPie)."""
-    findings = [unknown("C7", "asks another machine"), *_common(argv, case)]
+    findings = [unknown("C7", "asks another machine"), *_common(argv, context)]
     if any(re.match(r"[\w.-]*:?=?@", word) for word in argv[1:]):
         findings.append(dangerous("C7", "sends a local file"))
     if "DELETE" in argv[1:3]:
         findings.append(dangerous("C7", "deletes something on another machine"))
-    if case.stdin.kind != "nothing":
+    if context.stdin.kind != "nothing":
         findings.append(dangerous("C7", "sends piped data"))
     return worst(*findings)
 
@@ -178,7 +178,7 @@ def httpie(argv: list[str], case: CommandContext) -> Finding:
 _SSH = Tool(takes=words("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w -B"))
 
 
-def ssh(argv: list[str], case: CommandContext) -> Finding:
+def ssh(argv: list[str], context: CommandContext) -> Finding:
     """Judge `ssh`: a script on another host, which may also tunnel, forward or send."""
     args = read(argv[1:], _SSH, stop=True)
     rest = args.operands[1:]
@@ -186,7 +186,7 @@ def ssh(argv: list[str], case: CommandContext) -> Finding:
     more = read(rest, _SSH, stop=True) if rest and rest[0].startswith("-") else None
     options = args.options + (more.options if more else [])
     command = more.operands if more else rest
-    findings = [unknown("C4", "works on another machine: ssh"), *_common(argv, case)]
+    findings = [unknown("C4", "works on another machine: ssh"), *_common(argv, context)]
     for option, value in options:
         if option == "-o" and re.match(
             r"\s*(?:proxycommand|localcommand|permitlocalcommand|knownhostscommand|proxyusefdpass|"
@@ -201,14 +201,14 @@ def ssh(argv: list[str], case: CommandContext) -> Finding:
             findings.append(
                 dangerous("C6.5", f"ssh reads or writes a local file: {option}")
                 if option != "-E"
-                else written(value or "", case.court.cwd)
+                else written(value or "", context.classifier.cwd)
             )
     if command:
-        findings.append(case.court.script(" ".join(literal(word) for word in command), "ssh"))
-    if case.stdin.kind == "text" and case.stdin.source in ("<<", "<<<"):
+        findings.append(context.classifier.script(" ".join(literal(word) for word in command), "ssh"))
+    if context.stdin.kind == "text" and context.stdin.source in ("<<", "<<<"):
         if not command or re.match(r"(?:ba|da|z|k)?sh\b", command[0]):
-            findings.append(case.court.script(case.stdin.text, "ssh with a here-document"))
-    elif case.stdin.kind != "nothing":
+            findings.append(context.classifier.script(context.stdin.text, "ssh with a here-document"))
+    elif context.stdin.kind != "nothing":
         findings.append(dangerous("C7", "sends piped data or a local file with ssh"))
     return worst(*findings)
 
@@ -216,7 +216,7 @@ def ssh(argv: list[str], case: CommandContext) -> Finding:
 _REMOTE = re.compile(r"(?:[^/\s:]+@)?[^/\s:]{2,}:(?!/\*)|(?:rsync|ssh|sftp|s3|gs|az|b2)://")
 
 
-def copy(argv: list[str], case: CommandContext) -> Finding:
+def copy(argv: list[str], context: CommandContext) -> Finding:
     """Judge `scp`, `rsync`, `sftp`: local files that leave are dangerous."""
     name = argv[0]
     tool = Tool(
@@ -227,7 +227,7 @@ def copy(argv: list[str], case: CommandContext) -> Finding:
         danger={},
     )
     args = read(argv[1:], tool)
-    findings = [unknown("C7", f"copies files: {name}"), *_common(argv, case)]
+    findings = [unknown("C7", f"copies files: {name}"), *_common(argv, context)]
     for option, value in args.options:
         if option.startswith(("--delete", "--del", "--remove-source-files", "--remove-sent-files")) and name == "rsync":
             findings.append(dangerous("C5.1", f"deletes files: rsync {option}"))
@@ -242,35 +242,37 @@ def copy(argv: list[str], case: CommandContext) -> Finding:
     *sources, target = args.operands or [""]
     if _REMOTE.match(target) and any(not _REMOTE.match(word) for word in sources):
         findings.append(dangerous("C7", f"sends local files to {shown(target)}"))
-    elif name == "sftp" and (args.has("-b") or case.stdin.kind != "nothing"):
+    elif name == "sftp" and (args.has("-b") or context.stdin.kind != "nothing"):
         findings.append(dangerous("C7", "sftp runs a batch"))
     elif target and name != "sftp" and not _REMOTE.match(target):
-        findings.append(written(target, case.court.cwd))
-    if found := case.court.secret([*sources, *args.values("--files-from", "--exclude-from", "--password-file")]):
+        findings.append(written(target, context.classifier.cwd))
+    if found := context.classifier.secret(
+        [*sources, *args.values("--files-from", "--exclude-from", "--password-file")]
+    ):
         findings.append(dangerous("C5.4", f"copies the secret file {shown(found)}"))
     return worst(*findings)
 
 
-def netcat(argv: list[str], case: CommandContext) -> Finding:
+def netcat(argv: list[str], context: CommandContext) -> Finding:
     """Judge `nc`, `socat`, `telnet`: raw connections."""
     if (
         argv[0] in ("nc", "ncat", "netcat")
         and any(re.fullmatch(r"-\w*z\w*", word) for word in argv[1:])
         and not any(re.fullmatch(r"-\w*[ecl]\w*", word) for word in argv[1:])
     ):
-        return worst(unknown("C7", "tests a port"), *_common(argv, case))
+        return worst(unknown("C7", "tests a port"), *_common(argv, context))
     return dangerous("C7", f"opens a raw connection: {argv[0]}")
 
 
-def lookup(argv: list[str], case: CommandContext) -> Finding:
+def lookup(argv: list[str], context: CommandContext) -> Finding:
     """Judge look-ups and pings."""
-    findings = [unknown("C7", f"asks the network: {argv[0]}"), *_common(argv, case)]
-    if found := case.court.secret(argv[1:]):
+    findings = [unknown("C7", f"asks the network: {argv[0]}"), *_common(argv, context)]
+    if found := context.classifier.secret(argv[1:]):
         findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
     return worst(*findings)
 
 
-def cloud_copy(argv: list[str], case: CommandContext) -> list[Finding]:
+def cloud_copy(argv: list[str], context: CommandContext) -> list[Finding]:
     """Judge copies to a cloud's storage: local to remote is dangerous."""
     rest = [literal(word) for word in argv[1:] if not word.startswith("-")]
     verbs = [

@@ -24,15 +24,15 @@ def wrapper_name(name: str) -> str | None:
     return "ld.so" if _LOADER.fullmatch(name) else None
 
 
-def unwrap(name: str, argv: list[str], case: CommandContext) -> Unwrapped:
+def unwrap(name: str, argv: list[str], context: CommandContext) -> Unwrapped:
     """Return the command inside (empty if there is none) and the wrapper's own finding."""
     special = _SPECIAL.get(name)
     if special:
-        return special(argv, case)
-    return _plain(name, argv, case)
+        return special(argv, context)
+    return _plain(name, argv, context)
 
 
-def _plain(name: str, argv: list[str], case: CommandContext) -> Unwrapped:
+def _plain(name: str, argv: list[str], context: CommandContext) -> Unwrapped:
     _, operands = WRAPPERS[name]
     if (
         name in ("command", "exec")
@@ -48,7 +48,7 @@ def _plain(name: str, argv: list[str], case: CommandContext) -> Unwrapped:
         if option in WRAPPER_WRITES.get(name, ()) and value:
             runs = value.startswith(("|", "!"))
             finding = worst(
-                finding, dangerous("C6.5", f"{name} runs a program") if runs else written(value, case.court.cwd)
+                finding, dangerous("C6.5", f"{name} runs a program") if runs else written(value, context.classifier.cwd)
             )
         if option in ("-p", "--pid", "--attach") and name in (
             "strace",
@@ -65,25 +65,27 @@ def _plain(name: str, argv: list[str], case: CommandContext) -> Unwrapped:
     return inner, finding
 
 
-def _env(argv: list[str], case: CommandContext) -> Unwrapped:
+def _env(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _TOOLS["env"], stop=True)
     finding = FINE
     for value in args.values("-S", "--split-string"):
         rest = " ".join([literal(value), *map(literal, args.operands)])
-        return [], worst(finding, case.court.script(f"env {rest}" if "=" in rest.split(" ")[0] else rest, "env -S"))
+        return [], worst(
+            finding, context.classifier.script(f"env {rest}" if "=" in rest.split(" ")[0] else rest, "env -S")
+        )
     for value in args.values("-C", "--chdir"):
-        if case.court.secret([value]):
+        if context.classifier.secret([value]):
             finding = unknown("C5.4", "works in a directory of secrets")
     inner = list(args.operands)
     while inner and _ASSIGNMENT.match(inner[0]):
-        finding = worst(finding, case.court.argv(["export", inner.pop(0)], case))
+        finding = worst(finding, context.classifier.argv(["export", inner.pop(0)], context))
     return inner, finding if inner else worst(finding, unknown("C4", "prints the environment"))
 
 
-def _xargs(argv: list[str], case: CommandContext) -> Unwrapped:
+def _xargs(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _TOOLS["xargs"], stop=True)
     inner = list(args.operands)
-    if found := case.court.secret(args.values("-a", "--arg-file")):
+    if found := context.classifier.secret(args.values("-a", "--arg-file")):
         return inner, dangerous("C5.4", f"reads the secret file {shown(found)}")
     if not inner:
         return ["echo"], FINE
@@ -96,7 +98,7 @@ def _xargs(argv: list[str], case: CommandContext) -> Unwrapped:
         texts = [word for word in inner[1:] if not word.startswith("-")]
         if not texts or any(mark in word for word in inner[1:] if marks):
             return [], dangerous("C4", "xargs builds a shell script from what it reads")
-    bait = case.bait
+    bait = context.bait
     if marks:
         inner = [word.replace(mark, bait or "{}") for word in inner]
     else:
@@ -104,7 +106,7 @@ def _xargs(argv: list[str], case: CommandContext) -> Unwrapped:
     return inner, FINE
 
 
-def _parallel(argv: list[str], case: CommandContext) -> Unwrapped:
+def _parallel(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _TOOLS["parallel"], stop=True)
     inner = list(args.operands)
     finding = FINE
@@ -115,23 +117,25 @@ def _parallel(argv: list[str], case: CommandContext) -> Unwrapped:
     command, values = inner[:cut], inner[cut + 1 :]
     if not command:
         if values and inner[cut] == ":::":
-            return [], worst(finding, *(case.court.script(literal(value), "parallel") for value in values[:100]))
+            return [], worst(
+                finding, *(context.classifier.script(literal(value), "parallel") for value in values[:100])
+            )
         return [], dangerous("C4", "parallel runs the lines it reads")
     if command[0].rsplit("/", 1)[-1] in SHELLS and (len(command) == 1 or "{}" in " ".join(command)):
         return [], dangerous("C4", "parallel builds a shell script from what it reads")
-    bait = case.bait or case.court.secret(values) or "{}"
+    bait = context.bait or context.classifier.secret(values) or "{}"
     text = " ".join(map(literal, command))
     text = text.replace("{}", bait) if "{}" in text else f"{text} {bait}"
-    return [], worst(finding, case.court.script(text, "parallel"))
+    return [], worst(finding, context.classifier.script(text, "parallel"))
 
 
-def _watch(argv: list[str], case: CommandContext) -> Unwrapped:
+def _watch(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _TOOLS["watch"], stop=True)
     if not args.operands:
         return [], unknown("C4", "watch without a command")
     if args.has("-x", "--exec"):
         return args.operands, FINE
-    return [], case.court.script(" ".join(map(literal, args.operands)), "watch")
+    return [], context.classifier.script(" ".join(map(literal, args.operands)), "watch")
 
 
 _SCRIPT = Tool(
@@ -156,44 +160,45 @@ _SCRIPT = Tool(
 )
 
 
-def _script(argv: list[str], case: CommandContext) -> Unwrapped:
+def _script(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _SCRIPT)
     findings = [unknown("C5.2", "records a terminal session into a file")]
     if all(value in ("/dev/null",) for value in args.operands) and args.values("-c", "--command"):
         findings = [FINE]
     findings.extend(
-        written(value, case.court.cwd) for value in (*args.operands[:1], *args.values("-O", "-I", "-B", "--log-out"))
+        written(value, context.classifier.cwd)
+        for value in (*args.operands[:1], *args.values("-O", "-I", "-B", "--log-out"))
     )
-    findings.extend(case.court.script(literal(value), "script -c") for value in args.values("-c", "--command"))
+    findings.extend(context.classifier.script(literal(value), "script -c") for value in args.values("-c", "--command"))
     # BSD: script FILE COMMAND…
     return args.operands[1:], worst(*findings)
 
 
-def _flock(argv: list[str], case: CommandContext) -> Unwrapped:
+def _flock(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _TOOLS["flock"], stop=True)
     rest = args.operands[1:]
-    finding = written(args.operands[0], case.court.cwd) if args.operands else FINE
+    finding = written(args.operands[0], context.classifier.cwd) if args.operands else FINE
     finding = finding if finding.rank > 1 else FINE
     if rest[:1] in (["-c"], ["--command"]):
-        return [], worst(finding, case.court.script(literal(" ".join(rest[1:2])), "flock -c"))
+        return [], worst(finding, context.classifier.script(literal(" ".join(rest[1:2])), "flock -c"))
     for value in args.values("-c", "--command"):
-        return [], worst(finding, case.court.script(literal(value), "flock -c"))
+        return [], worst(finding, context.classifier.script(literal(value), "flock -c"))
     return rest, finding if rest else worst(finding, unknown("C4", "flock without a command"))
 
 
-def _exec(argv: list[str], case: CommandContext) -> Unwrapped:
+def _exec(argv: list[str], context: CommandContext) -> Unwrapped:
     args = read(argv[1:], _TOOLS["exec"], stop=True)
     return args.operands, FINE
 
 
-def _busybox(argv: list[str], case: CommandContext) -> Unwrapped:
+def _busybox(argv: list[str], context: CommandContext) -> Unwrapped:
     if argv[1:2] and argv[1].startswith("-"):
         return [], FINE if argv[1] in ("--list", "--help", "--list-full") else unknown("C4", "busybox option")
     return (argv[1:], FINE) if argv[1:] else ([], FINE)
 
 
-def _loader(argv: list[str], case: CommandContext) -> Unwrapped:
-    inner, finding = _plain("ld.so", argv, case)
+def _loader(argv: list[str], context: CommandContext) -> Unwrapped:
+    inner, finding = _plain("ld.so", argv, context)
     return inner, worst(finding, unknown("C4", "runs a program through the dynamic loader"))
 
 
