@@ -45,3 +45,31 @@ async def test_what_leaves_the_block_leaves_it_as_it_is_and_nothing_starts_after
     assert len(tasks) == 0
     with pytest.raises(RuntimeError, match="too late was started after the end"):
         tasks.start(asyncio.sleep(0), "too late")
+
+
+async def test_leaving_the_block_is_not_left_halfway():
+    steps, ending, rest = [], asyncio.Event(), asyncio.Event()
+
+    async def work():
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ending.set()
+            await rest.wait()
+            steps.append("ended")
+
+    async def block():
+        async with Tasks() as tasks:
+            tasks.start(work(), "work")
+        steps.append("not reached")
+
+    async with Tasks() as outer:
+        leaving = outer.start(block(), "the block")
+        await ending.wait()
+        leaving.cancel()
+        await asyncio.sleep(0)
+        assert not leaving.done()
+        rest.set()
+        await asyncio.wait([leaving])
+        assert leaving.cancelled()
+    assert steps == ["ended"]

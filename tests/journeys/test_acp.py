@@ -17,12 +17,13 @@ FAKE = str(Path(__file__).parent.parent / "kit" / "fake_acp_agent.py")
 
 
 async def begin(served: Served) -> AcpAgent:
-    bench, tasks = served.app.bench, served.app.tasks
+    bench = served.app.bench
     session = bench.begin_session("fake", "acp")
     served.app.gate.consent.grant(session.id)
     options = json.dumps({"modes": ["ask", "code"]})
     env = {**served.app.terminals.env, "FAKE_LOG": f"{served.home}/fake.log", "FAKE_OPTIONS": options}
-    agent = AcpAgent(bench, session, tasks, Recipe(name="fake"), [sys.executable, FAKE], env=env)
+    agent = AcpAgent(bench, session, Recipe(name="fake"), [sys.executable, FAKE], env=env)
+    await agent.__aenter__()
     await agent.ready()
     return agent
 
@@ -71,4 +72,4 @@ def test_a_mode_is_chosen_and_a_command_of_the_agent_is_answered_by_hand(page: P
     expect(page.locator(".agentbar")).to_contain_text("A greeting")
     page.get_by_label("Message the agent").press_sequentially("/w")
     expect(page.get_by_role("option", name="/wave")).to_be_visible()
-    served.do(agent.stop_process())
+    served.do(agent.__aexit__(None, None, None))

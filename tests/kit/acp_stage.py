@@ -100,7 +100,6 @@ async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, se
         agent = AcpAgent(
             app.bench,
             session,
-            app.tasks,
             recipe or Recipe(name="fake"),
             [sys.executable, FAKE],
             env=env,
@@ -110,8 +109,8 @@ async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, se
             memory=memory(session) if memory else None,
         )
         stage = Stage(app, agent, person, log)
-        yield stage
-        await agent.stop_process()
+        async with agent:
+            yield stage
         if Path(log).exists():
             stage.sent()
 

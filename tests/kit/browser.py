@@ -16,6 +16,7 @@ from tests.kit.workbench import MINIMAL, quick
 
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app import App
+from fourhands.app.connectors import register_all
 from fourhands.core.call import Actor, Result
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.server import Running, serving
@@ -92,7 +93,7 @@ class Served:
                         url=running.address.url,
                         env={},
                     )
-                    Launcher(app.bench, app.tasks, wiring)
+                    register_all(Launcher(app.bench, app.tasks, wiring))
                     self._ready.set_result(None)
                     await self._stop.wait()
                 for terminal in app.terminals.list():

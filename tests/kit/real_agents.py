@@ -106,14 +106,12 @@ async def on_stage(
         app.gate.consent.grant(session.id)
         app.questions.attend()
         servers = OwnServer(served.url, app.bench.root, lambda one: served.running.tokens.issue(one.actor), own)
-        agent = AcpAgent(app.bench, session, app.tasks, recipe, argv, env=own, mcp_servers=servers)
+        agent = AcpAgent(app.bench, session, recipe, argv, env=own, mcp_servers=servers)
         journey = Journey(served, agent, model, choose)
-        try:
+        async with agent:
             async with asyncio.timeout(LIMIT_S):
                 await agent.ready()
             yield journey
-        finally:
-            await agent.stop_process()
 
 
 def within_reach(program: str, base: Path) -> str:

@@ -19,6 +19,7 @@ from tests.kit.server import Served, serve_app, until
 from tests.kit.workbench import MINIMAL
 
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
+from fourhands.app.connectors import register_all
 from fourhands.core.call import Actor
 from fourhands.core.event import Event
 from fourhands.core.question import Answer as Word
@@ -229,6 +230,7 @@ async def open_doors(settings: Settings | None = None) -> AsyncIterator[Doors]:
             env=os.environ,
         )
         with contextlib.closing(Launcher(served.app.bench, served.app.tasks, wiring)) as connections:
+            register_all(connections)
             yield Doors(served, connections)
 
 

@@ -26,9 +26,9 @@ import uvloop
 from tests.kit.agree import agreeable_person, by_mcp
 from tests.kit.server import LIMIT_S, Served, until
 
-from fourhands.agents.acp import connector
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app import CONTRIBUTIONS
+from fourhands.app.connectors import register_all
 from fourhands.core.registry import Registry
 from fourhands.workbench.terminals.terminal import Terminal
 
@@ -364,7 +364,7 @@ async def agent_(door: Door) -> None:
         return next(one for one in (await door("agent.list"))["agents"] if one["id"] == id)
 
     with contextlib.closing(Launcher(served.app.bench, served.app.tasks, wiring)) as connections:
-        connector.register(connections)
+        register_all(connections)
         (door.root / "begun").mkdir()
         spec = f"acp {shlex.join([sys.executable, str(FAKE)])}"
         assert await door.code("agent.start", agent=spec, cwd="nowhere") == "bad-cwd"

@@ -10,9 +10,9 @@ import sys
 
 import click
 
-from fourhands.agents.acp.connector import register as register_acp
 from fourhands.agents.acp.mcp_server import OwnServer
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
+from fourhands.app.connectors import register_all
 from fourhands.app.wiring import App
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.invocation import typed
@@ -89,7 +89,7 @@ async def _serve(options: Options, places: WorkspaceDirs, secret: str | None) ->
             app.tasks.start(_load_screens(), "the terminal emulator")
             with contextlib.closing(Launcher(app.bench, app.tasks, wiring)) as connections:
                 own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
-                register_acp(connections, mcp_servers=own if has_sdk() else None)
+                register_all(connections, mcp_servers=own if has_sdk() else None)
                 for spec in options.agents or ("tour",):
                     await connections.start(spec)
                 _welcome(options, places, server.address, server.link())

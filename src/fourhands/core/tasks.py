@@ -27,14 +27,21 @@ class Tasks:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        interrupted: asyncio.CancelledError | None = None
         try:
             await asyncio.sleep(0)  # cancelled before its first step, a task would never reach its own `finally`
-        finally:
-            self._closed = True
-            for task in self._tasks:
-                task.cancel()
-            while self._tasks:
+        except asyncio.CancelledError as error:
+            interrupted = error
+        self._closed = True
+        for task in self._tasks:
+            task.cancel()
+        while self._tasks:
+            try:
                 await asyncio.wait(self._tasks)
+            except asyncio.CancelledError as error:  # it counts when all have ended: what they hold must not outlive us
+                interrupted = error
+        if interrupted is not None:
+            raise interrupted
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Begin some work; `name` is what a failure is logged under."""

@@ -179,6 +179,7 @@ class Workbench:
         self.state = self._restore()
         self.fit_tabs()
         self.connect: Connect = _nobody
+        self.disconnect: Callable[[Session], Awaitable[None]] | None = None
         self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
         self.controls: dict[str, AgentOptions] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
@@ -507,7 +508,10 @@ class Workbench:
         return self.sessions.find(id)
 
     async def end_session(self, name: str) -> None:
-        """An agent has gone: stop its queue, close its terminals, clear its highlights and unpinned panes."""
+        """End an agent's session: stop its queue, close its terminals, clear highlights and unpinned panes.
+
+        When this returns, the agent's process is gone, if the workbench had started one.
+        """
         session = self.sessions.get(name)
         self.gate.end(session.id)
         await self.clean_up(session.id)
@@ -516,6 +520,8 @@ class Workbench:
         for listener in self.on_session_end:
             listener(session)
         self.events.emit("agent.ended", {"session": session.id, "name": session.name})
+        if self.disconnect is not None:
+            await self.disconnect(session)
 
     async def disconnect_session(self, id: str) -> None:
         """An agent's connection has ended, and its session with it; unless it is the server that goes.

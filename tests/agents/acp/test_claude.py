@@ -170,12 +170,12 @@ async def _background(journey: Journey, script: Script) -> None:
     ran.on_exit(ended.set_result)
     sent = await journey.app.call("openspace.terminal.send", {"terminalId": ran.id, "text": "typed by hand\n"})
     assert sent.success
-    await journey.agent.stop_process()
+    await journey.agent.runtime.stop()
     async with asyncio.timeout(30):
         assert (await ended).signal
 
 
 def _agent(journey: Journey) -> int:
-    process = journey.agent.process
+    process = journey.agent.runtime.process
     assert process is not None
     return process.pid

@@ -16,6 +16,7 @@ from fourhands.agents.acp.catalogue import Recipe, parse, recipes
 from fourhands.agents.acp.connector import register
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.agents.connectors.process import AgentProcess
+from fourhands.agents.connectors.tour import register as register_tour
 from fourhands.core.errors import CommandNotFound, FourhandsError, TimedOut, Unavailable
 
 pytestmark = pytest.mark.timeout(60)  # each starts a host and an agent
@@ -194,16 +195,6 @@ async def test_an_agent_that_never_answers_holds_nobody_up():
         assert len(told) == 4
 
 
-async def test_the_end_of_the_session_ends_the_process(stage):
-    await stage.agent.ready()
-    life = stage.agent._life
-    await stage.bench.end_session(stage.agent.session.id)
-    async with asyncio.timeout(40):
-        await asyncio.wait([life])
-    assert stage.agent._peer is None
-    assert stage.of("agent.exited") == []
-
-
 @pytest.mark.parametrize(
     ("options", "error", "text"),
     [
@@ -219,7 +210,7 @@ async def test_an_agent_that_cannot_start_says_why(options, error, text):
     ) as stage:
         with pytest.raises(error, match=text):
             await stage.agent.ready()
-        stage.agent.begin()
+        await stage.agent.open()
         await stage.until("agent.failed")
         await stage.agent.prompt("hello")
         await stage.agent.idle()
@@ -273,7 +264,7 @@ async def test_what_we_send_is_as_in_the_golden_file():
         stage.agent.cancel()
         await stage.agent.idle()
         await stage.agent.load_chat("older")
-        await stage.agent.stop_process()
+        await stage.agent.runtime.stop()
         await stage.agent.prompt("go on")
         await stage.agent.idle()
         names = {root: "ROOT", **dict.fromkeys(re.findall(r"fake-\d+", Path(stage.log).read_text()), "SESSION")}
@@ -296,6 +287,7 @@ async def test_connections_start_agents_by_name():
         env = {"PATH": "/usr/bin:/bin", "FAKE_LOG": f"{app.places.state}/log"}
         wiring = LaunchContext(instructions=lambda id: "", issue_token=lambda session: "", url="", env=env)
         connections = Launcher(app.bench, app.tasks, wiring)
+        register_tour(connections)
         tour = connections.kinds["opencode"] = connections.kinds["tour"]  # a connector of its own
         register(connections)
         assert (await connections.start("opencode")).connector == "opencode"

@@ -5,8 +5,8 @@ from acp import schema
 from tests.kit.acp_stage import goes_on, open_stage
 
 from fourhands.agents.acp.catalogue import Recipe
+from fourhands.agents.connectors.base import GOES_ON
 from fourhands.agents.connectors.resume import ResumeFiles
-from fourhands.agents.connectors.transcript import GOES_ON
 from fourhands.core.errors import Conflict, FourhandsError, Unavailable
 from fourhands.workbench.sessions import CommandResult
 

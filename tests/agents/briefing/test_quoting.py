@@ -49,20 +49,20 @@ async def test_a_model_that_repeats_a_file_runs_nothing_unasked(choice) -> None:
             app.gate.consent.grant(session.id)
             endpoint = Endpoint(url=f"{model.url}/v1", model="fake")
             hub = Hub(app.bench, app.registry)
-            chat = ChatModel(app.bench, session, app.tasks, endpoint, hub.instructions)
-            await chat.prompt("what does README.md say?")
-            question = await person.question()
-            assert "the same block stands in file README.md" in question.text
-            assert '"owned.txt"' in question.shown
-            person.answer(question, choice)
-            await until_idle(chat)
-            told = model.requests[1].body["messages"][-1]["content"]
-            assert broken(EVIL) in told
-            assert EVIL not in told
-            assert "Example: %%OS{" in told, "our own words are for use"
-            instructions = model.requests[1].body["messages"][0]["content"]
-            assert MARK in instructions
-            hub.close()
+            async with ChatModel(app.bench, session, endpoint, hub.instructions) as chat:
+                await chat.prompt("what does README.md say?")
+                question = await person.question()
+                assert "the same block stands in file README.md" in question.text
+                assert '"owned.txt"' in question.shown
+                person.answer(question, choice)
+                await until_idle(chat)
+                told = model.requests[1].body["messages"][-1]["content"]
+                assert broken(EVIL) in told
+                assert EVIL not in told
+                assert "Example: %%OS{" in told, "our own words are for use"
+                instructions = model.requests[1].body["messages"][0]["content"]
+                assert MARK in instructions
+                hub.close()
         assert not person.was_asked, "what only reads runs"
         assert root.joinpath("owned.txt").exists() is (choice == "once")
         journal = await app.journal.query(session=session.id)
@@ -77,10 +77,10 @@ async def test_a_block_of_the_persons_own_prompt_is_not_asked_about() -> None:
         app = served.app
         session = app.bench.begin_session("bot", "model")
         app.gate.consent.grant(session.id)
-        chat = ChatModel(app.bench, session, app.tasks, Endpoint(url=f"{model.url}/v1", model="fake"), lambda _: "")
-        await chat.prompt(f"please say {EVIL}")
-        await until_idle(chat)
-        assert Path(app.bench.root, "owned.txt").exists()
+        async with ChatModel(app.bench, session, Endpoint(url=f"{model.url}/v1", model="fake"), lambda _: "") as chat:
+            await chat.prompt(f"please say {EVIL}")
+            await until_idle(chat)
+            assert Path(app.bench.root, "owned.txt").exists()
 
 
 async def test_what_was_read_before_a_restart_is_remembered(tmp_path) -> None:
@@ -99,12 +99,12 @@ async def test_what_was_read_before_a_restart_is_remembered(tmp_path) -> None:
         app.gate.consent.grant(session.id)
         async with Model([Answer(told[1]["content"] + EVIL), Answer("ok")]) as model:
             endpoint = Endpoint(url=f"{model.url}/v1", model="fake")
-            chat = ChatModel(app.bench, session, app.tasks, endpoint, lambda _: "", memory=again)
-            await chat.prompt("go on")
-            question = await person.question()
-            assert "before the server was started anew" in question.text
-            person.answer(question, "deny")
-            await until_idle(chat)
+            async with ChatModel(app.bench, session, endpoint, lambda _: "", memory=again) as chat:
+                await chat.prompt("go on")
+                question = await person.question()
+                assert "before the server was started anew" in question.text
+                person.answer(question, "deny")
+                await until_idle(chat)
         assert Path(app.bench.root, "mine.txt").exists()
 
 

@@ -1,6 +1,7 @@
 """A chat model as an agent, against a scripted model on loopback: acts, looks, corrects itself, stops, retries."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -26,8 +27,9 @@ Interface: TypeAlias = Literal["openai", "anthropic"]
 class Watched:
     """An app and what it said."""
 
-    def __init__(self, app: App) -> None:
+    def __init__(self, app: App, stack: contextlib.AsyncExitStack) -> None:
         self.app = app
+        self.stack = stack
         self.events: list[Event] = []
         self._news = asyncio.Event()
         app.events.published.subscribe(self._note)
@@ -54,9 +56,9 @@ class Watched:
 
 @pytest.fixture
 async def watched() -> AsyncIterator[Watched]:
-    async with open_app() as app:
+    async with open_app() as app, contextlib.AsyncExitStack() as stack:
         Path(app.bench.root, "app.py").write_text("".join(f"line {number}\n" for number in range(1, 61)))
-        yield Watched(app)
+        yield Watched(app, stack)
 
 
 async def start(watched: Watched, model: Model, kind: Interface = "openai", **options: Any) -> ChatModel:
@@ -70,7 +72,8 @@ async def start(watched: Watched, model: Model, kind: Interface = "openai", **op
         return None
 
     hub = Hub(app.bench, app.registry)
-    return ChatModel(app.bench, session, app.tasks, endpoint, hub.instructions, sleep=now)
+    chat = ChatModel(app.bench, session, endpoint, hub.instructions, sleep=now)
+    return await watched.stack.enter_async_context(chat)
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
@@ -382,7 +385,7 @@ async def test_the_tour_shows_everything_and_leaves_clean_text(watched) -> None:
     app = watched.app
     session = app.bench.begin_session("tour", "tour")
     app.gate.consent.grant(session.id)
-    tour = Tour(app.bench, session, app.tasks, pace_s=0)
+    tour = await watched.stack.enter_async_context(Tour(app.bench, session, pace_s=0))
     await tour.prompt("show me")
     await watched.until("agent.changed", status="idle")
     assert "%%OS" not in watched.said()
@@ -403,7 +406,7 @@ async def test_the_end_of_the_session_takes_its_things_away(watched) -> None:
     app = watched.app
     session = app.bench.begin_session("tour", "tour")
     app.gate.consent.grant(session.id)
-    tour = Tour(app.bench, session, app.tasks, pace_s=0)
+    tour = await watched.stack.enter_async_context(Tour(app.bench, session, pace_s=0))
     await tour.prompt("show me")
     await watched.until("agent.changed", status="idle")
     pinned = await app.call("openspace.pane.pin", {"paneId": "app.py"})

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from tests.kit.workbench import open_app
 
-from fourhands.agents.acp.connector import register
-from fourhands.agents.connectors import launcher
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
+from fourhands.agents.opencode.connector import OpenCodeConnector
+from fourhands.app.connectors import register_all
 from fourhands.core.errors import BadArgument, CommandNotFound, NotFound
 from fourhands.settings import Settings, UpstreamSettings
 
@@ -20,26 +20,16 @@ UPSTREAMS = {
 }
 
 
-class Recorded:
-    """An OpenCode that only remembers how it was made."""
-
-    made: list[dict[str, Any]]
-    memory = None
-
-    def __init__(self, bench: object, session: object, tasks: object, **options: Any) -> None:
-        options.pop("instructions", None)
-        options.pop("memory")
-        self.made.append({name: value for name, value in options.items() if value})
-
-    async def open(self) -> None:
-        """Nothing to open."""
-
-
-@pytest.fixture
-def made(monkeypatch) -> list[dict[str, Any]]:
-    Recorded.made = []
-    monkeypatch.setattr(launcher, "OpenCodeConnector", Recorded)
-    return Recorded.made
+def made(launcher: Launcher, *specs: str) -> list[dict[str, Any]]:
+    """How OpenCode would be started for each of these."""
+    found = []
+    for spec in specs:
+        session = launcher.bench.begin_session("robo", "opencode")
+        agent = launcher.kinds["opencode"](launcher, session, spec)
+        assert isinstance(agent, OpenCodeConnector)
+        options = {"url": agent.url, "command": agent.command, "model": agent.model, "gateway": agent.gateway}
+        found.append({name: value for name, value in options.items() if value})
+    return found
 
 
 @pytest.fixture
@@ -47,15 +37,14 @@ async def connections(request) -> AsyncIterator[Launcher]:
     upstreams = getattr(request, "param", {})
     async with open_app(msgspec.structs.replace(Settings(), upstreams=upstreams)) as app:
         wiring = LaunchContext(instructions=str, issue_token=lambda session: "token", url="http://127.0.0.1:1", env={})
-        yield Launcher(app.bench, app.tasks, wiring)
+        launcher = Launcher(app.bench, app.tasks, wiring)
+        register_all(launcher)
+        yield launcher
 
 
-async def test_opencode_alone_is_the_persons_own(connections, made):
-    await connections.start("opencode")
-    await connections.start("opencode#acme/large")
-    await connections.start("opencode:http://127.0.0.1:4096")
-    await connections.start("opencode:http://127.0.0.1:4096#acme/large")
-    assert made == [
+async def test_opencode_alone_is_the_persons_own(connections):
+    joined = "opencode:http://127.0.0.1:4096"
+    assert made(connections, "opencode", "opencode#acme/large", joined, f"{joined}#acme/large") == [
         {"command": ("opencode",)},
         {"command": ("opencode",), "model": "acme/large"},
         {"url": "http://127.0.0.1:4096"},
@@ -64,34 +53,30 @@ async def test_opencode_alone_is_the_persons_own(connections, made):
 
 
 @pytest.mark.parametrize("connections", [UPSTREAMS], indirect=True)
-async def test_agents_by_acp_take_no_name_away(connections, made):
-    register(connections)
-    for spec in ("opencode", "opencode#gpt-x", "opencode:http://127.0.0.1:4096"):
-        await connections.start(spec)
-    assert [sorted(options) for options in made] == [["command"], ["command", "gateway"], ["url"]]
+async def test_agents_by_acp_take_no_name_away(connections):
+    found = made(connections, "opencode", "opencode#gpt-x", "opencode:http://127.0.0.1:4096")
+    assert [sorted(options) for options in found] == [["command"], ["command", "gateway"], ["url"]]
     connections.wiring = dataclasses.replace(connections.wiring, env={"PATH": "/nowhere"})
     with pytest.raises(CommandNotFound, match="opencode"):
         await connections.start("opencode acp")
 
 
-async def test_a_model_that_nobody_serves_is_refused_with_what_to_do(connections, made):
+async def test_a_model_that_nobody_serves_is_refused_with_what_to_do(connections):
     with pytest.raises(BadArgument, match="no model server is configured for 'gpt-x'") as caught:
         await connections.start("opencode#gpt-x")
     assert "[upstreams.openai]" in caught.value.hint
     assert "opencode alone" in caught.value.hint
-    assert made == []
+    assert connections.connectors == {}
     assert not len(connections.bench.sessions)
 
 
 @pytest.mark.parametrize("connections", [UPSTREAMS], indirect=True)
-async def test_with_an_upstream_its_model_is_behind_the_proxy(connections, made):
-    await connections.start("opencode#gpt-x")
-    await connections.start("opencode#vendor/claude-y")
-    await connections.start("opencode")
-    first, second = made[0]["gateway"], made[1]["gateway"]
+async def test_with_an_upstream_its_model_is_behind_the_proxy(connections):
+    found = made(connections, "opencode#gpt-x", "opencode#vendor/claude-y", "opencode")
+    first, second = found[0]["gateway"], found[1]["gateway"]
     assert (first.model, first.family, first.token) == ("gpt-x", "openai", "token")
     assert (second.model, second.family) == ("vendor/claude-y", "anthropic")
-    assert made[2] == {"command": ("opencode",)}
+    assert found[2] == {"command": ("opencode",)}
 
 
 @pytest.mark.parametrize("spec", ["", "nobody", "tuor", "ftp://x#y"])

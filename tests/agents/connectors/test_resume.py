@@ -14,11 +14,13 @@ from tests.kit.program import Server, new_home
 from tests.kit.workbench import open_app
 
 from fourhands.agents.connectors import resume as module
+from fourhands.agents.connectors.base import FORGOTTEN, GOES_ON
 from fourhands.agents.connectors.chat_model import ChatModel
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.agents.connectors.resume import ResumeFiles
-from fourhands.agents.connectors.transcript import FORGOTTEN, GOES_ON, Transcripts
+from fourhands.agents.connectors.transcript import Transcripts
 from fourhands.app import App
+from fourhands.app.connectors import register_all
 from fourhands.core.errors import Unavailable
 from fourhands.workbench.sessions import CommandResult, Session, Sessions
 
@@ -109,19 +111,20 @@ class Run:
             instructions=lambda id: "I", issue_token=lambda session: "t", url="http://127.0.0.1:1", env={}
         )
         self.connections = Launcher(app.bench, app.tasks, wiring)
+        register_all(self.connections)
         self.spec = f"{model.url}/v1#fake"
 
     async def start(self) -> ChatModel:
         session = await self.connections.start(self.spec)
         self.app.gate.consent.grant(session.id)
-        conversation = self.connections._conversations[session.id]
+        conversation = self.connections.connectors[session.id]
         assert isinstance(conversation, ChatModel)
         return conversation
 
     def kill(self, agent: ChatModel) -> None:
         """What kill -9 leaves: nothing was ended, nothing is written any more."""
-        agent._forget()
-        self.chats._dispose()
+        agent.memory = None
+        self.chats.close()
         self.connections.close()
         self.app.bench.sessions.remove(agent.session.id)
 
@@ -179,20 +182,18 @@ async def test_results_that_were_not_told_are_told_once_after_a_restart() -> Non
         assert sum(told) == 1
 
 
-async def test_what_was_not_answered_counts_as_not_said_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with served(Answer(f"Look. {LIST}"), Answer("Seen."), Answer("Again.")) as (app, model):
+async def test_what_was_not_answered_counts_as_not_said_after_a_restart() -> None:
+    blocked, held = asyncio.Event(), asyncio.Event()
+
+    async def hold(number: int) -> None:
+        blocked.set()
+        await held.wait()
+
+    # The second round does not come to its answer.
+    answers = (Answer(f"Look. {LIST}"), Answer("Seen.", before=hold), Answer("Again."))
+    async with served(*answers) as (app, model):
         run = Run(app, model)
         agent = await run.start()
-        blocked, held = asyncio.Event(), asyncio.Event()
-        ask_model = agent._stream
-
-        async def stream(*args: Any) -> None:
-            if len(model.requests) == 1:
-                blocked.set()
-                await held.wait()
-            await ask_model(*args)
-
-        monkeypatch.setattr(agent, "_stream", stream)  # the second round does not come to its answer
         await agent.prompt("What is there?")
         await blocked.wait()
         run.kill(agent)
@@ -200,9 +201,9 @@ async def test_what_was_not_answered_counts_as_not_said_after_a_restart(monkeypa
         second = await after.start()
         assert [turn["role"] for turn in second.history] == ["user", "assistant"]
         assert [one.command_id for one in second.session.untold] == ["openspace.terminal.list"]
-        agent.memory = None
         agent.cancel()
         await agent.idle()
+        held.set()
         await ask(second, "Go on.")
         last = model.requests[-1].body["messages"][-1]["content"]
         assert last.endswith("Go on.")
@@ -261,8 +262,8 @@ async def test_an_agent_that_could_not_be_started_again_is_remembered_still() ->
         run = Run(app, model)
         made = run.connections.kinds["http"]
 
-        async def failing(*args: Any) -> Any:
-            await made(*args)
+        def failing(*args: Any) -> Any:
+            made(*args)
             raise Unavailable("not today")
 
         run.connections.kinds["http"] = failing

@@ -11,7 +11,8 @@ from tests.kit.stage import person_token
 from tests.kit.workbench import open_app
 
 from fourhands.agents.connectors import transcript as module
-from fourhands.agents.connectors.transcript import FORGOTTEN, Transcripts
+from fourhands.agents.connectors.base import FORGOTTEN
+from fourhands.agents.connectors.transcript import Transcripts
 from fourhands.app import App
 from fourhands.core.call import Call
 from fourhands.core.event import Event

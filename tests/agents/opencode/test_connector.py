@@ -19,6 +19,7 @@ from tests.kit.stage import stage
 from tests.kit.workbench import open_app
 
 from fourhands.agents.connectors.resume import ResumeFiles
+from fourhands.agents.opencode.client import OpenCodeTimings
 from fourhands.agents.opencode.connector import GO_ON, OpenCodeConnector
 from fourhands.agents.opencode.events import OpenCodeEvents
 from fourhands.agents.opencode.server import Gateway, config, started
@@ -152,7 +153,11 @@ class Table:
 
 @contextlib.asynccontextmanager
 async def table(
-    *, joined: bool = False, server: Server | None = None, memories: ResumeFiles | None = None
+    *,
+    joined: bool = False,
+    server: Server | None = None,
+    memories: ResumeFiles | None = None,
+    timings: OpenCodeTimings | None = None,
 ) -> AsyncIterator[Table]:
     """With `joined` the agent's model is not behind our proxy."""
     server = server or Server()
@@ -161,12 +166,13 @@ async def table(
         app.gate.consent.grant(session.id)
         gateway = None if joined else Gateway("http://127.0.0.1:9", "t", "m")
         agent = OpenCodeConnector(
-            app.bench, session, app.tasks, url="http://opencode.test", gateway=gateway, transport=server,
+            app.bench, session, url="http://opencode.test", gateway=gateway, transport=server,
             instructions=(lambda id: f"instructions for {id}") if joined else None,
-            memory=memories.of(session, "opencode") if memories else None,
+            memory=memories.of(session, "opencode") if memories else None, timings=timings,
         )  # fmt: skip
-        await agent.open()
-        yield Table(app, server, session, agent)
+        async with agent:
+            await agent.open()
+            yield Table(app, server, session, agent)
 
 
 async def test_a_recorded_turn_is_told_in_order_and_its_permission_is_asked():
@@ -293,9 +299,8 @@ async def test_a_broken_event_stream_is_read_again_and_nothing_is_lost_or_double
         assert await t.ran() == ["openspace.terminal.list"]
 
 
-async def test_a_server_that_is_gone_ends_the_turn_with_a_failure(monkeypatch):
-    monkeypatch.setattr("fourhands.agents.opencode.connector.RETRY_S", (0.0, 0.0, 0.0))
-    async with table() as t:
+async def test_a_server_that_is_gone_ends_the_turn_with_a_failure():
+    async with table(timings=OpenCodeTimings(retry=(0.0, 0.0, 0.0))) as t:
         await t.ask()
         t.server.status = 500
         t.server.events.put_nowait(None)
@@ -411,21 +416,22 @@ async def test_it_needs_to_know_where_the_server_is_and_its_password():
     async with open_app() as app:
         session = app.bench.begin_session("robo", "opencode")
         with pytest.raises(BadArgument, match="url or the command"):
-            OpenCodeConnector(app.bench, session, app.tasks)
-        agent = OpenCodeConnector(app.bench, session, app.tasks, url="http://opencode.test", transport=server)
-        with pytest.raises(Denied, match="password"):
-            await agent.open()
+            OpenCodeConnector(app.bench, session)
+        async with OpenCodeConnector(app.bench, session, url="http://opencode.test", transport=server) as agent:
+            with pytest.raises(Denied, match="password"):
+                await agent.open()
 
 
-async def test_a_server_that_is_not_there_is_not_waited_for(monkeypatch):
-    monkeypatch.setattr("fourhands.agents.opencode.connector.JOIN_S", 0.05)
+async def test_a_server_that_is_not_there_is_not_waited_for():
     server = Server()
     server.status = 503
     async with open_app() as app:
         session = app.bench.begin_session("robo", "opencode")
-        agent = OpenCodeConnector(app.bench, session, app.tasks, url="http://opencode.test", transport=server)
-        with pytest.raises(TimedOut, match="does not answer"):
-            await agent.open()
+        async with OpenCodeConnector(
+            app.bench, session, url="http://opencode.test", transport=server, timings=OpenCodeTimings(join=0.05)
+        ) as agent:
+            with pytest.raises(TimedOut, match="does not answer"):
+                await agent.open()
 
 
 class Heard:
@@ -553,7 +559,7 @@ async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbe
             assert isinstance(env, dict)
             env |= {"HOME": str(home), "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
             options = {"instructions": s.server.hub.instructions, "model": "fourhands/fake"}
-        agent = OpenCodeConnector(s.app.bench, s.session, s.app.tasks, command=[program], **options)
+        agent = OpenCodeConnector(s.app.bench, s.session, command=[program], **options)
         said: list[str] = []
         done = asyncio.Event()
 
@@ -568,7 +574,7 @@ async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbe
             elif event.kind == "agent.changed" and event.data["status"] == "idle":
                 done.set()
 
-        async with asyncio.timeout(200):
+        async with asyncio.timeout(200), agent:
             await agent.open()
             s.app.events.published.subscribe(hear)
             await s.app.bench.prompt(s.session, f"please go, and never {LIST}")

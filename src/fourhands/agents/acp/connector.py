@@ -1,36 +1,35 @@
-"""An ACP agent as a conversation: a process on pipes that we start, ask, serve, and start again when it has died.
+"""An ACP agent as a connector: prompts go to it as turns, and what it asks of the workbench is answered.
 
-Version 1 of the protocol. What the agent offers and has begun is in `acp_session`. Its files and terminals are ours
-(`acp_files`, `acp_terminal`), its permission requests are questions to the person (`acp_permission`), its updates are
-events (`acp_updates`). The process lives in one task, which ends it whatever happens. A turn that is cancelled leaves
-at once; the next one waits until the agent has settled, and starts it anew if it does not.
+Version 1 of the protocol. `runtime` holds the process, `session` what the agent offers and has begun. Its files and
+terminals are the workbench's (`files`, `terminals`), its permission requests are questions to the person
+(`permissions`), its updates are events (`updates`). A turn that is cancelled returns at once; the next one waits until
+the agent has settled, and starts it anew if it does not.
 """
 
 import asyncio
 import logging
 import os
-import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from fourhands.agents.acp.approvals import Approvals
 from fourhands.agents.acp.catalogue import Recipe, parse, recipes
-from fourhands.agents.acp.errors import UnknownSession, rpc_error
+from fourhands.agents.acp.errors import UnknownSession
 from fourhands.agents.acp.files import AcpFiles
-from fourhands.agents.acp.jsonrpc import PeerFailed, PeerGone, RpcConnection
+from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import AcpPermissions, shortened
+from fourhands.agents.acp.runtime import AcpRuntime
 from fourhands.agents.acp.session import AcpSession, McpServers
 from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.agents.acp.updates import Updates
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import END_TURN, Connector, Recollection
 from fourhands.agents.connectors.launcher import Launcher
-from fourhands.agents.connectors.process import AgentProcess, launch
+from fourhands.agents.connectors.process import AgentProcess
 from fourhands.agents.connectors.resume import ResumeFile
-from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unavailable, Unsupported
+from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unsupported
 from fourhands.core.event import Event
-from fourhands.core.tasks import Tasks
 from fourhands.workbench.agent_options import Described, PastChat
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.terminals.oneshot import find_program
@@ -39,7 +38,6 @@ from fourhands.workbench.workbench import Workbench
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
-ROUNDS = 12
 SETTLE_S = 10.0
 """How long a cancelled turn may take to end before the agent is started anew."""
 
@@ -51,7 +49,6 @@ class AcpAgent(Connector):
         self,
         bench: Workbench,
         session: Session,
-        tasks: Tasks,
         recipe: Recipe,
         argv: Sequence[str],
         *,
@@ -61,35 +58,45 @@ class AcpAgent(Connector):
         settle_s: float = SETTLE_S,
         memory: ResumeFile | None = None,
     ) -> None:
-        super().__init__(bench, session, tasks, memory)
+        super().__init__(bench, session, memory)
         self.recipe = recipe
-        self.argv = tuple(argv)
-        self.process: AgentProcess | None = None
-        self.acp = AcpSession(
-            session, partial(bench.own_cwd, session), self.argv[0], self._tell, auth=recipe.auth, servers=mcp_servers
-        )
+        cwd = partial(bench.own_cwd, session)
+        self.acp = AcpSession(session, cwd, argv[0], self._tell, auth=recipe.auth, servers=mcp_servers)
         self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
-        self._env = env
         self._instructions = instructions
         self._settle_s = settle_s
         self._instructed = False
         self._reset = False  # the person wants a new chat
-        self._peer: RpcConnection | None = None
-        self._life: asyncio.Task[None] | None = None
         self._asking: asyncio.Task[Any] | None = None
-        self._starting = asyncio.Lock()
         allowed = Approvals(bench)
         self.updates = Updates(self, self.acp, self._tell)
         self.permissions = AcpPermissions(bench, session, allowed, self.updates.known)
         self.terminals = AcpTerminals(bench, self._place, allowed)
         self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
+        methods = {**self.terminals.methods, **self.files.methods, "session/request_permission": self._permission}
+        self.runtime = AcpRuntime(
+            session.name,
+            argv,
+            self.tasks,
+            cwd=cwd,
+            env={**_outside(env), **recipe.env},
+            methods=methods,
+            notifications={"session/update": self._update},
+            on_end=self._process_ended,
+        )
         bench.controls[session.id] = self
+
+    def release(self) -> None:
+        """Withdraw from the workbench: the agent's options, its questions, its terminals."""
+        self.bench.controls.pop(self.session.id, None)
+        self.permissions.cancel()
+        self.terminals.close()
 
     # -- the process -----------------------------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    async def open(self) -> None:
         """Start the agent in the background, so that it is there when it is needed."""
-        self._tasks.start(self._warm_up(), f"the start of {self.session.name}")
+        self.tasks.start(self._warm_up(), f"the start of {self.session.name}")
 
     async def _warm_up(self) -> None:
         self._status("starting")
@@ -98,111 +105,44 @@ class AcpAgent(Connector):
         except FourhandsError as error:
             log.warning("%s cannot begin: %s", self.session.name, error)
             self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
-            self._status("failed")  # seen by whoever opens the page later; a message tries again
+            self._status("failed")  # for pages that are opened later; a message tries again
         finally:
             if self.session.status == "starting":
                 self._status("idle")
 
     async def ready(self) -> RpcConnection:
-        """The connection to an agent that has a session; starts the agent if it does not run."""
-        async with self._starting:
-            if self._peer is None or self._peer.closed:
-                self._peer = await self._start()
+        """Return the connection to an agent that has a session; start the agent if it does not run."""
+        async with self.runtime.lock:
+            peer = self.runtime.peer
+            if peer is None:
+                peer = await self._start()
             elif self._reset:
                 await self.terminals.sweep(self.acp.id)
-                await self._in_time(self.acp.close(self._peer))
-                await self._in_time(self._open(self._peer))
+                await self._in_time(self.acp.close(peer))
+                await self._in_time(self._open(peer))
             self._reset = False
-            return self._peer
+            return peer
 
     async def _start(self, sign_in: str = "") -> RpcConnection:
-        if self._life is not None:
-            await asyncio.wait([self._life])  # or its end would take away what the next one has begun
-        process = self.process = launch(
-            self.argv,
-            cwd=self.bench.own_cwd(self.session),
-            env={**_outside(self._env), **self.recipe.env},
-            tasks=self._tasks,
-            name=self.session.name,
-        )
-        peer = RpcConnection(
-            process.reader,
-            process.writer,
-            self._tasks,
-            methods={
-                **self.terminals.methods,
-                **self.files.methods,
-                "session/request_permission": self._permission,
-            },
-            notifications={"session/update": self._update},
-            translate=rpc_error,
-            name=self.session.name,
-        )
-        life = self._life = self._tasks.start(self._live(process, peer), f"agent {self.session.name}")
+        async def shake_hands(peer: RpcConnection) -> None:
+            await self.acp.shake_hands(peer)
+            if sign_in:
+                await self.acp.authenticate(peer, sign_in)
+            await self._open(peer)
+
         try:
-            async with asyncio.timeout(self.recipe.start_seconds):
-                await self.acp.shake_hands(peer)
-                if sign_in:
-                    await self.acp.authenticate(peer, sign_in)
-                await self._open(peer)
-        except TimeoutError:
-            life.cancel()
+            return await self.runtime.start(shake_hands, self.recipe.start_seconds)
+        except TimedOut:
             if self._earlier:  # perhaps it chokes on the old session: the next start is a fresh one
                 self.acp.id = self._earlier = ""
-            raise TimedOut(
-                f"{self.session.name} did not answer within {self.recipe.start_seconds:g} s",
-                hint=await process.words() or self._trial,
-            ) from None
-        except PeerGone:
-            await asyncio.wait([life])  # by then it is known how it ended
-            words = await process.words()
-            raise Unavailable(
-                f"{self.session.name} ended before it was ready ({process.ending})", hint=words or self._trial
-            ) from None
-        except FourhandsError as error:
-            life.cancel()
-            error.hint = error.hint or await process.words()
             raise
-        except BaseException:
-            life.cancel()
-            raise
-        return peer
 
-    @property
-    def _trial(self) -> str:
-        return f"try it in a terminal: {shlex.join(self.argv)}"
-
-    async def _live(self, process: AgentProcess, peer: RpcConnection) -> None:
-        """The life of one process, to its very end."""
-        try:
-            await peer.run()
-            log.info("%s has closed its output", self.session.name)
-        finally:
-            peer.close()
-            self.permissions.cancel()
-            await process.end()
-            if self.acp.id:
-                await self.terminals.sweep(self.acp.id)
-            if self._peer is peer:
-                self._peer = None
-                if not self.session.ended:
-                    said = f"{self.session.name} ended: {process.ending}"
-                    self._emit("agent.exited", code=process.exit_code, error=said, hint=await process.words())
-
-    async def stop_process(self) -> None:
-        """End the process; the next message starts it again."""
-        if self._life is not None:
-            self._life.cancel()
-            await asyncio.wait([self._life])
-
-    def close(self) -> None:
-        """The session has ended: so does the process."""
-        super().close()
-        self.bench.controls.pop(self.session.id, None)
-        self.permissions.cancel()
-        self.terminals.close()
-        if self._life is not None:
-            self._life.cancel()
+    async def _process_ended(self, process: AgentProcess, *, was_ready: bool) -> None:
+        if self.acp.id:
+            await self.terminals.sweep(self.acp.id)
+        if was_ready and not self.session.ended:
+            said = f"{self.session.name} ended: {process.ending}"
+            self._emit("agent.exited", code=process.exit_code, error=said, hint=await process.words())
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
@@ -256,7 +196,7 @@ class AcpAgent(Connector):
 
     async def load_chat(self, chat_id: str) -> None:
         """Go on with an older session of this agent, whose history comes in again."""
-        if self._turn is not None and not self._turn.done():
+        if self.working:
             raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
         peer = await self._settled()
         if not self.acp.can_reopen:
@@ -273,11 +213,12 @@ class AcpAgent(Connector):
 
     async def sign_in(self, method_id: str) -> None:
         """Sign in by one of the methods that the agent offers; an agent that could not begin without then can."""
-        async with self._starting:
-            if self._peer is None or self._peer.closed:
-                self._peer = await self._start(sign_in=method_id)
+        async with self.runtime.lock:
+            peer = self.runtime.peer
+            if peer is None:
+                await self._start(sign_in=method_id)
             else:
-                await self._in_time(self.acp.authenticate(self._peer, method_id))
+                await self._in_time(self.acp.authenticate(peer, method_id))
         if self.session.status == "failed":
             self._status("idle")
 
@@ -293,26 +234,24 @@ class AcpAgent(Connector):
     # -- turns -----------------------------------------------------------------------------------------------------
 
     async def turn(self, text: str) -> None:
-        """One message of the person, and as many rounds as the agent's blocks need."""
-        said = text
-        for _ in range(ROUNDS):
-            self.updates.commands = 0
-            await self._round(said)
-            await self.runner.finished()
-            await self.unpaused()
-            if not self.updates.commands or not self.session.untold:
-                return
-            said = ""
-        self.stopped_going_on(ROUNDS)
+        """Answer one message, in as many rounds as the agent's blocks need."""
+        await self.run_rounds(text)
 
-    async def _round(self, text: str) -> None:
+    @property
+    def wants_more(self) -> bool:
+        """True if the last answer had blocks, whose results the agent has not seen."""
+        return bool(self.updates.commands) and super().wants_more
+
+    async def round(self, text: str, *, last: bool) -> None:
+        """Prompt the agent and return when it has ended its turn."""
+        self.updates.commands = 0
         peer = await self._settled()
         told = turn_message(self.session, self.bench.registry, self.bench)
         parts = [told.text if told else "", text]
         if self._instructions is not None and not self._instructed:
             parts.insert(0, self._instructions(self.session.id))
         blocks = [{"type": "text", "text": part} for part in parts if part]
-        asking = self._asking = self._tasks.start(self._ask(peer, blocks), f"a turn of {self.session.name}")
+        asking = self._asking = self.tasks.start(self._ask(peer, blocks), f"a turn of {self.session.name}")
         try:
             answer = await asyncio.shield(asking)
         except asyncio.CancelledError:
@@ -347,7 +286,7 @@ class AcpAgent(Connector):
             await asyncio.wait([self._asking], timeout=self._settle_s)
             if not self._asking.done():
                 log.warning("%s does not end its cancelled turn; it is started anew", self.session.name)
-                await self.stop_process()
+                await self.runtime.stop()
         return await self.ready()
 
     def _happened(self, event: Event) -> None:
@@ -379,40 +318,37 @@ class AcpAgent(Connector):
 
 
 def _outside(env: Mapping[str, str]) -> dict[str, str]:
-    """An agent is a program of the person's: it gets their environment and keys, but nothing of this server's."""
+    """Return the person's environment, whose keys the agent may need, without the variables of this server."""
     return {name: value for name, value in env.items() if not name.startswith("FOURHANDS_")}
 
 
-def register(connections: Launcher, *, mcp_servers: McpServers | None = None) -> None:
-    """Let these connections start the agents of the catalogue by name, and any command line as `acp COMMAND …`.
+def register(launcher: Launcher, *, mcp_servers: McpServers | None = None) -> None:
+    """Let the launcher start the agents of the catalogue by name, and any command line as `acp COMMAND …`.
 
-    A name that has a connector of its own keeps it; with arguments behind it (`opencode acp`) it is meant here.
+    A name that has a connector of its own keeps it; with arguments behind it (`opencode acp`) it is meant here. So this
+    is called after those of the other connectors.
     """
-    others = dict(connections.kinds)
+    others = dict(launcher.kinds)
 
-    async def connect(connections: Launcher, session: Session, spec: str) -> Connector:
+    def connect(launcher: Launcher, session: Session, spec: str) -> Connector:
         if " " not in spec and session.connector in others:  # opencode, opencode#MODEL, opencode:URL
-            return await others[session.connector](connections, session, spec)
+            return others[session.connector](launcher, session, spec)
         recipe, argv = parse(spec)
-        env = connections.wiring.env
+        env = launcher.wiring.env
         try:
-            find_program(argv[0], env.get("PATH", os.defpath), connections.bench.root)
+            find_program(argv[0], env.get("PATH", os.defpath), launcher.bench.root)
         except CommandNotFound as error:
             hint = f"install it: {recipe.install}" if recipe.install else error.hint
             raise CommandNotFound(error.message, hint=hint) from None
-        agent = AcpAgent(
-            connections.bench,
+        return AcpAgent(
+            launcher.bench,
             session,
-            connections.tasks,
             recipe,
             argv,
             env=env,
-            instructions=connections.wiring.instructions,
+            instructions=launcher.wiring.instructions,
             mcp_servers=mcp_servers,
-            memory=connections.memories.of(session, spec),
+            memory=launcher.memories.of(session, spec),
         )
-        agent.begin()
-        return agent
 
-    for name in ("acp", *recipes()):
-        connections.kinds[name] = connect
+    launcher.kinds |= dict.fromkeys(("acp", *recipes()), connect)

@@ -1,14 +1,18 @@
-"""What all connectors share: a person's messages one after the other, one turn at a time, and a way to stop it.
+"""The base of all connectors: a person's messages in order, one turn at a time, and an end that leaves nothing behind.
 
-A connector says what an agent says by events: `agent.said` with the text so far of one message, `agent.thought`,
-`agent.step` for what it does by tools of its own. Blocks never appear in them. Each turn ends with one
-`agent.finished`, whatever came of it; it is told here and nowhere else.
+A connector is an `async with` block. Everything it starts, its agent's process too, runs in tasks of the block; when
+the block is left, the turn is cancelled, the tasks have ended and the process is gone.
+
+Events carry what the agent does: `agent.said` with text to append to one message, `agent.thought`, `agent.step` for its
+own tools. Blocks never appear in them. Each turn ends with exactly one `agent.finished`, which is emitted only here.
 """
 
 import asyncio
 import logging
 from collections import deque
-from typing import TypedDict
+from collections.abc import Callable
+from types import TracebackType
+from typing import Self, TypedDict
 
 import msgspec
 
@@ -16,7 +20,6 @@ from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
 from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
-from fourhands.agents.connectors.transcript import GOES_ON
 from fourhands.core.errors import FourhandsError, LimitReached
 from fourhands.core.event import Event
 from fourhands.core.ids import new_id
@@ -32,63 +35,126 @@ MOST_SAID = 16 * 1024 * 1024
 """Characters of one answer."""
 
 ROUNDS = 12
-"""How often an agent goes on by itself to see what came of its commands, for one message of the person."""
-
+"""How often an agent is asked for one message of the person: each further time to see the results of its commands."""
 
 END_TURN = "end_turn"
 TOO_MANY_ROUNDS = "max_turn_requests"
 
+GOES_ON = "Fourhands restarted. The agent resumes from here."
+FORGOTTEN = "Fourhands restarted. The agent does not remember the messages above."
+
 
 class Recollection(TypedDict, total=False):
-    """What a connector has kept of it."""
+    """The part of `ResumeState` that only the connector knows."""
 
     history: list[HistoryMessage]
     remote: str
 
 
 def tell_finished(bench: Workbench, session: Session, stop_reason: str, usage: object = None) -> None:
-    """Tell that a turn is over: why, in ACP's words (or "failed"), and what it used as far as the agent says so."""
+    """Emit `agent.finished`: the reason in ACP's words (or "failed"), and the usage as far as the agent reports it."""
     data = {"session": session.id, "stopReason": stop_reason, "usage": usage}
     bench.events.emit("agent.finished", data, actor=session.actor)
 
 
 class Connector:
-    """One agent's turns. A connector gives `turn`, which answers one message."""
+    """One agent's turns. A connector implements `turn`, which answers one message; `run_rounds` helps with it."""
 
-    def __init__(self, bench: Workbench, session: Session, tasks: Tasks, memory: ResumeFile | None = None) -> None:
+    go_on = ""
+    """The text of a round that only reports results."""
+
+    def __init__(self, bench: Workbench, session: Session, memory: ResumeFile | None = None) -> None:
         self.bench = bench
         self.session = session
         self.memory = memory
         self.before = memory.before if memory is not None else None
-        """What an earlier run of the server left of this agent."""
+        """The state that an earlier run of the server stored for this agent."""
         if self.before is not None:
             session.untold.extend(self.before.untold)
             told = [turn["content"] for turn in self.before.history if turn["role"] == "user"]
             read = [*told, msgspec.to_builtins(self.before.untold)]
             bench.gate.given.note(session.id, read, "what it was told before the server was started anew")
-        self.runner = BlockRunner(bench, session, tasks)
-        self._tasks = tasks
+        self.tasks = Tasks()
+        self.runner = BlockRunner(bench, session, self.tasks)
+        self.stop_reason = END_TURN
+        """Why the turn ended; a connector with better knowledge overwrites it."""
+        self.usage: object = None
         self._waiting: deque[str] = deque()
         self._turn: asyncio.Task[None] | None = None
         self._resumed = asyncio.Event()
-        self.stop_reason = END_TURN
-        """Why the turn ended; a connector that knows better says so."""
-        self.usage: object = None
-        self._forget = bench.events.published.subscribe(self._happened)
-        bench.prompters[session.id] = self.prompt
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    # -- the block -------------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> Self:
+        self._unsubscribe = self.bench.events.published.subscribe(self._happened)
+        self.bench.prompters[self.session.id] = self.prompt
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.cancel()
+        self._unsubscribe()
+        self.bench.prompters.pop(self.session.id, None)
+        self.release()
+        await self.tasks.__aexit__(kind, error, trace)
+
+    async def open(self) -> None:
+        """Prepare for the first message, inside the block. An exception means that the agent cannot be used."""
+
+    def release(self) -> None:
+        """Give up what the connector holds besides tasks; called once, when the block is left."""
+
+    # -- turns -----------------------------------------------------------------------------------------------------
 
     async def turn(self, text: str) -> None:
         """Answer one message."""
         raise NotImplementedError
 
+    @property
+    def rounds(self) -> int:
+        """The most rounds of one message."""
+        return ROUNDS
+
+    async def run_rounds(self, text: str) -> None:
+        """Ask the agent, run its commands, and ask again with their results, at most `rounds` times."""
+        for number in range(1, self.rounds + 1):
+            await self.round(text, last=1 < number == self.rounds)
+            await self.settled()
+            await self.unpaused()
+            if not self.wants_more:
+                return
+            text = self.go_on
+        self.stop_reason = TOO_MANY_ROUNDS
+        self._emit("agent.noted", text=f"stopped after {self.rounds} rounds; say 'go on' to continue")
+
+    async def round(self, text: str, *, last: bool) -> None:
+        """Send `text` and what the agent has not been told; return at the end of its answer."""
+        raise NotImplementedError
+
+    async def settled(self) -> None:
+        """Return when the commands of the answer have run."""
+        await self.runner.finished()
+
+    @property
+    def wants_more(self) -> bool:
+        """True if the agent has results to see."""
+        return bool(self.session.untold)
+
     async def prompt(self, text: str) -> None:
-        """Take a person's message; it waits while an earlier one is being answered."""
+        """Queue a person's message; it waits while an earlier one is being answered."""
         if len(self._waiting) >= WAITING_MESSAGES:
             raise LimitReached(f"{WAITING_MESSAGES} messages wait for {self.session.name} already")
         self._emit("agent.asked", text=text, messageId=new_id("message"))
         self._waiting.append(text)
-        if self._turn is None or self._turn.done():
-            self._turn = self._tasks.start(self._answer_all(), f"the turns of {self.session.name}")
+        if not self.working:
+            self._turn = self.tasks.start(self._answer_all(), f"the turns of {self.session.name}")
+
+    @property
+    def working(self) -> bool:
+        """True while messages are being answered."""
+        return self._turn is not None and not self._turn.done()
 
     async def _answer_all(self) -> None:
         while self._waiting:
@@ -113,24 +179,6 @@ class Connector:
                 tell_finished(self.bench, self.session, self.stop_reason, self.usage)
                 self._status("idle")
 
-    def stopped_going_on(self, rounds: int) -> None:
-        """Say that the agent has gone on by itself as often as it may for one message."""
-        self.stop_reason = TOO_MANY_ROUNDS
-        self._emit("agent.noted", text=f"stopped after {rounds} rounds; say 'go on' to continue")
-
-    def recollection(self) -> Recollection:
-        """What a connector needs to go on after a restart of the server, besides results that were not told."""
-        return {}
-
-    def keep(self) -> None:
-        """Have it written down."""
-        if self.memory is not None and not self.session.ended:
-            self.memory.keep(untold=self.session.untold, **self.recollection())
-
-    def goes_on(self) -> None:
-        """Say that the agent remembers what an earlier run of the server shows of it."""
-        self._emit("agent.noted", text=GOES_ON)
-
     async def unpaused(self) -> None:
         """Return when the agent is not paused."""
         while self.bench.gate.paused(self.session.id):
@@ -144,16 +192,27 @@ class Connector:
             await asyncio.wait([self._turn])
 
     def cancel(self) -> None:
-        """Stop the turn that runs and forget what waits."""
+        """Cancel the current turn and drop the waiting messages."""
         self._waiting.clear()
         if self._turn is not None:
             self._turn.cancel()
 
-    def close(self) -> None:
-        """The session has ended."""
-        self.cancel()
-        self._forget()
-        self.bench.prompters.pop(self.session.id, None)
+    # -- what is remembered ----------------------------------------------------------------------------------------
+
+    def recollection(self) -> Recollection:
+        """Return what the connector needs to resume after a restart, besides untold results."""
+        return {}
+
+    def keep(self) -> None:
+        """Store the state from which the agent resumes."""
+        if self.memory is not None and not self.session.ended:
+            self.memory.keep(untold=self.session.untold, **self.recollection())
+
+    def goes_on(self) -> None:
+        """Note in the chat that the agent remembers what an earlier run of the server shows of it."""
+        self._emit("agent.noted", text=GOES_ON)
+
+    # -- events ----------------------------------------------------------------------------------------------------
 
     def _happened(self, event: Event) -> None:
         if event.data.get("session") != self.session.id:
@@ -164,8 +223,6 @@ class Connector:
             self._resumed.set()
         elif event.kind in ("call.finished", "agent.reset"):
             self.keep()
-        elif event.kind == "agent.ended":
-            self.close()
 
     def _status(self, status: str) -> None:
         if self.session.status != status:
@@ -176,23 +233,23 @@ class Connector:
         self.bench.events.emit(kind, {"session": self.session.id, **data}, actor=self.session.actor)
 
     def say(self, text: str, message: str, *, done: bool = False) -> None:
-        """More of what the agent says to the person: text to append."""
+        """Append text to a message of the agent."""
         if text or done:
             self._emit("agent.said", text=text, messageId=message, done=done)
 
     def think(self, text: str, message: str) -> None:
-        """More of what the agent thinks."""
+        """Append text to a thought of the agent."""
         if text:
             self._emit("agent.thought", text=text, messageId=message)
 
 
 class StreamedMessage:
-    """One message of an agent as it streams in: what is visible is said, what is a block is run."""
+    """One message of an agent as it streams in: visible text is said, blocks are run."""
 
-    def __init__(self, conversation: Connector) -> None:
-        self._conversation = conversation
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
         self._interceptor = Interceptor()
-        self._answer = ResponseBlocks(conversation.runner)
+        self._answer = ResponseBlocks(connector.runner)
         self._parts: list[str] = []
         self._size = 0
         self.id = new_id("message")
@@ -201,11 +258,11 @@ class StreamedMessage:
 
     @property
     def raw(self) -> str:
-        """All of it, blocks too."""
+        """The whole text, with its blocks."""
         return "".join(self._parts)
 
     def hear(self, text: str) -> None:
-        """Take more of the answer."""
+        """Add text of the answer."""
         self._size += len(text)
         if self._size > MOST_SAID:
             raise LimitReached(f"an answer of the model is longer than {MOST_SAID} characters", hint="it was cut off")
@@ -213,14 +270,14 @@ class StreamedMessage:
         self._take(self._interceptor.feed(text))
 
     def end(self) -> None:
-        """The answer is complete."""
+        """End the message: the answer is complete."""
         self._take(self._interceptor.close())
         self._answer.close()
         self.ended = True
-        self._conversation.say("", self.id, done=True)
+        self._connector.say("", self.id, done=True)
 
     def _take(self, piece: Intercepted) -> None:
-        self._conversation.say(piece.visible, self.id)
+        self._connector.say(piece.visible, self.id)
         if piece.commands:
             self.commands += len(piece.commands)
             self._answer.take(self.id, piece.commands)

@@ -18,11 +18,11 @@ import httpx
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import END_TURN, ROUNDS, Connector, Recollection, StreamedMessage
 from fourhands.agents.connectors.completion import Delta, pieces, refusal
+from fourhands.agents.connectors.launcher import Launcher
 from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
 from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
-from fourhands.core.tasks import Tasks
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 
 CHARACTERS_PER_TOKEN = 3.5
 """A cautious guess that needs no tokenizer."""
+
+LAST_ROUND = "This is your last round for this message: tell the person what you found."
 
 MOST_WAIT_S = 120.0
 """An endpoint that wants to be left alone for longer is given up."""
@@ -112,79 +114,80 @@ class ChatModel(Connector):
         self,
         bench: Workbench,
         session: Session,
-        tasks: Tasks,
         endpoint: Endpoint,
         instructions: Callable[[str], str],
         *,
         sleep: Callable[[float], Any] = asyncio.sleep,
         memory: ResumeFile | None = None,
     ) -> None:
-        super().__init__(bench, session, tasks, memory)
+        super().__init__(bench, session, memory)
         self.endpoint = endpoint
         self.history: list[HistoryMessage] = []
         self._asking = False  # results are on their way to the model: neither told nor untold
+        self._commanded = False
         if self.before is not None and self.before.history:
             self.history = self.before.history
-            self.goes_on()
         self._instructions = instructions
         self._sleep = sleep
         self._client: httpx.AsyncClient
         self._tls: ssl.SSLContext | None = None
 
+    @property
+    def rounds(self) -> int:
+        """The endpoint's own limit."""
+        return self.endpoint.rounds
+
+    async def open(self) -> None:
+        """Note that the model goes on with an earlier conversation, if there is one."""
+        if self.history:
+            self.goes_on()
+
     async def turn(self, text: str) -> None:
-        """One message of the person, as many rounds as its commands need."""
+        """Answer one message, in as many rounds as the model's commands need."""
         env = self.bench.terminals.env
         if self.endpoint.url.startswith("https:"):
             self._tls = self._tls or certificates(env)  # loading them takes longer than all the rest
         async with connected(self.endpoint, env, self._tls) as self._client:
-            self._asking = True
-            try:
-                await self._rounds(text, self.history)
-            finally:
-                self._asking = False
-                self.keep()
+            await self.run_rounds(text)
 
     def recollection(self) -> Recollection:
-        """The conversation, as far as the model would be sent it."""
+        """Return the conversation, as far as the model would be sent it."""
         return {"history": fit(self.history, self.endpoint.budget_tokens)}
 
     def keep(self) -> None:
-        """Have it written down, but not while a message is on its way: then what was before it counts."""
+        """Store the conversation, but not while a message is on its way: then the state before it counts."""
         if not self._asking:
             super().keep()
 
-    async def _rounds(self, text: str, history: list[HistoryMessage]) -> None:
-        message = turn_message(self.session, self.bench.registry, self.bench)
-        said = f"{message.text}\n\n{text}" if message else text
-        for number in range(self.endpoint.rounds):
-            history.append({"role": "user", "content": said})
-            try:
-                speech = await self._round(history)
-            except BaseException:
-                if history[-1]["role"] == "user":  # nothing came back: it counts as not said
-                    history.pop()
-                    if message is not None:
-                        message.restore()
-                raise
+    @property
+    def wants_more(self) -> bool:
+        """True if the last answer had commands, whose results the model has not seen."""
+        return self._commanded and super().wants_more
+
+    async def round(self, text: str, *, last: bool) -> None:
+        """Ask the model once. What it was not told counts as told only when an answer has begun."""
+        history = self.history
+        told = turn_message(self.session, self.bench.registry, self.bench)
+        self._asking, self._commanded = True, False
+        parts = [told.text if told else "", text, LAST_ROUND if last else ""]
+        history.append({"role": "user", "content": "\n\n".join(filter(None, parts))})
+        try:
+            speech = await self._answer(history)
+        except BaseException:
+            if history[-1]["role"] == "user":  # nothing came back: it counts as not said
+                history.pop()
+                if told is not None:
+                    told.restore()
+            raise
+        finally:
             self._asking = False
             self.keep()
-            if not speech.raw:
-                self._emit("agent.noted", text="the model gave an empty answer")
-            await self.runner.finished()
-            await self.unpaused()
-            self._asking = True
-            message = turn_message(self.session, self.bench.registry, self.bench)
-            if message is None or not speech.commands:
-                if message is not None:
-                    message.restore()
-                return
-            said = message.text
-            if number + 2 == self.endpoint.rounds:
-                said += "\n\nThis is your last round for this message: tell the person what you found."
-        self.stopped_going_on(self.endpoint.rounds)
+        self._commanded = speech.commands > 0
+        if not speech.raw:
+            self._emit("agent.noted", text="the model gave an empty answer")
 
-    async def _round(self, history: list[HistoryMessage]) -> StreamedMessage:
-        """One answer of the model; tried again while nothing of it has arrived."""
+    async def _answer(self, history: list[HistoryMessage]) -> StreamedMessage:
+        """Return one answer of the model; try again while nothing of it has arrived."""
         for attempt in range(self.endpoint.retries + 1):
             speech = StreamedMessage(self)
             try:
@@ -265,3 +268,14 @@ def fit(history: list[HistoryMessage], budget_tokens: int) -> list[HistoryMessag
     while first < len(history) - 1 and history[first]["role"] != "user":
         first += 1
     return history[first:]
+
+
+def register(launcher: Launcher) -> None:
+    """Let `--agent URL#MODEL` and `--agent anthropic:URL#MODEL` start a chat model."""
+
+    def connect(launcher: Launcher, session: Session, spec: str) -> Connector:
+        endpoint = Endpoint.of(spec, launcher.wiring.env)
+        memory = launcher.memories.of(session, spec)
+        return ChatModel(launcher.bench, session, endpoint, launcher.wiring.instructions, memory=memory)
+
+    launcher.kinds |= dict.fromkeys(("http", "https", "anthropic"), connect)

@@ -1,4 +1,4 @@
-"""From what a person writes behind `--agent` to an agent at work.
+"""From the text behind `--agent` to an agent at work.
 
     tour                                    the scripted tour
     http://127.0.0.1:11434/v1#llama3        a model behind an OpenAI-compatible endpoint
@@ -8,24 +8,20 @@
     opencode#MODEL                          OpenCode, started for you, its model behind our proxy (setting upstreams)
     opencode:http://127.0.0.1:4096          an OpenCode server that is running
 
-The key of a model comes from the environment: FOURHANDS_MODEL_KEY, else OPENAI_API_KEY or ANTHROPIC_API_KEY. Further
-kinds of agents add themselves with `Launcher.kinds`.
+The key of a model comes from the environment: FOURHANDS_MODEL_KEY, else OPENAI_API_KEY or ANTHROPIC_API_KEY. The
+launcher knows no connector by name: each module of one has a `register(launcher)`, and the program calls them all.
 """
 
+import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from fourhands.agents.connectors.base import Connector
-from fourhands.agents.connectors.chat_model import ChatModel, Endpoint
+from fourhands.agents.connectors.base import FORGOTTEN, Connector
 from fourhands.agents.connectors.resume import ResumeFiles
-from fourhands.agents.connectors.tour import Tour
-from fourhands.agents.connectors.transcript import FORGOTTEN
-from fourhands.agents.opencode.connector import OpenCodeConnector
-from fourhands.agents.opencode.server import Gateway
-from fourhands.core.errors import BadArgument, NotFound
+from fourhands.core.errors import NotFound, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
@@ -33,7 +29,7 @@ from fourhands.workbench.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class LaunchContext:
-    """What a connector needs of the running program: tokens for the agent, and where it can reach us."""
+    """What a connector needs of the running program: tokens for the agent, and the server's address."""
 
     instructions: Callable[[str], str]
     issue_token: Callable[[Session], str]
@@ -41,36 +37,26 @@ class LaunchContext:
     env: Mapping[str, str]
 
 
-ConnectorKind: TypeAlias = Callable[["Launcher", Session, str], Awaitable[Connector]]
+ConnectorKind: TypeAlias = Callable[["Launcher", Session, str], Connector]
+"""Makes the connector for a session from its spec; it is entered and opened by the launcher."""
 
 
 class Launcher:
-    """Starts agents and keeps their conversations."""
+    """Starts agents. Each has one task that holds its connector's block for as long as its session lasts."""
 
     def __init__(self, bench: Workbench, tasks: Tasks, wiring: LaunchContext) -> None:
         self.bench = bench
-        self.tasks = tasks
         self.wiring = wiring
-        self.kinds: dict[str, ConnectorKind] = {
-            "tour": _tour,
-            "http": _model,
-            "https": _model,
-            "anthropic": _model,
-            "opencode": _opencode,
-        }
+        self.kinds: dict[str, ConnectorKind] = {}
         self.memories = ResumeFiles(Path(bench.terminals.places.state) / "agents")
-        self._conversations: dict[str, Connector] = {}
-        bench.connect = self.start
-        bench.on_session_end.append(self._ended)
+        self.connectors: dict[str, Connector] = {}
+        self._tasks = tasks
+        self._lives: dict[str, asyncio.Task[None]] = {}
+        bench.connect, bench.disconnect = self.start, self._end
 
     def close(self) -> None:
-        """The server stops: its agents end with it, and are not forgotten."""
-        self.bench.on_session_end.remove(self._ended)
-
-    def _ended(self, session: Session) -> None:
-        conversation = self._conversations.pop(session.id, None)
-        if conversation is not None and conversation.memory is not None:
-            conversation.memory.forget()
+        """Stop ending agents with their sessions: the server stops, and stops them itself, without forgetting them."""
+        self.bench.disconnect = None
 
     async def start(self, spec: str, *, cwd: str | None = None) -> Session:
         """Start the agent that `spec` names, its programs in `cwd`, and return its session."""
@@ -81,57 +67,56 @@ class Launcher:
             raise NotFound.of("agent", spec, self.kinds)
         absent = self.bench.sessions.absent
         session = self.bench.begin_session(_name(spec), word, cwd=cwd)
-        if session.id in absent:  # the session goes on; whether the agent remembers it has yet to be seen
+        if session.id in absent:  # the session goes on; if the agent remembers it is only known later
             self.bench.events.emit("agent.noted", {"session": session.id, "text": FORGOTTEN})
         try:
-            self._conversations[session.id] = await kind(self, session, spec)
+            await self._begin(kind(self, session, spec))
         except BaseException:
-            await self.bench.end_session(session.id)
+            if not session.ended:  # by a person, who did not want to wait for it
+                await self.bench.end_session(session.id)
             raise
         return session
 
+    async def _begin(self, connector: Connector) -> None:
+        """Return when the connector is open; if it cannot be opened, when it is gone again."""
+        session = connector.session
+        opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        life = self._tasks.start(self._live(connector, opened), f"agent {session.name}")
+        self.connectors[session.id], self._lives[session.id] = connector, life
+        try:
+            await asyncio.wait([life, opened], return_when=asyncio.FIRST_COMPLETED)
+            if not opened.done():
+                raise Unavailable(f"{session.name} was ended before it was ready")
+            opened.result()
+        except BaseException:
+            self.connectors.pop(session.id, None)  # its memory stays: the next start may succeed
+            life.cancel()
+            await asyncio.wait([life])
+            raise
+
+    async def _live(self, connector: Connector, opened: "asyncio.Future[None]") -> None:
+        try:
+            async with connector:
+                await connector.open()
+                opened.set_result(None)
+                await asyncio.Event().wait()  # until it is cancelled: by the end of its session, or of the server
+        except Exception as error:
+            if opened.done():
+                raise
+            opened.set_exception(error)  # after the block, so that nothing is left of the agent by then
+
+    async def _end(self, session: Session) -> None:
+        """End a session's agent for good; when this returns, its process is gone."""
+        connector = self.connectors.pop(session.id, None)
+        if connector is None:
+            return
+        life = self._lives.pop(session.id)
+        life.cancel()
+        await asyncio.wait([life])
+        if connector.memory is not None:
+            connector.memory.forget()
+
 
 def _name(spec: str) -> str:
-    """What people see: the model's name for a model, else the first word."""
+    """Return the name that people see: the model's name for a model, else the first word."""
     return spec.rpartition("#")[2] if "#" in spec else spec.split(" ")[0].partition(":")[0]
-
-
-async def _tour(connections: Launcher, session: Session, spec: str) -> Connector:
-    return Tour(connections.bench, session, connections.tasks)
-
-
-async def _model(connections: Launcher, session: Session, spec: str) -> Connector:
-    return ChatModel(
-        connections.bench,
-        session,
-        connections.tasks,
-        Endpoint.of(spec, connections.wiring.env),
-        connections.wiring.instructions,
-        memory=connections.memories.of(session, spec),
-    )
-
-
-async def _opencode(connections: Launcher, session: Session, spec: str) -> Connector:
-    name, _, model = spec.partition("#")
-    url = name.partition(":")[2]
-    bench, wiring, memory = connections.bench, connections.wiring, connections.memories.of(session, spec)
-    family = "anthropic" if "claude" in model else "openai"
-    servers = {"anthropic"} if family == "anthropic" else {"openai", "chat"}
-    if model and not url and servers & bench.settings.upstreams.keys():
-        gateway = Gateway(wiring.url, wiring.issue_token(session), model, family)
-        agent = OpenCodeConnector(
-            bench, session, connections.tasks, command=("opencode",), gateway=gateway, memory=memory
-        )
-    elif model and "/" not in model:
-        raise BadArgument(
-            f"no model server is configured for {model!r}",
-            hint=f"give its address in the settings, as url in [upstreams.{family}]; or name one of OpenCode's own "
-            "models as opencode#PROVIDER/MODEL (`opencode models` lists them); or say opencode alone",
-        )
-    else:
-        agent = OpenCodeConnector(
-            bench, session, connections.tasks,
-            url=url, command=() if url else ("opencode",), model=model, instructions=wiring.instructions, memory=memory,
-        )  # fmt: skip
-    await agent.open()
-    return agent

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from fourhands.agents.connectors.base import Connector, StreamedMessage
+from fourhands.agents.connectors.launcher import Launcher
 from fourhands.core.invocation import typed
-from fourhands.core.tasks import Tasks
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -32,12 +32,11 @@ class Tour(Connector):
         self,
         bench: Workbench,
         session: Session,
-        tasks: Tasks,
         *,
         sleep: Callable[[float], Any] = asyncio.sleep,
         pace_s: float = 0.02,
     ) -> None:
-        super().__init__(bench, session, tasks)
+        super().__init__(bench, session)
         self._sleep = sleep
         self._pace_s = pace_s
 
@@ -107,3 +106,8 @@ class Tour(Connector):
             ):
                 return entry.name
         return None
+
+
+def register(launcher: Launcher) -> None:
+    """Let `--agent tour` start the tour."""
+    launcher.kinds["tour"] = lambda launcher, session, spec: Tour(launcher.bench, session)

@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from fourhands.agents.connectors.base import FORGOTTEN, GOES_ON
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.event import Event
 from fourhands.core.timing import Throttle
@@ -31,9 +32,6 @@ MOST_TEXT = 64 * 1024
 
 SAVE_S = 2.0
 """Chats are written to disk at most this often."""
-
-FORGOTTEN = "Fourhands was started again. The agent does not remember what stands above."
-GOES_ON = "Fourhands was started again. The agent goes on with what stands above."
 
 _APPENDED = ("agent.said", "agent.thought")
 _REPLACED = ("agent.step", "agent.planned")
