@@ -15,8 +15,7 @@ from msgspec import Meta, inspect
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.archive import KEEP_BYTES, KEEP_DAYS
-from fourhands.host.host import BUDGET
-from fourhands.host.log import CAPACITY, LEAST
+from fourhands.host.log import BUDGET, CAPACITY, LEAST
 
 MOST_TERMINALS = 10_000
 _MOST = 2**53  # what every JSON reader holds exactly

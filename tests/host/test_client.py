@@ -6,24 +6,24 @@ import resource
 import signal
 import socket
 import struct
-import sys
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kit.hosts import Events, House
 
 from fourhands.core.errors import BadArgument, Unavailable
-from fourhands.host import client as link_module
-from fourhands.host.client import HostClient, HostLost
+from fourhands.host.board import BOARD_SLOTS
+from fourhands.host.client import ClientTimings, HostClient, HostLost
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.host.protocol import BOARD_SLOTS, LARGEST, MessageSocket
+from fourhands.host.protocol import LARGEST, MessageSocket
 
 
-async def attempt(places: WorkspaceDirs, *, start: bool = True) -> HostClient:
+async def attempt(places: WorkspaceDirs, **options: Any) -> HostClient:
     events = Events()
-    return await HostClient.open(places, on_event=events.put, on_lost=events.lost.set, start=start)
+    return await HostClient.open(places, on_event=events.put, on_lost=events.lost.set, **options)
 
 
 async def test_without_a_host_and_not_starting_one_it_says_so(house: House) -> None:
@@ -54,36 +54,30 @@ async def test_a_place_that_cannot_be_made_is_a_clear_error(house: House) -> Non
         await attempt(WorkspaceDirs(house.root, f"{house.root}/run/w", f"{house.root}/file"))
 
 
-async def test_a_host_that_cannot_start_is_a_clear_error(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/nowhere/python")
+async def test_a_host_that_cannot_start_is_a_clear_error(house: House) -> None:
     with pytest.raises(Unavailable, match="cannot start the host"):
-        await attempt(house.places)
-    monkeypatch.setattr(sys, "executable", "/bin/false")
+        await attempt(house.places, python="/nowhere/python")
     with pytest.raises(Unavailable, match="it ended at once"):
-        await attempt(house.places)
-    monkeypatch.setattr(sys, "executable", "/bin/cat")  # does not know the option, and says so in the log
+        await attempt(house.places, python="/bin/false")
     with pytest.raises(Unavailable, match="could not start"):
-        await attempt(house.places)
+        await attempt(house.places, python="/bin/cat")  # does not know the option, and says so in the log
     assert "cat:" in Path(house.places.state, "host.log").read_text()
 
 
-async def test_a_host_that_hangs_at_its_start_is_given_up(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_that_hangs_at_its_start_is_given_up(house: House) -> None:
     slow = Path(house.root, "slow")
     slow.write_text("#!/bin/sh\nexec sleep 1000\n")
     slow.chmod(0o700)
-    monkeypatch.setattr(sys, "executable", str(slow))
-    monkeypatch.setattr(link_module, "START_S", 0.2)
     with pytest.raises(Unavailable, match="did not start within"):
-        await attempt(house.places)
+        await attempt(house.places, python=str(slow), timings=ClientTimings(start_s=0.2))
 
 
-async def test_a_host_that_does_not_answer_is_a_clear_error(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_host_that_does_not_answer_is_a_clear_error(house: House) -> None:
     link = await house.link()
     os.kill(link.host_pid, signal.SIGSTOP)
     try:
-        monkeypatch.setattr(link_module, "START_S", 0.2)
         with pytest.raises(Unavailable, match="does not answer"):
-            await attempt(house.places)
+            await attempt(house.places, timings=ClientTimings(start_s=0.2))
     finally:
         os.kill(link.host_pid, signal.SIGCONT)
 
@@ -104,9 +98,9 @@ async def impostor(house: House) -> AsyncIterator["asyncio.Queue[tuple[asyncio.S
     ("answer", "expected"),
     [
         (b'{"id":1,"error":{"kind":"protocol","message":"this host speaks protocol 7"}}', "speaks protocol 7"),
-        (b"nonsense", "gone"),
-        (b'{"id":1,"fds":2}', "gone"),
-        (b"", "gone"),
+        (b"nonsense", "lost the connection"),
+        (b'{"id":1,"fds":2}', "lost the connection"),
+        (b"", "lost the connection"),
     ],
 )
 async def test_a_host_that_talks_differently_is_a_clear_error(
@@ -159,7 +153,7 @@ async def test_a_full_descriptor_table_costs_one_request_not_the_link(house: Hou
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
     try:
-        with pytest.raises(Unavailable, match="no descriptor is left"):
+        with pytest.raises(Unavailable, match="too many open files"):
             await link.request("attach", terminal=term.id)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -236,22 +230,19 @@ async def test_the_environment_of_the_host_holds_no_secret(house: House, monkeyp
     )
 
 
-def test_unasked_for_descriptors_with_an_event_are_closed() -> None:
-    async def run() -> None:
-        seen: list[dict[str, object]] = []
-        link = HostClient(WorkspaceDirs("/", "/r", "/s"), seen.append, lambda: None)
-        ours, theirs = socket.socketpair()
-        link._connection, host = MessageSocket(ours), MessageSocket(theirs)
-        before = len(os.listdir("/proc/self/fd"))
-        with tempfile.TemporaryFile() as file:
-            host.send({"event": "odd"}, [file.fileno()])
-            link._readable()
-        assert [event["event"] for event in seen] == ["odd"]
-        assert len(os.listdir("/proc/self/fd")) == before
-        host.close()
-        link._connection.close()
-        link._connection = None
-        link._readable()
-        link._writable()
-
-    asyncio.run(run())
+async def test_unasked_for_descriptors_with_an_event_are_closed() -> None:
+    seen: asyncio.Queue[dict[str, object]] = asyncio.Queue()
+    link = HostClient(WorkspaceDirs("/", "/r", "/s"), seen.put_nowait, lambda: None)
+    ours, theirs = socket.socketpair()
+    host = MessageSocket(theirs)
+    link.adopt(ours)
+    before = len(os.listdir("/proc/self/fd"))
+    with tempfile.TemporaryFile() as file:
+        host.send({"event": "odd"}, [file.fileno()])
+        async with asyncio.timeout(10):
+            assert (await seen.get())["event"] == "odd"
+    assert len(os.listdir("/proc/self/fd")) == before
+    host.close()
+    link.close()
+    await asyncio.sleep(0)  # what the loop had still to do for it finds it closed
+    assert not link.alive

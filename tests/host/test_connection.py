@@ -6,15 +6,17 @@ import re
 import selectors
 import signal
 import socket
+import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.kit.hosts import House
 from tests.kit.isolation import until
 
 from fourhands.host import processes
+from fourhands.host.board import BoardReader
 from fourhands.host.connection import HostConnection, Poll, same_user
-from fourhands.host.protocol import BOARD_DIRTY, BOARD_WATCH
 
 # What other systems lack, taken away before the host is loaded.
 POOR = """
@@ -113,13 +115,16 @@ def test_a_client_gives_back_all_it_took(monkeypatch: pytest.MonkeyPatch, lackin
         monkeypatch.delattr(os, name)
     before = len(os.listdir("/proc/self/fd"))
     one, other = socket.socketpair()
-    client = HostConnection(one)
-    client.board[BOARD_WATCH + 5] = 1
-    client.wake(5)
-    client.wake(5)
-    assert len(os.read(client.wake_there, 100)) == 8  # one wake-up, however often
-    client.clear(5)
-    assert client.board[BOARD_DIRTY + 5] == 0
+    client, called = HostConnection(one), list[int]()
+    reader = BoardReader(os.dup(client.board.fd), os.dup(client.board.wake_there), lambda again: again())
+    reader.watch(5, lambda: called.append(5))
+    client.board.wake(5)
+    client.board.wake(5)
+    assert len(os.read(client.board.wake_there, 100)) == 8  # one wake-up, however often
+    client.board.clear(5)
+    reader.woken()
+    assert called == []  # what was said of the slot is forgotten
+    reader.close()
     client.close()
     other.close()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -147,3 +152,20 @@ def test_without_peer_credentials_the_directory_must_do(monkeypatch: pytest.Monk
     assert same_user(one)
     one.close()
     other.close()
+
+
+class PeerOf(socket.socket):
+    """A socket whose peer runs as another user; where the tests are not root, nobody else can be had."""
+
+    uid = 0
+
+    def getsockopt(self, level: int, name: int, size: int = 0) -> Any:
+        assert (level, name, size) == (socket.SOL_SOCKET, 17, 12)  # SO_PEERCRED: process, user, group
+        return struct.pack("3i", os.getpid(), self.uid, os.getgid())
+
+
+def test_only_a_peer_of_the_same_user_is_the_same_user() -> None:
+    with PeerOf(socket.AF_UNIX) as sock:
+        for uid, same in ((os.getuid(), True), (os.getuid() + 1, False), (65534, False)):
+            sock.uid = uid
+            assert same_user(sock) is same

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import cast
 
 import pytest
 from tests.kit.hosts import Events, House, Term, carriers, is_alive, need, new_house, wait_gone
@@ -21,9 +20,10 @@ from fourhands.host import archive, pty
 from fourhands.host.client import HostClient, HostLost
 from fourhands.host.connection import HostConnection
 from fourhands.host.handlers import RequestHandlers
-from fourhands.host.host import Host, main
+from fourhands.host.host import Host
 from fourhands.host.hosted import HostedTerminal, note
 from fourhands.host.log import LogWriter
+from fourhands.host.main import main
 from fourhands.host.owner import answers
 from fourhands.host.paths import WorkspaceDirs
 
@@ -336,6 +336,7 @@ class Recorder:
 
     def __init__(self) -> None:
         self.order: list[int] = []
+        self.board = self
 
     def wake(self, slot: int) -> None:
         self.order.append(slot)
@@ -356,13 +357,18 @@ def plug(host: Host, name: str, slot: int) -> tuple[HostedTerminal, socket.socke
     """A terminal whose other side is a socket that keeps writes apart, as a PTY does."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setblocking(False)
+    return plug_in(host, name, slot, ours.detach()), theirs
+
+
+def plug_in(host: Host, name: str, slot: int, master: int) -> HostedTerminal:
+    """A terminal of the host whose main process is this one."""
     terminal = HostedTerminal({"id": name}, slot)
-    terminal.master = ours.detach()
-    terminal.pid, terminal.eof = 1, False
-    terminal.log = LogWriter(host.places.log(name))
+    terminal.master = master
+    terminal.pid, terminal.eof = os.getpid(), False
+    terminal.log = LogWriter(host.places.log(name), system=host.system)
     host.terminals[name] = terminal
-    host.repoll(terminal)
-    return terminal, theirs
+    host.output.poll(terminal)
+    return terminal
 
 
 def test_a_quiet_terminal_is_served_in_the_middle_of_a_flood(idle_host: Host) -> None:
@@ -374,7 +380,7 @@ def test_a_quiet_terminal_is_served_in_the_middle_of_a_flood(idle_host: Host) ->
     for _ in range(10):
         flooding.send(b"x" * 4096)
     typing.send(b"key")
-    host._read_burst(flood)
+    host.output.take(flood)
     assert recorder.order == [2, 1]  # the key did not wait for the end of the burst
     assert flood.log is not None
     assert quiet.log is not None
@@ -387,24 +393,25 @@ def test_a_quiet_terminal_is_served_in_the_middle_of_a_flood(idle_host: Host) ->
     typing.close()
 
 
-def test_what_was_printed_is_in_the_log_before_the_answer_to_a_probe(
-    idle_host: Host, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal, shell = plug(idle_host, "term_shell", 1)
-    for name, answer in {"modes": (True, True), "unread": 0}.items():
-        monkeypatch.setattr(pty, name, lambda *_, answer=answer: answer)
-    monkeypatch.setattr(os, "tcgetpgrp", lambda fd: 1)
-    terminal.tty_path = ""
-    shell.send(b"prompt")
-    heads: list[int] = []
+def test_what_was_printed_is_in_the_log_before_the_answer_to_a_probe(idle_host: Host) -> None:
+    master, slave = os.openpty()
+    os.set_blocking(master, False)
+    terminal = plug_in(idle_host, "term_shell", 1, master)
+    terminal.tty_path = os.ttyname(slave)
+    ours, theirs = socket.socketpair()
+    client, heads = HostConnection(ours), list[tuple[bool, int]]()
+    client.greeted = True
+    os.write(slave, b"prompt")
     assert terminal.log is not None
     log = terminal.log
-    idle_host.requests._do_probe(
-        cast(HostConnection, None), {"terminal": terminal.id}, lambda found: heads.append(log.head)
+    idle_host.requests.answer(
+        client, {"do": "probe", "terminal": terminal.id}, lambda found: heads.append((found["echo"], log.head))
     )
-    assert heads == [6]
+    assert heads == [(True, 6)]
     idle_host.forget(terminal)
-    shell.close()
+    client.close()
+    theirs.close()
+    os.close(slave)
 
 
 async def test_a_flood_does_not_starve_its_neighbours(house: House) -> None:
@@ -419,34 +426,30 @@ async def test_a_flood_does_not_starve_its_neighbours(house: House) -> None:
     assert (await flood.exit())["signal"] == "SIGINT"
 
 
-def test_a_mistake_in_one_turn_does_not_end_the_host(idle_host: Host, capfd: pytest.CaptureFixture[str]) -> None:
-    host, turns = idle_host, iter([RuntimeError("one"), RuntimeError("two"), None])
+class Faulty(Host):
+    """A host whose first steps go wrong."""
 
-    def turn() -> bool:
-        problem = next(turns)
-        if problem:
+    problems: Iterator[Exception]
+
+    def step(self) -> bool:
+        for problem in self.problems:
             raise problem
         return False
 
-    host._turn = turn  # type: ignore[method-assign]
+
+def test_a_mistake_in_one_step_does_not_end_the_host(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    host = Faulty(WorkspaceDirs(str(tmp_path), f"{tmp_path}/r/w", f"{tmp_path}/s/w"))
+    host.requests = RequestHandlers(host)
+    host.problems = iter([RuntimeError("one"), RuntimeError("two")])
     host.serve()
+    host.close()
     assert re.findall("RuntimeError: (.*)", capfd.readouterr().err) == ["one", "two"]
-
-
-def test_slots_rest_before_they_are_used_again(idle_host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fourhands.host.host.BOARD_SLOTS", 300)
-    taken = [idle_host.slot() for _ in range(300)]
-    assert sorted(taken) == list(range(300))
-    with pytest.raises(ValueError, match="at most 300 terminals"):
-        idle_host.slot()
-    idle_host.free(7)
-    assert idle_host.slot() == 7  # nothing else is left
 
 
 def test_a_record_that_cannot_be_written_is_noted(idle_host: Host, capfd: pytest.CaptureFixture[str]) -> None:
     os.mkdir(idle_host.places.record("term_x"))
     idle_host.record(HostedTerminal({"id": "term_x"}, 0))
-    assert "term_x: its record could not be written" in capfd.readouterr().err
+    assert "term_x: cannot write its record" in capfd.readouterr().err
 
 
 def test_a_note_on_a_full_disk_is_dropped() -> None:
@@ -484,8 +487,8 @@ async def test_ten_thousand_small_writes_lose_no_wake_up(house: House) -> None:
     for term in terms:
         position, deadline = 0, time.monotonic() + 40
         while not term.log.read(max(0, term.log.head - 1)).data.endswith(b"!"):
-            await asyncio.wait_for(term._woke.wait(), deadline - time.monotonic())
-            term._woke.clear()
+            await asyncio.wait_for(term.woke.wait(), deadline - time.monotonic())
+            term.woke.clear()
         position = term.log.head
         assert position == 10001
 
@@ -524,7 +527,7 @@ async def test_other_users_are_turned_away(house: House) -> None:
     out, _ = await child.communicate()
     assert out == b"b''\n"
     assert (await link.request("list")).body["terminals"] == []
-    assert "a stranger was turned away" in Path(house.places.state, "host.log").read_text()
+    assert "refused a connection of another user" in Path(house.places.state, "host.log").read_text()
 
 
 async def test_a_host_of_another_user_is_not_trusted(house: House) -> None:

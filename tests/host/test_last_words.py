@@ -7,7 +7,6 @@ import pytest
 from tests.kit.hosts import House
 
 from fourhands.host.client import HostLost
-from fourhands.host.protocol import MessageSocket
 
 
 async def test_the_end_of_a_host_that_left_something_unread_is_noticed_behind_its_last_words(house: House) -> None:
@@ -15,8 +14,7 @@ async def test_the_end_of_a_host_that_left_something_unread_is_noticed_behind_it
     link.close()
     ours, theirs = socket.socketpair()
     ours.setblocking(False)
-    link._connection = MessageSocket(ours)
-    asyncio.get_running_loop().add_reader(ours.fileno(), link._readable)
+    link.adopt(ours)
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
         asking = group.create_task(noticed(link.request("list")))
         await asyncio.sleep(0.01)  # it has been sent, and waits for its answer

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from tests.kit.hosts import House, need, new_house
 
-from fourhands.host import log as log_module
 from fourhands.host.log import CAPACITY, GRAIN, LEAST, PUNCH_EVERY, Chunk, LogReader, LogWriter, floor
+from fourhands.host.system import Kernel
 
 NO_HOLE = 0x5A5A5A0000000000
 
@@ -192,12 +192,15 @@ def test_a_deleted_log_stays_readable_to_who_has_it_open(tmp_path: Path) -> None
     reader.close()
 
 
-def test_a_file_system_without_holes_moves_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(fd: int, start: int, length: int) -> None:
+class Holeless(Kernel):
+    """A file system that cannot punch holes."""
+
+    def punch(self, fd: int, start: int, length: int) -> None:
         raise OSError(errno.EOPNOTSUPP, "not here")
 
-    monkeypatch.setattr(log_module, "punch", refuse)
-    writer = LogWriter(str(tmp_path / "x"), LEAST)
+
+def test_a_file_system_without_holes_moves_the_window(tmp_path: Path) -> None:
+    writer = LogWriter(str(tmp_path / "x"), LEAST, system=Holeless())
     reader = LogReader(str(tmp_path / "x"), LEAST)
     fill(writer, 4 << 20)
     assert writer.base > 0
@@ -237,12 +240,9 @@ def test_a_move_that_fails_gives_nothing_up(tmp_path: Path) -> None:
     reader.close()
 
 
-def test_without_fallocate_holes_are_reported_as_unsupported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_module, "_fallocate", None)
+def test_without_fallocate_holes_are_reported_as_unsupported() -> None:
     with pytest.raises(OSError, match="not supported"):
-        log_module.punch(0, 0, 1)
-    monkeypatch.setattr(sys, "platform", "darwin")
-    assert log_module._load_fallocate() is None
+        Kernel(platform="darwin").punch(0, 0, 1)
 
 
 def test_a_write_that_fails_is_reported_not_raised(tmp_path: Path) -> None:

@@ -1,19 +1,20 @@
 """Nobody who belongs to a terminal outlives its end, however well they hide; and nobody else is touched."""
 
 import asyncio
+import os
 import re
 import shutil
 import signal
-from types import SimpleNamespace
-from typing import cast
+from collections.abc import Callable, Iterable
 
 import pytest
 from tests.kit.hosts import House, carriers, is_alive, need
 
 from fourhands.host import processes as tree
-from fourhands.host.host import Host
-from fourhands.host.hosted import EndingState, HostedTerminal
-from fourhands.host.reaper import GIVE_UP_S, Reaper
+from fourhands.host.hosted import HostedTerminal
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.host.reaper import Reaper
+from fourhands.host.system import Kernel
 
 PRELUDE = """
 import os, signal, time
@@ -199,30 +200,97 @@ async def test_the_polite_way_works_without_proc(house: House) -> None:
     assert await asyncio.to_thread(child.wait, 40) == 0
 
 
-def test_a_host_that_stood_still_gives_them_their_time_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = SimpleNamespace(now=100.0)
-    clock.monotonic = lambda: clock.now
-    sent: list[signal.Signals] = []
-    endings = Reaper(cast(Host, None))
-    monkeypatch.setattr("fourhands.host.reaper.time", clock)
-    monkeypatch.setattr(endings, "_signal", lambda terminal, found, numbers: sent.extend(numbers))
-    monkeypatch.setattr(endings, "_kill_groups", lambda found: None)
-    terminal, left = HostedTerminal({"id": "term_x"}, 0), [process(20, 10)]
-    terminal.ending, told = EndingState(), list[int]()
-    terminal.ending.waiters.append(told.extend)
-    endings._advance(terminal, left)
-    clock.now += 60
-    endings._advance(terminal, left)
-    assert signal.SIGKILL not in sent
-    while not told:
-        clock.now += 0.05
-        endings._advance(terminal, left)
-    assert sent.count(signal.SIGKILL) > 10
-    assert clock.now == pytest.approx(160 + GIVE_UP_S, abs=0.5)
+class Still(Kernel):
+    """A machine whose clock a test sets, and whose processes it names; signals are noted, groups are real."""
+
+    def __init__(self, *found: tree.Process) -> None:
+        super().__init__()
+        self.now = 100.0
+        self.found = found
+        self.sent: list[int] = []
+        self.groups: list[int] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def scan(self) -> dict[int, tree.Process]:
+        return {p.pid: p for p in (process(os.getpid(), 1), *self.found)}
+
+    def send_signals(self, process: tree.Process, numbers: Iterable[int]) -> None:
+        self.sent.extend(numbers)
+
+    def killpg(self, group: int, number: int) -> None:
+        self.groups.append(group)
+        super().killpg(group, number)
+
+
+class Yard:
+    """What a reaper needs of its host: terminals, and a clock that a test advances."""
+
+    def __init__(self, system: Still, main: int) -> None:
+        self.system = system
+        self.places = WorkspaceDirs("/", "/r", "/s")
+        self.terminal = HostedTerminal({"id": "term_x"}, 0)
+        self.terminal.pid = main
+        self.terminals = {"term_x": self.terminal}
+        self.reaper = Reaper(self, system)
+        self.told: list[int] | None = None
+        self._timers: list[tuple[float, Callable[[], None]]] = []
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        self._timers.append((self.system.now + delay_s, action))
+
+    def finish(self, terminal: HostedTerminal, *, whole: bool = True) -> None:
+        raise AssertionError("its main process has not been reaped")
+
+    def end(self) -> None:
+        def done(left: list[int]) -> None:
+            self.told = left
+
+        self.reaper.end(self.terminal, done)
+        self.advance(0.0)
+
+    def advance(self, by_s: float) -> None:
+        """Let time pass at once, then do what has become due, in its order."""
+        self.system.now += by_s
+        due = sorted((one for one in self._timers if one[0] <= self.system.now), key=lambda one: one[0])
+        self._timers = [one for one in self._timers if one not in due]
+        for _, action in due:
+            action()
+
+
+def test_a_host_that_stood_still_gives_them_their_time_all_the_same() -> None:
+    yard = Yard(Still(process(20, os.getpid())), main=20)
+    yard.end()
+    assert yard.system.sent[:3] == [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
+    yard.advance(60)
+    assert signal.SIGKILL not in yard.system.sent
+    while yard.told is None:
+        yard.advance(0.05)
+    assert yard.system.sent.count(signal.SIGKILL) > 10
+    assert yard.system.now == pytest.approx(160 + 5, abs=0.5)
+    assert yard.told == [20]
 
 
 async def test_a_group_is_killed_although_the_one_who_was_seen_has_gone() -> None:
     child = await asyncio.create_subprocess_exec("sleep", "1000", start_new_session=True)
-    gone = tree.Process(2**22 - 1, 1, child.pid, child.pid, 0, "S", 1, "forked on and left")
-    Reaper(cast(Host, None))._kill_groups([gone])
+    gone = tree.Process(2**22 - 1, os.getpid(), child.pid, child.pid, 0, "S", 1, "forked on and left")
+    yard = Yard(Still(gone), main=gone.pid)
+    yard.end()
+    assert yard.system.groups == []  # not before the time that they have
+    while not yard.system.groups:
+        yard.advance(0.05)
+    assert yard.system.now - 100 >= 1.0
     assert await child.wait() == -signal.SIGKILL
+
+
+def test_the_group_of_the_host_itself_is_never_killed() -> None:
+    """A member that has not made a group of its own yet, between fork and exec, is still in the host's."""
+    fresh = tree.Process(2**22 - 1, os.getpid(), os.getpgrp(), os.getsid(0), 0, "S", 1, "just forked")
+    odd = tree.Process(2**22 - 2, 2**22 - 1, 0, 0, 0, "S", 1, "of the kernel")
+    yard = Yard(Still(fresh, odd), main=fresh.pid)
+    yard.end()
+    while yard.told is None:
+        yard.advance(0.05)
+    assert yard.system.groups == []
+    assert signal.SIGKILL in yard.system.sent

@@ -58,8 +58,8 @@ class Term:
         self.link = link
         self.fd = fds[0] if fds else -1
         self.log = LogReader(link.places.log(self.id), body["capacity"])
-        self._woke = asyncio.Event()
-        link.watch(self.slot, self._woke.set)
+        self.woke = asyncio.Event()
+        link.watch(self.slot, self.woke.set)
 
     def type(self, text: bytes) -> int:
         before = self.log.head
@@ -77,18 +77,18 @@ class Term:
         """Wait until the output from `start` on has a pattern."""
         async with asyncio.timeout(LIMIT_S):
             while True:
-                self._woke.clear()
+                self.woke.clear()
                 found = re.search(pattern, self.output(start))
                 if found:
                     return found
-                await self._woke.wait()
+                await self.woke.wait()
 
     async def head_moves(self, from_position: int) -> None:
         async with asyncio.timeout(LIMIT_S):
             while self.log.head == from_position:
-                self._woke.clear()
+                self.woke.clear()
                 if self.log.head == from_position:
-                    await self._woke.wait()
+                    await self.woke.wait()
 
     async def exit(self) -> Message:
         event = await self.events.until("exited", self.id)
@@ -176,7 +176,7 @@ class House:
         ready, theirs = os.pipe()
         arguments = ["--workspace", self.places.workspace, "--runtime", self.places.runtime]
         arguments += ["--state", self.places.state, "--linger", str(linger_s), "--ready", str(theirs)]
-        code = f"{prelude}\nimport sys\nfrom fourhands.host.host import main\nsys.exit(main({arguments!r}))"
+        code = f"{prelude}\nimport sys\nfrom fourhands.host.main import main\nsys.exit(main({arguments!r}))"
         try:
             child = subprocess.Popen([sys.executable, "-c", code], pass_fds=[theirs], start_new_session=True, **limits)
         finally:

@@ -12,7 +12,7 @@ from tests.kit.hosts import is_alive, wait_gone
 from tests.kit.program import LIMIT_S, Server, new_home
 from tests.kit.server import Served, serve_app
 
-from fourhands.host import client as link_module
+from fourhands.host.client import ClientTimings
 from fourhands.workbench.terminals import terminals as terminals_module
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
@@ -48,7 +48,6 @@ async def health(served: Served) -> tuple[int, str, str]:
 
 
 async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(link_module, "ANSWER_S", 1.0)
     monkeypatch.setattr(terminals_module, "AWAKE_S", 1.0)
     async with serve_app() as served:
         session, token = served.agent("Ada")
@@ -57,6 +56,7 @@ async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies(monkeypa
             job = (await agent.call("openspace.terminal.create", {"title": "hers"}))["terminalId"]
             assert await health(served) == (200, "ok", "running")
             host = terminals.host_pid
+            terminals._host.timings = ClientTimings(answer_s=1.0)
             os.kill(host, signal.SIGSTOP)
             try:
                 assert await health(served) == (503, "degraded", "silent")
@@ -67,7 +67,7 @@ async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies(monkeypa
             async with asyncio.timeout(LIMIT_S):
                 while (await health(served))[1] != "ok":
                     pass
-            monkeypatch.setattr(link_module, "ANSWER_S", 40.0)
+            terminals._host.timings = ClientTimings(answer_s=40.0)
             os.kill(host, signal.SIGKILL)
             told = (await person.event("host.replaced"))["data"]
             assert (told["terminals"], "'hers'" in told["text"]) == ([job], True)

@@ -1,4 +1,4 @@
-"""What clients may ask of the host, and how they are answered.
+"""The requests of the host's clients, and the answers.
 
 Each request is a method `_do_NAME`; whatever is wrong with one concerns its sender only. Events go to all.
 """
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 
 INBOX_LARGEST = 20_000
-"""How many requests of one client may wait for their turn."""
+"""Number of requests of one client that may wait for their turn."""
 
 META_LARGEST = 32 * 1024
-"""Bytes of JSON that may be kept with each terminal: a newcomer is told of all of them in one message."""
+"""Bytes of JSON that may be kept with each terminal: a new client gets all of them in one message."""
 
 _ID = re.compile(r"term_[0-9A-Za-z_-]{1,64}", re.ASCII)
 
@@ -52,7 +52,7 @@ class RequestHandlers:
         self.clients: dict[int, HostConnection] = {}
 
     def listen(self) -> None:
-        """Let clients in; where the socket has vanished, by a new one. Those who are in stay."""
+        """Accept clients; where the socket has vanished, on a new one. Connected clients stay."""
         if self.host.stopping or self._bound == _identity(self._bound[0]):
             return
         problem: Exception | None = None
@@ -75,17 +75,17 @@ class RequestHandlers:
         try:
             owner.publish(places, places.socket)
         except OSError as error:
-            note(f"who is the host could not be written down: {error}")
+            note(f"cannot publish the host's address: {error}")
 
     def attend(self, fd: int, mask: int) -> None:
-        """A descriptor of ours is ready."""
+        """Serve a descriptor that is ready: the listener's or a client's."""
         if fd == self.listener.fileno():
             self._accept()
         elif fd in self.clients:
             self._hear(fd, mask)
 
     def refuse(self) -> None:
-        """Let nobody in any more."""
+        """Accept no more clients."""
         if self.listener.fileno() >= 0:
             if self._open:
                 self.host.poll.unregister(self.listener.fileno())
@@ -95,14 +95,14 @@ class RequestHandlers:
                     os.unlink(self._bound[0])
 
     def close(self) -> None:
-        """Send everybody away."""
+        """Disconnect all clients."""
         self.refuse()
         for client in self.clients.values():
             client.close()
         self.clients.clear()
 
     def _accept(self) -> None:
-        """Let a new client in, if it is the same user."""
+        """Accept a new client, if it is the same user."""
         try:
             sock, _ = self.listener.accept()
         except (BlockingIOError, ConnectionError):
@@ -111,7 +111,7 @@ class RequestHandlers:
             self._rest(error)
             return
         if not same_user(sock):
-            note("a stranger was turned away")
+            note("refused a connection of another user")
             sock.close()
             return
         try:
@@ -124,8 +124,8 @@ class RequestHandlers:
         self.host.poll.register(sock.fileno(), IN)
 
     def _rest(self, error: OSError) -> None:
-        """No descriptor or no memory is left for newcomers: let them wait a while instead of asking all the time."""
-        note(f"nobody can be let in for now: {error}")
+        """Stop accepting for a while: there is no descriptor or no memory left for new clients."""
+        note(f"cannot accept connections: {error}")
         self.host.poll.unregister(self.listener.fileno())
         self._open = False
         self.host.later(0.2, self._reopen)
@@ -142,14 +142,14 @@ class RequestHandlers:
         self.host.seen()
 
     def _hear(self, fd: int, mask: int) -> None:
-        """Take what a client sent, send what waits for it."""
+        """Receive what a client sent, send what waits for it."""
         client = self.clients[fd]
         try:
             if mask & OUT and not client.connection.flush():
                 self.host.poll.modify(fd, IN)
             messages = client.connection.receive() if mask & ~OUT else []
         except (WireError, OSError) as error:
-            note(f"a client is dropped: {error}")
+            note(f"dropped a client: {error}")
             messages = None
         if messages is None:
             self._drop(fd)
@@ -157,13 +157,13 @@ class RequestHandlers:
         idle = not client.inbox
         client.inbox.extend(message for message, _ in messages)
         if len(client.inbox) > INBOX_LARGEST:
-            note("a client is dropped: it asks faster than it can be answered")
+            note("dropped a client: it asks faster than it can be answered")
             self._drop(fd)
         elif idle:
             self._work(fd, client)
 
     def _work(self, fd: int, client: HostConnection) -> None:
-        """Answer requests in their order, for one turn; the rest after everybody else had theirs."""
+        """Answer requests in their order, for one turn; the rest after all others had theirs."""
         began = time.monotonic()
         while client.inbox and self.clients.get(fd) is client:
             if time.monotonic() - began > TURN_S:
@@ -180,39 +180,35 @@ class RequestHandlers:
             more = client.connection.send(message, fds)
             self.host.poll.modify(fd, IN | OUT if more else IN)
         except (WireError, OSError) as error:
-            note(f"a client is dropped: {error}")
+            note(f"dropped a client: {error}")
             self._drop(fd)
 
     def tell(self, event: Message, *, but: HostConnection | None = None) -> None:
-        """Send an event to everybody, or to all but one."""
+        """Send an event to all clients, or to all but one."""
         for fd, client in list(self.clients.items()):
             if client.greeted and client is not but:
                 self._send(fd, client, event)
 
     def _serve(self, fd: int, client: HostConnection, message: Message) -> None:
-        """Answer one request; whatever is wrong with it concerns its sender only."""
         number = message.get("id")
-        action = getattr(self, f"_do_{message.get('do')}", None)
 
         def reply(body: Message, fds: list[int] | None = None) -> None:
             self._send(fd, client, {"id": number, **body}, fds)
 
-        # "stop" is for everybody: it is how a host of another version is got rid of.
+        self.answer(client, message, reply)
+
+    def answer(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
+        """Carry out one request; whatever is wrong with it becomes an error in its reply."""
+        action = getattr(self, f"_do_{message.get('do')}", None)
+        # "stop" needs no greeting: it is how a host of another version is ended.
         if action is None or not (client.greeted or message.get("do") in ("hello", "stop")):
             reply({"error": {"kind": "request", "message": f"no such request: {message.get('do')!r}"}})
             return
         try:
             action(client, message, reply)
         except pty.SpawnError as error:
-            reply(
-                {
-                    "error": {
-                        "kind": error.stage,
-                        "errno": errno.errorcode.get(error.errno or 0, ""),
-                        "message": str(error.strerror),
-                    }
-                }
-            )
+            name = errno.errorcode.get(error.errno or 0, "")
+            reply({"error": {"kind": error.stage, "errno": name, "message": str(error.strerror)}})
         except UnknownTerminal as error:
             reply({"error": {"kind": "terminal", "message": str(error)}})
         except OSError as error:
@@ -228,7 +224,7 @@ class RequestHandlers:
         return terminal
 
     def _describe(self, terminal: HostedTerminal) -> Message:
-        """A terminal as clients see it."""
+        """Return a terminal as clients see it."""
         return {
             **terminal.record,
             "argv": _clipped(terminal.record.get("argv")),
@@ -253,10 +249,10 @@ class RequestHandlers:
         client.greeted = True
         listed = [self._describe(t) for t in self.host.terminals.values()]
         answer = {"protocol": PROTOCOL, "version": fourhands.__version__, "pid": os.getpid(), "terminals": listed}
-        reply(answer, [client.board_fd, client.wake_there])
+        reply(answer, [client.board.fd, client.board.wake_there])
 
     def _do_ping(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
-        """Somebody wants to know whether the host is awake."""
+        """Show that the host is awake."""
         reply({})
 
     def _do_create(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
@@ -277,10 +273,10 @@ class RequestHandlers:
         }
         env = {str(k): str(v) for k, v in message["env"].items()} | {tree.MARK: name}
         with contextlib.ExitStack() as undo:  # the program comes last: nothing may fail once it runs
-            terminal = HostedTerminal(record, self.host.slot())
-            undo.callback(self.host.free, terminal.slot)
+            terminal = HostedTerminal(record, self.host.slots.take())
+            undo.callback(self.host.slots.free, terminal.slot)
             path = self.host.places.log(name)
-            terminal.log = LogWriter(path, record["capacity"])
+            terminal.log = LogWriter(path, record["capacity"], system=self.host.system)
             undo.callback(os.unlink, path)
             undo.callback(terminal.log.close)
             spawned = pty.spawn(
@@ -298,7 +294,7 @@ class RequestHandlers:
         terminal.eof = False
         self.host.terminals[name] = terminal
         self.host.by_pid[terminal.pid] = terminal
-        self.host.repoll(terminal)
+        self.host.output.poll(terminal)
         reply({"terminal": self._describe(terminal)}, [terminal.master])
         process = tree.look(terminal.pid)  # by these it is found should this host die
         record |= {"pid": terminal.pid, "started": process.started if process is not None else 0, "boot": self._boot}
@@ -322,7 +318,7 @@ class RequestHandlers:
         self.tell(change, but=client if quiet else None)
 
     def _do_resized(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
-        """Somebody gave a terminal another size, by its own descriptor: the others are told."""
+        """Tell the other clients that one gave a terminal another size, by its own descriptor."""
         self.tell({"event": "resized", "terminal": self._named(message).id}, but=client)
 
     def _do_signal(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
@@ -341,15 +337,15 @@ class RequestHandlers:
                 self.host.forget(terminal)
             reply({"left": left, "exit": terminal.exit})
 
-        self.host.endings.end(terminal, done)
+        self.host.reaper.end(terminal, done)
 
     def _do_probe(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
-        """What the foreground program of a terminal is doing, as far as the kernel tells."""
+        """Report what the foreground program of a terminal is doing, as far as the kernel tells."""
         terminal = self._named(message)
         if not terminal.running:
             reply({"running": False})
             return
-        # First of all: with nothing unread, whoever is found waiting below has read all that was typed before and waits
+        # First of all: with nothing unread, a program found waiting below has read all that was typed before and waits
         # anew; looked at later, it might be the wait from before the keys. What is typed meanwhile is seen at the end.
         before = pty.unread(terminal.tty_path)
         echo, canonical = pty.modes(terminal.master)
@@ -367,26 +363,26 @@ class RequestHandlers:
             "unread": max(before, pty.unread(terminal.tty_path)),
             "asleep": all(p.state == "S" for p in processes) and bool(processes),
         }
-        self.host.take(terminal)  # who waits has printed why: it is in the log when the answer is there
+        self.host.output.take(terminal)  # what it printed before it waited is in the log first
         reply(found)
 
     def _do_members(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
-        """Who belongs to a terminal, and on which ports they listen."""
+        """List the processes of a terminal, and the ports on which they listen."""
         terminal = self._named(message)
-        found = self.host.endings.members(terminal)
+        found = self.host.reaper.members(terminal)
         listed = [{"pid": p.pid, "name": p.name, "state": p.state, "began": tree.began(p)} for p in found]
         reply({"members": listed, "ports": {str(port): pid for port, pid in tree.listening(found).items()}})
 
     def _do_stop(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
-        """End everything and leave; `idle`: only if that ends nobody's program."""
-        if message.get("idle") and self.host.endings.anybody():
+        """End everything and leave; `idle`: only if that ends no program."""
+        if message.get("idle") and self.host.reaper.anybody():
             raise ValueError("programs are running")
         reply({"pid": os.getpid()})
         self.host.stop()
 
 
 def _bind(path: str) -> socket.socket:
-    """A socket that this user alone may connect to."""
+    """Return a socket that this user alone may connect to."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     old = os.umask(0o177)
     try:
@@ -404,7 +400,7 @@ def _bind(path: str) -> socket.socket:
 
 
 def _identity(path: str) -> tuple[str, int]:
-    """A path and what lies there now; nothing at all lies nowhere."""
+    """Return a path and the inode that it names now, -1 for none."""
     try:
         return path, os.lstat(path).st_ino
     except OSError:
@@ -419,7 +415,7 @@ def _checked(meta: Message) -> Message:
 
 
 def _clipped(argv: object) -> list[str]:
-    """Arguments as far as a list of terminals needs them; the record on disk has them whole."""
+    """Return arguments as far as a list of terminals needs them; the record on disk has them whole."""
     left, shown = 4096, []
     for word in argv if isinstance(argv, list) else []:
         if left <= 0:

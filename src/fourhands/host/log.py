@@ -11,12 +11,11 @@ cannot do that, the window moves to a new sparse file with the same offsets. Wha
 """
 
 import contextlib
-import ctypes
 import errno
 import os
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from fourhands.host.system import KERNEL, System
 
 GRAIN = 64 * 1024
 """Holes begin and end on multiples of this."""
@@ -24,50 +23,27 @@ GRAIN = 64 * 1024
 CAPACITY = 8 * 1024 * 1024
 """Bytes kept of each terminal unless a setting says otherwise."""
 
+BUDGET = 512 * 1024 * 1024
+"""Bytes of all logs together, before each of them gets less than its capacity."""
+
 PUNCH_EVERY = 1024 * 1024
-"""How much is written between two punches: a punch costs 0.2 ms."""
+"""Bytes written between two punches: a punch costs 0.2 ms."""
 
 LEAST = 2 * GRAIN
-"""What a log is never cut below, however full the disk is."""
+"""Bytes that a log always keeps, however full the disk is."""
 
 
 def floor(size: int, capacity: int) -> int:
-    """The first position that is kept of a log with this many bytes."""
+    """Return the first position that is kept of a log with this many bytes."""
     return max(0, size - capacity) // GRAIN * GRAIN
 
 
-def _load_fallocate() -> Callable[[int, int, int, int], int] | None:
-    """The C library's fallocate: the standard library only has posix_fallocate, which cannot punch."""
-    if not sys.platform.startswith("linux"):
-        return None
-    library = ctypes.CDLL(None, use_errno=True)
-    function = getattr(library, "fallocate64", None) or getattr(library, "fallocate", None)
-    if function is None:
-        return None
-    function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64]
-    function.restype = ctypes.c_int
-    found: Callable[[int, int, int, int], int] = function
-    return found
-
-
-_fallocate = _load_fallocate()
-_PUNCH_HOLE_KEEP_SIZE = 0x03
-
-
-def punch(fd: int, start: int, length: int) -> None:
-    """Give the pages of a range back to the disk; raises OSError where that cannot be done."""
-    if _fallocate is None:
-        raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP))
-    if _fallocate(fd, _PUNCH_HOLE_KEEP_SIZE, start, length) != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, os.strerror(number))
-
-
 class LogWriter:
-    """The host's end of a log: appends, and keeps the window within its capacity."""
+    """The host's end of a log, which keeps the window within its capacity."""
 
-    def __init__(self, path: str, capacity: int = CAPACITY, *, can_punch: bool = True) -> None:
+    def __init__(self, path: str, capacity: int = CAPACITY, *, can_punch: bool = True, system: System = KERNEL) -> None:
         self.path = path
+        self._system = system
         self.capacity = max(capacity, LEAST)
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         self.head = os.fstat(self.fd).st_size
@@ -77,11 +53,11 @@ class LogWriter:
         self._next_punch = self.head + PUNCH_EVERY
 
     def append(self, data: memoryview) -> int:
-        """Write at the head and return how many bytes the disk took: fewer when it is full, and `fault` says why."""
+        """Write at the head; returns the number of bytes written, fewer on a fault, which is then in `fault`."""
         done = 0
         while done < len(data):
             try:
-                wrote = os.pwrite(self.fd, data[done:], self.head)
+                wrote = self._system.pwrite(self.fd, data[done:], self.head)
             except OSError as error:
                 # Whatever it is (full, over quota, too large, broken), it concerns this log and not the host.
                 self.fault = error
@@ -94,11 +70,11 @@ class LogWriter:
 
     @property
     def kept(self) -> int:
-        """How many bytes of the file are not holes."""
+        """Number of bytes of the file that are not holes."""
         return self.head - self.base
 
     def trim(self, capacity: int) -> int:
-        """Give up what lies more than `capacity` behind the head; returns the number of bytes freed."""
+        """Free what lies more than `capacity` behind the head; returns the number of bytes freed."""
         # Moving copies the whole window, so it waits until there is as much to give up as to keep.
         self._next_punch = self.head + (PUNCH_EVERY if self._can_punch else max(PUNCH_EVERY, self.capacity))
         target = floor(self.head, max(capacity, LEAST))
@@ -108,7 +84,7 @@ class LogWriter:
         try:
             if self._can_punch:
                 try:
-                    punch(self.fd, self.base, freed)
+                    self._system.punch(self.fd, self.base, freed)
                 except OSError as error:
                     if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS):
                         raise
@@ -159,7 +135,7 @@ class Chunk:
 
     @property
     def end(self) -> int:
-        """The position behind the last byte."""
+        """Position behind the last byte."""
         return self.start + len(self.data)
 
 
@@ -173,7 +149,7 @@ class LogReader:
 
     @property
     def head(self) -> int:
-        """The position behind the newest byte."""
+        """Position behind the newest byte."""
         status = os.fstat(self.fd)
         if status.st_nlink == 0:  # the window moved to a new file, or the log was deleted
             self._reopen()
@@ -182,13 +158,13 @@ class LogReader:
 
     @property
     def floor(self) -> int:
-        """The oldest position that can be read."""
+        """Oldest position that can be read."""
         head = self.head
         derived = floor(head, self.capacity)
         return max(derived, _data_from(self.fd, derived, head))
 
     def read(self, position: int, limit: int = GRAIN) -> Chunk:
-        """Up to `limit` bytes from `position` on, or from the floor if that has passed it.
+        """Return up to `limit` bytes from `position` on, or from the floor if that has passed it.
 
         An empty chunk means the head is reached. A chunk that starts later than `position` tells of a gap.
         """
@@ -226,7 +202,7 @@ class LogReader:
 
 
 def _data_from(fd: int, position: int, head: int) -> int:
-    """The first position at or behind `position` that is not in a hole."""
+    """Return the first position at or behind `position` that is not in a hole."""
     try:
         return os.lseek(fd, position, os.SEEK_DATA)
     except OSError as error:

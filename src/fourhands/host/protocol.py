@@ -23,13 +23,6 @@ _LENGTH = struct.Struct("!I")
 _FDS_PER_READ = 16
 _READ = 256 * 1024
 
-# The board: a shared page in which the host marks what has news and a client marks what it wants to hear of.
-BOARD_PENDING = 0
-BOARD_DIRTY = 64
-BOARD_SLOTS = 16 * 1024
-BOARD_WATCH = BOARD_DIRTY + BOARD_SLOTS
-BOARD_SIZE = BOARD_WATCH + BOARD_SLOTS
-
 
 class WireError(Exception):
     """The other side does not speak this protocol."""

@@ -1,54 +1,74 @@
-"""How a terminal's processes are ended: asked politely, then killed, and looked for until nobody is left.
+"""The end of a terminal's processes: polite signals, then SIGKILL, and looks at `/proc` until none is left.
 
-Looking means reading all of `/proc`, so terminals that are ended at the same time share one look, and looking never
-takes more than half of the host's time.
+A look reads all of `/proc`, so terminals that are ended at the same time share one, and looking never takes more than
+half of the host's time.
 """
 
-import contextlib
 import math
 import os
 import signal
-import time
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from fourhands.host import processes
 from fourhands.host.hosted import TURN_S, EndingState, HostedTerminal
-
-if TYPE_CHECKING:
-    from fourhands.host.host import Host
+from fourhands.host.paths import WorkspaceDirs
+from fourhands.host.system import KERNEL, System
 
 GRACE_S = 1.0
-"""From the polite signals to SIGKILL."""
+"""Seconds from the polite signals to SIGKILL."""
 
 START_UP_S = 12.0
 """The same for a shell in its start-up files: whatever is killed there leaves locks and halves of files behind."""
 
 TIDY_S = 3.0
-"""How long what such a shell had started is left alone after the hang-up that came with the shell's end."""
+"""Seconds that the children of such a shell are left alone after the hang-up that came with the shell's end."""
 
 LEAVE_S = 0.5
-"""How long those who take leave in their own way are alone with SIGTERM, of the time that all have."""
+"""Seconds that programs with a handler of their own are alone with SIGTERM, of the time that all have."""
 
 _MARKS_WITHIN = 4 * 1024 * 1024
-"""How far into its output a shell is looked at for its first prompt."""
+"""Bytes of its output in which a shell's first prompt is looked for."""
 
 GIVE_UP_S = 5.0
-"""When a process that does not even die of SIGKILL is reported as left."""
+"""Seconds after which a process that does not even die of SIGKILL is reported as left."""
 
 _STEP_S = 0.25
-"""What counts of the time between two looks: while the host itself stood still, so may those have who were asked."""
+"""Seconds that count at most between two looks: while the host stood still, so may the programs have."""
 
 POLITE = [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
 """An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT."""
 
 
+class ReaperHost(Protocol):
+    """The host, as the reaper uses it."""
+
+    @property
+    def places(self) -> WorkspaceDirs:
+        """Directories of the workspace."""
+        ...
+
+    @property
+    def terminals(self) -> Mapping[str, HostedTerminal]:
+        """All terminals by id."""
+        ...
+
+    def later(self, delay_s: float, action: Callable[[], None]) -> None:
+        """Call `action` after `delay_s`."""
+        ...
+
+    def finish(self, terminal: HostedTerminal, *, whole: bool = True) -> None:
+        """Report the exit of a terminal's main process."""
+        ...
+
+
 class Reaper:
     """The terminals of a host that are on their way out."""
 
-    def __init__(self, host: "Host") -> None:
+    def __init__(self, host: ReaperHost, system: System = KERNEL) -> None:
         self._host = host
+        self._system = system
         self._marks = processes.TagIndex()
         self._table: processes.Table | None = None
         self._looked = 0.0
@@ -73,18 +93,18 @@ class Reaper:
             self._look_in(0.0)
 
     def members(self, terminal: HostedTerminal) -> list[processes.Process]:
-        """The processes of a terminal, looked up anew."""
+        """Return the processes of a terminal, looked up anew."""
         return self._members(self._look(), terminal)
 
     def anybody(self) -> bool:
-        """Whether any terminal has processes, also an exited one those that it left behind."""
+        """Return True if any terminal has processes, also such as an exited one left behind."""
         table = self._look()
         return any(t.running or self._members(table, t) for t in self._host.terminals.values())
 
     def _look(self) -> processes.Table:
-        began = time.monotonic()
-        self._table = processes.Table(processes.scan(), os.getpid())
-        self._looked = time.monotonic()
+        began = self._system.monotonic()
+        self._table = processes.Table(self._system.scan(), os.getpid())
+        self._looked = self._system.monotonic()
         self._cost_s = self._looked - began
         return self._table
 
@@ -100,10 +120,10 @@ class Reaper:
         )
 
     def _look_in(self, delay_s: float) -> None:
-        at = max(time.monotonic() + delay_s, self._looked + self._cost_s)
+        at = max(self._system.monotonic() + delay_s, self._looked + self._cost_s)
         if self._due is None or at < self._due:
             self._due = at
-            self._host.later(at - time.monotonic(), lambda: self._look_around(at))
+            self._host.later(at - self._system.monotonic(), lambda: self._look_around(at))
 
     def _look_around(self, planned: float) -> None:
         """Take one look, for all terminals that wait for it."""
@@ -121,9 +141,9 @@ class Reaper:
 
     def _go_on(self, table: processes.Table) -> None:
         """Bring the terminals of this round a step further, for one turn of the host."""
-        began = time.monotonic()
+        began = self._system.monotonic()
         while self._round:
-            if time.monotonic() - began > TURN_S:
+            if self._system.monotonic() - began > TURN_S:
                 self._host.later(0.0, lambda: self._go_on(table))
                 return
             terminal, alive = self._round.popleft()
@@ -137,11 +157,11 @@ class Reaper:
             self._look_in(0.01 if young else 0.05)
 
     def _advance(self, terminal: HostedTerminal, found: list[processes.Process]) -> None:
-        """Signal whoever was found, or declare a terminal ended."""
+        """Signal the processes found, or declare a terminal ended."""
         ending = terminal.ending
         if ending is None:
             return
-        now = time.monotonic()
+        now = self._system.monotonic()
         if not ending.asked:
             ending.asked, ending.seen = True, now  # the grace counts from here
             starting = self._starts(terminal)
@@ -183,24 +203,23 @@ class Reaper:
         if waited < give_up and (found or terminal.running or group):
             ending.quiet = 0
             ending.crowd = ending.crowd or any(p.pid != terminal.pid for p in found)
-            if waited >= ending.grace:  # each time anew: somebody may have forked meanwhile
+            if waited >= ending.grace:  # each time anew: a process may have forked meanwhile
                 self._kill_groups(found)
                 if group:
-                    with contextlib.suppress(ProcessLookupError, PermissionError):
-                        os.killpg(terminal.pid, signal.SIGKILL)
+                    self._system.killpg(terminal.pid, signal.SIGKILL)
                 self._signal(terminal, found, [signal.SIGKILL])
             if not found and terminal.reaped is not None:
                 self._host.finish(terminal, whole=False)
             return
         ending.quiet += 1
         if ending.crowd and ending.quiet < 2 and waited < give_up:
-            return  # a look is not an instant: who forks and exits all the time may slip through one, so look again
+            return  # a look is not an instant: a process that forks and exits all the time may slip through one
         terminal.ending = None
         for done in ending.waiters:
             done([p.pid for p in found])
 
     def _starts(self, terminal: HostedTerminal) -> bool:
-        """Whether its shell has not come to its first prompt: the first mark of its own comes with that."""
+        """Return True if its shell has not come to its first prompt, which brings its first mark."""
         nonce = terminal.record.get("meta", {}).get("nonce")
         if not nonce or not terminal.running:
             return False
@@ -211,29 +230,27 @@ class Reaper:
             return False
 
     def _kill_groups(self, found: list[processes.Process]) -> None:
-        """Kill whole process groups at once: who forks and exits faster than we look is hit all the same.
+        """Kill whole process groups at once: a process that forks and exits between two looks is hit all the same.
 
-        A group lies within one session, and the session of a member was made by a member: it is all ours.
+        A group lies within one session, and the session of a member was made by a member: it all belongs here.
         """
         for group in {p.group for p in found} - {os.getpgrp(), 0}:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, signal.SIGKILL)
+            self._system.killpg(group, signal.SIGKILL)
 
     def _signal(self, terminal: HostedTerminal, found: list[processes.Process], numbers: list[signal.Signals]) -> None:
         if not processes.HAVE_PROC:
             for number in numbers:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.killpg(terminal.pid, number)
+                self._system.killpg(terminal.pid, number)
             return
         for process in found:
-            processes.send_signals(process, numbers)
+            self._system.send_signals(process, numbers)
 
 
 def _leaderless(terminal: HostedTerminal) -> bool:
-    """Whether somebody is left in the main process's group, although that process is gone and no look shows them.
+    """Return True if the main process's group has members, although that process is gone and no look shows them.
 
-    Who forks and exits without end can slip through every look at `/proc`, but not out of the group. A process that
-    has the number now is a stranger's: the kernel does not give a number away while a group still has it.
+    A process that forks and exits without end can slip through every look at `/proc`, but not out of the group. If
+    a process has the number now, it is a stranger: the kernel does not reuse a number while a group still has it.
     """
     if terminal.pid <= 0 or terminal.reaped is None or processes.look(terminal.pid) is not None:
         return False

@@ -1,23 +1,24 @@
-"""What a host that died has left: the programs of its terminals, which nobody reads or could end any more.
+"""Recovery after a host that died: its programs, which cannot be read any more, are ended; its terminals are listed.
 
-They are found by what was recorded of each terminal (its main process, when that began, and with it its session) and
-by the terminal's id in their environment. A number that was given to somebody else since is never touched.
+The programs are found by what was recorded of each terminal (its main process and its start, and with it its session)
+and by the terminal's id in their environment. A number that another process has by now is never touched.
 """
 
 import os
 import signal
 import time
+from collections.abc import Callable, Iterator
 
 from fourhands.host import archive, owner, processes
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.host.reaper import GIVE_UP_S, GRACE_S, POLITE
 
 LOOK_S = 0.05
-"""How often they are looked for until they are gone."""
+"""Seconds between two looks for them until they are gone."""
 
 
 def unfinished(places: WorkspaceDirs) -> list[archive.Record]:
-    """The records of terminals that had not ended when their host did.
+    """Return the records of terminals that had not ended when their host did.
 
     A host that dies between starting a program and noting it down leaves a log without a record.
     """
@@ -29,7 +30,7 @@ def unfinished(places: WorkspaceDirs) -> list[archive.Record]:
 
 
 def end(records: list[archive.Record]) -> list[int]:
-    """End what still runs of these terminals, whose host is dead; returns who could not be ended."""
+    """End what still runs of these terminals, whose host is dead; returns the ids of those that could not be ended."""
     marks, began, asked = processes.TagIndex(), time.monotonic(), set[tuple[int, int]]()
     while found := members(records, marks):
         waited = time.monotonic() - began
@@ -47,12 +48,12 @@ def end(records: list[archive.Record]) -> list[int]:
 
 
 def members(records: list[archive.Record], marks: processes.TagIndex | None = None) -> list[processes.Process]:
-    """The processes of these terminals, whose host is dead."""
+    """Return the processes of these terminals, whose host is dead."""
     marks, now = marks or processes.TagIndex(), owner.boot()
     records = [record for record in records if record.get("boot", now) == now]
     if not records or not processes.HAVE_PROC:
         return []
-    table = processes.Table(processes.scan(), 1)  # they are nobody's children by now
+    table = processes.Table(processes.scan(), 1)  # init is their parent by now
     found: dict[int, processes.Process] = {}
     for record in records:
         main = record.get("pid") or -1
@@ -62,3 +63,32 @@ def members(records: list[archive.Record], marks: processes.TagIndex | None = No
             found[one.pid] = one
     found.pop(os.getpid(), None)
     return list(found.values())
+
+
+def listed(
+    places: WorkspaceDirs, keep_days: float, write: Callable[[archive.Record], None]
+) -> Iterator[archive.Record]:
+    """Yield the records of terminals that are still to be listed; those that had not exited are lost.
+
+    Records that change are written: a terminal that was lost or exited long ago, and was never closed, is closed.
+    """
+    for record in archive.read(places):
+        if record.get("closed"):
+            continue
+        record.setdefault("meta", {})
+        if record.get("exit") and archive.is_old(places, record, keep_days):
+            record["closed"] = time.time()
+            write(record)
+            continue
+        if not record.get("exit"):
+            position = _size(places.log(record["id"]))
+            record["exit"] = {"code": None, "signal": None, "lost": True, "position": position}
+            write(record)
+        yield record
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

@@ -366,7 +366,7 @@ async def test_terminals_without_a_host_are_none_and_none_is_started() -> None:
         assert not os.path.exists(home.places.socket)
 
 
-OLDER = "from fourhands.host import protocol; protocol.PROTOCOL = 0; from fourhands.host.host import main; main()"
+OLDER = "from fourhands.host import protocol; protocol.PROTOCOL = 0; from fourhands.host.main import main; main()"
 
 
 @pytest.mark.slow

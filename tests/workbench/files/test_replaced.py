@@ -15,9 +15,8 @@ from tests.kit.workbench import environment, quick, temporary_places
 
 from fourhands.app import App
 from fourhands.core.tasks import Tasks
-from fourhands.host import client as link_module
 from fourhands.host import owner
-from fourhands.host.client import HostClient, HostSilent
+from fourhands.host.client import ClientTimings, HostClient, HostSilent
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.workbench.terminals.terminal import Exited, Terminal
 from fourhands.workbench.terminals.terminals import Terminals
@@ -159,12 +158,10 @@ async def test_a_link_that_is_cut_is_joined_again_and_nothing_is_lost(places: Wo
         assert (terminals.host_pid, job.exit) == (host, None)
 
 
-async def test_a_host_that_is_stopped_costs_a_clear_error_and_goes_on(
-    places: WorkspaceDirs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(link_module, "ANSWER_S", 0.3)
+async def test_a_host_that_is_stopped_costs_a_clear_error_and_goes_on(places: WorkspaceDirs) -> None:
     async with joined(places) as terminals:
         job = await ready(terminals)
+        terminals._host.timings = ClientTimings(answer_s=0.3)
         host = terminals.host_pid
         assert (await terminals.host()).state == "running"
         os.kill(host, signal.SIGSTOP)
@@ -182,7 +179,7 @@ async def test_a_host_that_is_stopped_costs_a_clear_error_and_goes_on(
             assert (seen.state, seen.pid) == ("silent", host)
         finally:
             os.kill(host, signal.SIGCONT)
-        monkeypatch.setattr(link_module, "ANSWER_S", 40.0)
+        terminals._host.timings = ClientTimings(answer_s=40.0)
         # What was asked for in vain was not done behind anybody's back; what was to end has ended.
         made = await terminals.create(argv=["sh", "-c", "exit 3"])
         await made.wait(exit=True, deadline_s=40)

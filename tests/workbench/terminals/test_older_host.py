@@ -124,7 +124,7 @@ async def test_no_second_host_is_started_beside_an_older_one(
     places: WorkspaceDirs, older: "subprocess.Popen[bytes]"
 ) -> None:
     words = ["--workspace", places.workspace, "--runtime", places.runtime, "--state", places.state]
-    second = await asyncio.create_subprocess_exec(sys.executable, "-m", "fourhands.host.host", *words)
+    second = await asyncio.create_subprocess_exec(sys.executable, "-m", "fourhands.host.main", *words)
     async with asyncio.timeout(LIMIT_S):
         assert await second.wait() == 0  # use that one
     async with open_terminals(places) as terminals:
