@@ -7,15 +7,16 @@ import subprocess
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.table import table
 
 import fourhands
 from fourhands.core.errors import BadEnv
-from fourhands.safety import environment
 from fourhands.safety.environment import (
     AGENT_PAGERS,
     check_variables,
     for_agent,
     for_person,
+    has_locale,
     terminal_variables,
     withheld,
 )
@@ -34,7 +35,7 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize("name", SECRET)
+@table("name", SECRET)
 def test_secret_names_reach_nobody_and_are_redacted(name):
     base = {name: "s3cret-value", "HOME": "/home/ada"}
     assert for_person(base) == {"HOME": "/home/ada"}
@@ -42,7 +43,7 @@ def test_secret_names_reach_nobody_and_are_redacted(name):
     assert withheld(base) == ["s3cret-value"]
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@table("name", PLAIN)
 def test_a_person_keeps_everything_else(name):
     assert for_person({name: "value"}) == {name: "value"}
     assert withheld({name: "value"}) == []
@@ -118,14 +119,14 @@ CHANGING = [
 ]
 
 
-@pytest.mark.parametrize("name", CHANGING)
+@table("name", CHANGING)
 def test_variables_that_change_what_runs_are_known_and_kept_from_agents(name):
     assert changes_execution(name)
     assert for_agent({name: "x"}, [name]) == ({"PATH": "x"} if name == "PATH" else {})
     assert for_person({name: "x"}) == {name: "x"}
 
 
-@pytest.mark.parametrize("name", ["CI", "HOME", "GIT_AUTHOR_NAME", "GIT_DIR", "LDFLAGS", "path", "ENVIRONMENT", ""])
+@table("name", ["CI", "HOME", "GIT_AUTHOR_NAME", "GIT_DIR", "LDFLAGS", "path", "ENVIRONMENT", ""])
 def test_other_variables_do_not_change_what_runs(name):
     assert not changes_execution(name)
 
@@ -210,23 +211,21 @@ def test_the_users_language_is_kept(base, lang, lc_all):
 
 
 @pytest.mark.parametrize(("installed", "chosen"), [(True, "en_US.UTF-8"), (False, "C.UTF-8")])
-def test_without_a_language_one_that_is_installed_is_chosen(monkeypatch, installed, chosen):
-    monkeypatch.setattr(environment, "_has_locale", lambda name: installed)
-    environment._default_locale.cache_clear()
-    given = terminal_variables({})
-    environment._default_locale.cache_clear()
+def test_without_a_language_one_that_is_installed_is_chosen(installed, chosen):
+    given = terminal_variables({}, lambda name: installed)
     assert (given["LANG"], given["LC_ALL"]) == (chosen, chosen)
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="other C libraries accept any locale")
 def test_only_an_installed_locale_is_found():
-    assert environment._has_locale("C")
-    assert not environment._has_locale("xx_YY.nothing")
+    assert has_locale("C")
+    assert not has_locale("xx_YY.nothing")
+    assert terminal_variables({})["LANG"] in ("en_US.UTF-8", "C.UTF-8")
 
 
-def test_without_the_c_librarys_answer_no_locale_is_assumed(monkeypatch):
-    def refuse(name):
+def test_without_the_c_librarys_answer_no_locale_is_assumed():
+    def refuse():
         raise OSError("no such library")
 
-    monkeypatch.setattr("ctypes.CDLL", refuse)
-    assert not environment._has_locale("en_US.UTF-8")
+    assert not has_locale("en_US.UTF-8", refuse)
+    assert not has_locale("C", refuse)

@@ -6,7 +6,8 @@ What an agent starts gets an allow-list. Nothing here reads `os.environ`: the ca
 
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import fourhands
 from fourhands.core.errors import BadEnv
@@ -111,9 +112,12 @@ def check_variables(env: Mapping[str, str | None]) -> None:
         _check_bytes(name, value)
 
 
-def terminal_variables(base: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables that describe our terminal, in the user's language."""
-    language = base.get("LC_ALL") or base.get("LANG") or _default_locale()
+def terminal_variables(base: Mapping[str, str], installed: Callable[[str], bool] | None = None) -> dict[str, str]:
+    """Return the variables that describe Fourhands' terminal, in the user's language.
+
+    Without one, a locale is chosen that is `installed`; by default the C library is asked, once.
+    """
+    language = base.get("LC_ALL") or base.get("LANG") or _default_locale(installed or has_locale)
     return {
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
@@ -172,17 +176,24 @@ def _shown(value: object) -> str:
     return text if len(text) <= 100 else f"{text[:80]}...{text[-10:]}"
 
 
+def _default_locale(installed: Callable[[str], bool]) -> str:
+    return "en_US.UTF-8" if installed("en_US.UTF-8") else "C.UTF-8"
+
+
+def _c_library() -> Any:
+    import ctypes  # only here: most people have LANG set, and then it is not needed
+
+    return ctypes, ctypes.CDLL(None)
+
+
 @functools.cache
-def _default_locale() -> str:
-    return "en_US.UTF-8" if _has_locale("en_US.UTF-8") else "C.UTF-8"
+def has_locale(name: str, load: Callable[[], Any] = _c_library) -> bool:
+    """Return True if the C library knows a locale of this name.
 
-
-def _has_locale(name: str) -> bool:
-    # The C library is asked for a locale object: no process, and nothing changes for this one.
+    It is asked for a locale object: that starts no process and changes nothing for this one.
+    """
     try:
-        import ctypes  # only here: most people have LANG set, and then it is not needed
-
-        library = ctypes.CDLL(None)
+        ctypes, library = load()
         library.newlocale.restype = ctypes.c_void_p
         library.freelocale.argtypes = [ctypes.c_void_p]
         found = library.newlocale(1, name.encode(), None)

@@ -9,6 +9,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.kit.table import table
 
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
 from fourhands.safety.paths.errors import (
@@ -197,8 +198,8 @@ def anybody(request):
     return request.param
 
 
-@pytest.mark.parametrize("path", FORMS, ids=ascii)
-@pytest.mark.parametrize("purpose", ALL, ids=str)
+@table("path", FORMS)
+@table("purpose", ALL)
 def test_a_path_of_another_form_is_refused(base, path, purpose, anybody):
     with pytest.raises(BadPath, match="cannot be used") as caught:
         follow(base, path, purpose, anybody)
@@ -206,8 +207,8 @@ def test_a_path_of_another_form_is_refused(base, path, purpose, anybody):
     caught.value.message.encode()
 
 
-@pytest.mark.parametrize("path", OUTSIDE)
-@pytest.mark.parametrize("purpose", ALL, ids=str)
+@table("path", OUTSIDE)
+@table("purpose", ALL)
 def test_a_path_that_leaves_the_workspace_is_refused(base, path, purpose, anybody):
     # A trailing slash is already a wrong form for a file.
     expected = (OutsideWorkspace, BadPath) if purpose in FILE and path.endswith("/") else OutsideWorkspace
@@ -217,29 +218,29 @@ def test_a_path_that_leaves_the_workspace_is_refused(base, path, purpose, anybod
     assert "canary.txt" not in str(caught.value) or "canary.txt" in path
 
 
-@pytest.mark.parametrize("path", OUTSIDE_AT_THE_END)
-@pytest.mark.parametrize("purpose", ALL, ids=str)
+@table("path", OUTSIDE_AT_THE_END)
+@table("purpose", ALL)
 def test_a_link_to_the_outside_is_refused(base, path, purpose, anybody):
     with pytest.raises(OutsideWorkspace) as caught:
         follow(base, path, purpose, anybody)
     assert str(base) not in str(caught.value)
 
 
-@pytest.mark.parametrize("path", GIT, ids=ascii)
-@pytest.mark.parametrize("purpose", ALL, ids=str)
+@table("path", GIT)
+@table("purpose", ALL)
 def test_nothing_of_git_is_reached_by_an_agent(base, path, purpose):
     with pytest.raises(DeniedPath):
         follow(base, path, purpose)
 
 
-@pytest.mark.parametrize("path", SECRET, ids=ascii)
-@pytest.mark.parametrize("purpose", FILE, ids=str)
+@table("path", SECRET)
+@table("purpose", FILE)
 def test_a_secret_file_is_neither_read_nor_written_by_an_agent(base, path, purpose):
     with pytest.raises(DeniedPath, match="secret"):
         follow(base, path, purpose)
 
 
-@pytest.mark.parametrize("path", PACKAGES, ids=ascii)
+@table("path", PACKAGES)
 def test_an_agent_does_not_write_into_packages(base, path):
     with pytest.raises(DeniedPath, match="node_modules"):
         follow(base, path, WRITE)
@@ -250,48 +251,42 @@ def test_an_agent_reads_packages(base, path):
     assert follow(base, path, READ).endswith("index.js")
 
 
-@pytest.mark.parametrize(("path", "resolved"), ORDINARY.items(), ids=ORDINARY)
-@pytest.mark.parametrize("purpose", FILE, ids=str)
+@table(("path", "resolved"), ORDINARY.items())
+@table("purpose", FILE)
 def test_an_ordinary_path_is_followed_to_its_file(base, path, resolved, purpose, anybody):
     assert follow(base, path, purpose, anybody) == resolved
 
 
-@pytest.mark.parametrize("path", NO_FILE)
-@pytest.mark.parametrize("purpose", FILE, ids=str)
+@table("path", NO_FILE)
+@table("purpose", FILE)
 def test_only_regular_files_are_read_and_written(base, path, purpose, anybody):
     with pytest.raises(NotRegular):
         follow(base, path, purpose, anybody)
 
 
-@pytest.mark.parametrize("path", ["dir/", "a.txt/", "in_dir/", "new/"])
-@pytest.mark.parametrize("purpose", FILE, ids=str)
+@table("path", ["dir/", "a.txt/", "in_dir/", "new/"])
+@table("purpose", FILE)
 def test_a_trailing_slash_is_no_file(base, path, purpose, anybody):
     with pytest.raises(BadPath, match="slash"):
         follow(base, path, purpose, anybody)
 
 
-@pytest.mark.parametrize(
-    "path", ["a.txt/x", "a.txt/.", "a.txt/..", "a.txt/../dir/b.txt", "in_file/x", "file_slash", "pipe/x"]
-)
-@pytest.mark.parametrize("purpose", ALL, ids=str)
+@table("path", ["a.txt/x", "a.txt/.", "a.txt/..", "a.txt/../dir/b.txt", "in_file/x", "file_slash", "pipe/x"])
+@table("purpose", ALL)
 def test_a_file_is_not_a_directory_on_the_way(base, path, purpose, anybody):
     with pytest.raises(NotRegular, match="not a directory"):
         follow(base, path, purpose, anybody)
 
 
-@pytest.mark.parametrize(
-    "path", ["self", "loop1", "self/x", "loop2/x/y", f"chain{MOST_LINKS + 1}", "dot/" * 41 + "a.txt"]
-)
-@pytest.mark.parametrize("purpose", ALL, ids=str)
+@table("path", ["self", "loop1", "self/x", "loop2/x/y", f"chain{MOST_LINKS + 1}", "dot/" * 41 + "a.txt"])
+@table("purpose", ALL)
 def test_too_many_links_are_refused(base, path, purpose, anybody):
     with pytest.raises(BadPath, match="40 links"):
         follow(base, path, purpose, anybody)
 
 
-@pytest.mark.parametrize(
-    "path", [".git/config", "to_git_file", ".env", "to_env", "node_modules/p/index.js", "key.pem", ".ssh/config"]
-)
-@pytest.mark.parametrize("purpose", FILE, ids=str)
+@table("path", [".git/config", "to_git_file", ".env", "to_env", "node_modules/p/index.js", "key.pem", ".ssh/config"])
+@table("purpose", FILE)
 def test_a_person_reaches_what_is_closed_to_agents(base, path, purpose):
     assert follow(base, path, purpose, PERSON)
 
@@ -302,10 +297,8 @@ def test_an_agent_may_see_that_a_secret_file_is_there(base, path):
     assert follow(base, ".ssh", LIST) == ".ssh"
 
 
-@pytest.mark.parametrize(
-    "path", ["nothing", "dir/nothing", "nowhere/x", "dangling", "dangling_dir", "nowhere/../a.txt"]
-)
-@pytest.mark.parametrize("purpose", [READ, LOOK, REMOVE, LIST], ids=str)
+@table("path", ["nothing", "dir/nothing", "nowhere/x", "dangling", "dangling_dir", "nowhere/../a.txt"])
+@table("purpose", [READ, LOOK, REMOVE, LIST])
 def test_what_is_not_there_is_said_so(base, path, purpose, anybody):
     with pytest.raises(NoSuchFile, match="no file or directory"):
         follow(base, path, purpose, anybody)
@@ -368,17 +361,15 @@ def test_secrets_are_judged_with_the_workspace_in_front(tmp_path):
         pass
 
 
-@pytest.mark.parametrize(
-    "name", ["a\u202eb", "a\u200b", "\u2066x", "\u00ad", "x\ufeffy", "a\u200db", "tag\U000e0041", "a\u2028b"]
-)
-@pytest.mark.parametrize("path", ["{}", "dir/{}", "{}/new.txt", "new/{}/x"])
+@table("name", ["a\u202eb", "a\u200b", "\u2066x", "\u00ad", "x\ufeffy", "a\u200db", "tag\U000e0041", "a\u2028b"])
+@table("path", ["{}", "dir/{}", "{}/new.txt", "new/{}/x"])
 def test_no_deceiving_name_is_created(base, name, path, anybody):
     with pytest.raises(BadPath, match="invisible or reordering"):
         follow(base, path.format(name), WRITE, anybody)
     assert not (base / "ws/new").exists()
 
 
-@pytest.mark.parametrize(
+@table(
     "name",
     [".gitignore", ".github", "x.git", "git", ".gitt", ".git-x", "git~x", "..git", "agit~1", ".gitmodules", "._git"],
 )
@@ -399,7 +390,7 @@ def test_a_very_deep_path_needs_few_descriptors(tmp_path):
     root = Root(tmp_path)
     with PathWalk(root, "/".join(["d"] * depth), LIST, AGENT) as place:
         assert len(place.names) == depth
-        assert len(place._fds) <= KEPT_OPEN
+        assert 0 < place.open_directories <= KEPT_OPEN
     with PathWalk(root, "d/" * 500 + "../" * 499 + "d", LIST, AGENT) as place:
         assert place.path == "d/d"
     with pytest.raises(OutsideWorkspace), PathWalk(root, "d/" * 400 + "../" * 401, LIST, AGENT):
@@ -430,41 +421,48 @@ def test_made_directories_go_again_if_the_walk_fails(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def test_a_directory_that_is_moved_while_it_is_left_again_is_noticed(tmp_path, monkeypatch):
+class Meddled:
+    """The system, in which something else happens beside each call."""
+
+    def __init__(self, opened=None, made=None):
+        self.opened, self.made = opened, made
+
+    def open(self, path, flags, *, dir_fd=None):
+        fd = os.open(path, flags, dir_fd=dir_fd)
+        if self.opened:
+            self.opened(path)
+        return fd
+
+    def mkdir(self, path, *, dir_fd=None):
+        if self.made:
+            self.made(path, dir_fd)
+        os.mkdir(path, dir_fd=dir_fd)
+
+
+def test_a_directory_that_is_moved_while_it_is_left_again_is_noticed(tmp_path):
     names = [f"d{number}" for number in range(KEPT_OPEN + 4)]
     (tmp_path / "/".join(names)).mkdir(parents=True)
     (tmp_path / "gone").mkdir()
-    enter = PathWalk._enter
 
-    def entering(self, part):
-        enter(self, part)
+    def opened(part):
         if part == names[-1]:
             (tmp_path / "d0").rename(tmp_path / "moved")
             (tmp_path / "d0").symlink_to("gone")
 
-    monkeypatch.setattr(PathWalk, "_enter", entering)
-    with (
-        pytest.raises(Changed),
-        PathWalk(Root(tmp_path), "/".join([*names, *[".."] * (KEPT_OPEN + 2), "x"]), LOOK, AGENT),
-    ):
+    path = "/".join([*names, *[".."] * (KEPT_OPEN + 2), "x"])
+    with pytest.raises(Changed), PathWalk(Root(tmp_path), path, LOOK, AGENT, system=Meddled(opened)):
         pass
 
 
-def test_a_directory_that_somebody_else_makes_at_the_same_time_is_used_and_kept(tmp_path, monkeypatch):
-    mkdir = os.mkdir
-
-    def rival(path, *args, **kwargs):
-        mkdir(path, *args, **kwargs)
-        mkdir(path, *args, **kwargs)
-
-    monkeypatch.setattr(os, "mkdir", rival)
-    with PathWalk(Root(tmp_path), "new/file", WRITE, AGENT) as place:
+def test_a_directory_that_somebody_else_makes_at_the_same_time_is_used_and_kept(tmp_path):
+    rival = Meddled(made=lambda path, dir_fd: os.mkdir(path, dir_fd=dir_fd))
+    with PathWalk(Root(tmp_path), "new/file", WRITE, AGENT, system=rival) as place:
         assert place.path == "new/file"
         place.unmake()
     assert (tmp_path / "new").is_dir()
 
 
-@pytest.mark.parametrize(
+@table(
     ("code", "expected"),
     [
         ("EACCES", Denied),

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.table import table
 
 from fourhands.core.errors import BadArgument
 from fourhands.safety.redaction.file_names import PATTERNS, SecretNames, is_secret_name
@@ -132,12 +133,12 @@ PUBLIC = [
 ]
 
 
-@pytest.mark.parametrize("name", SECRET + ODD)
+@table("name", SECRET + ODD)
 def test_secret_names_are_recognised(name):
     assert is_secret_name(name)
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, "", "/", ".", ".."])
+@table("name", [*PUBLIC, "", "/", ".", ".."])
 def test_ordinary_names_are_not_secret(name):
     assert not is_secret_name(name)
 

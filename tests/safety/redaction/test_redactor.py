@@ -6,11 +6,21 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.table import table
 
+import fourhands
 from fourhands.core.errors import BadArgument
-from fourhands.safety.redaction import redactor as secrets
-from fourhands.safety.redaction.redactor import LONGEST, LONGEST_KEY, Redactor, redact, redact_lines
+from fourhands.safety.redaction.redactor import (
+    DEFAULT_LIMITS,
+    LONGEST_KEY,
+    Redactor,
+    RedactorLimits,
+    redact,
+    redact_lines,
+)
 
+LONGEST = DEFAULT_LIMITS.line
+SMALL = RedactorLimits(line=128, key=100)
 BODY = "".join(f"{'MIIEpAIBAAKCAQEAx7Zq9v+/k3Jd0' * 2}{number:06d}\n" for number in range(24))
 KEY = f"-----BEGIN RSA PRIVATE KEY-----\n{BODY}a1==\n-----END RSA PRIVATE KEY-----"
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U"
@@ -36,13 +46,13 @@ TOKENS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "token"), [(kind, token) for kind, tokens in TOKENS.items() for token in tokens])
-@pytest.mark.parametrize("frame", ["{}", "got {} here", '"{}"', "x: {},\n", "https://host/?q={}&r=1", "({})"])
+@table(("kind", "token"), [(kind, token) for kind, tokens in TOKENS.items() for token in tokens])
+@table("frame", ["{}", "got {} here", '"{}"', "x: {},\n", "https://host/?q={}&r=1", "({})"])
 def test_tokens_of_vendors_are_replaced(kind, token, frame):
     assert redact(frame.format(token)) == frame.format(f"[redacted:{kind}]")
 
 
-@pytest.mark.parametrize(
+@table(
     ("text", "seen"),
     [
         ("API_KEY=abc123\n", "API_KEY=[redacted:secret]\n"),
@@ -134,14 +144,14 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@table("text", ORDINARY)
 def test_ordinary_text_stays(text):
     assert redact(text) == text
     assert redact(f"first\n    {text}\nlast\n") == f"first\n    {text}\nlast\n"
 
 
 def test_this_programs_own_source_stays():
-    root = Path(secrets.__file__).parents[2]
+    root = Path(fourhands.__file__).parent
     changed = []
     for path in sorted(root.rglob("*.py")):
         text = path.read_text()
@@ -186,9 +196,9 @@ PIECES = [
 noise = st.lists(st.sampled_from(PIECES), max_size=25).map("".join)
 
 
-def cut(text, places, values=("corr-horse",)):
+def cut(text, places, limits=DEFAULT_LIMITS):
     """Feed a text in pieces that end at the given places."""
-    redactor = Redactor(values)
+    redactor = Redactor(["corr-horse"], limits=limits)
     out, last = [], 0
     for place in sorted({place % (len(text) + 1) for place in places}):
         out.append(redactor.feed(text[last:place]))
@@ -205,10 +215,7 @@ def test_any_cut_gives_the_same(text, places):
 @settings(max_examples=300, deadline=None)
 @given(noise, st.lists(st.integers(0, 2000), max_size=8))
 def test_any_cut_gives_the_same_where_lines_are_too_long_to_hold(text, places):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(secrets, "LONGEST", 128)
-        patch.setattr(secrets, "LONGEST_KEY", 100)
-        assert cut(text, places) == redact(text, ["corr-horse"])
+    assert cut(text, places, SMALL) == redact(text, ["corr-horse"], SMALL)
 
 
 # None of them is among the pieces of noise.
@@ -275,7 +282,7 @@ def test_what_is_held_back_is_bounded():
         redactor = Redactor()
         for _ in range(30):
             redactor.feed(filling * (8192 // len(filling)))
-            assert len(redactor._held) <= LONGEST
+            assert redactor.held <= LONGEST
 
 
 @pytest.mark.parametrize("values", ["text", None, 7, [7], [b"x"]])

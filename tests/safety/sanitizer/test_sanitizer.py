@@ -5,12 +5,14 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.table import table
 from tests.safety.sanitizer.reference import reference
 
 from fourhands.core.errors import BadArgument
-from fourhands.safety.sanitizer import row
-from fourhands.safety.sanitizer import sanitizer as text
-from fourhands.safety.sanitizer.sanitizer import Sanitizer, sanitize
+from fourhands.safety.sanitizer.row import LONGEST
+from fourhands.safety.sanitizer.sanitizer import DEFAULT_LIMITS, Sanitizer, SanitizerLimits, sanitize
+
+SMALL = SanitizerLimits(pending=4, row=7)
 
 PIECES = [
     *("\x1b", "\x1b[", "\x1b]", "\x1bP", "\x1b\\", "\x1b(B", "\x1b(", "\x1bD", "\x1bE", "\x1bN", "\x1b#8", "\x1b% G"),
@@ -70,9 +72,9 @@ FORBIDDEN = re.compile(
 )
 
 
-def cut(data, places):
+def cut(data, places, limits=DEFAULT_LIMITS):
     """Feed data in pieces that end at the given places."""
-    sanitizer = Sanitizer()
+    sanitizer = Sanitizer(limits)
     out, last = [], 0
     for place in sorted({place % (len(data) + 1) for place in places}):
         out.append(sanitizer.feed(data[last:place]))
@@ -117,47 +119,35 @@ def test_the_result_sanitized_again_is_the_same(data):
     assert sanitize(once) == once
 
 
-@pytest.fixture
-def small_limits(monkeypatch):
-    monkeypatch.setattr(row, "LONGEST", 7)
-    monkeypatch.setattr(text, "PENDING", 4)
-
-
 @settings(max_examples=500, deadline=None)
 @given(noise, st.lists(st.integers(0, 300), max_size=8))
 def test_any_cut_gives_the_same_where_lines_are_too_long_to_hold(data, places):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(row, "LONGEST", 7)
-        patch.setattr(text, "PENDING", 4)
-        whole = sanitize(data)
-        assert cut(data, places) == whole
-        assert not FORBIDDEN.search(whole)
-        assert sanitize(whole) == whole
+    whole = sanitize(data, SMALL)
+    assert cut(data, places, SMALL) == whole
+    assert not FORBIDDEN.search(whole)
+    assert sanitize(whole, SMALL) == whole
 
 
-@pytest.mark.usefixtures("small_limits")
 def test_a_joiner_that_joins_nothing_goes_from_a_line_too_long_to_hold_too():
-    assert sanitize("é👩\u200d👧\u200d;;;;;;") == "é👩\u200d👧;;;;;;"
-    assert sanitize("\u200d" * 20 + "a") == "a"
+    assert sanitize("é👩\u200d👧\u200d;;;;;;", SMALL) == "é👩\u200d👧;;;;;;"
+    assert sanitize("\u200d" * 20 + "a", SMALL) == "a"
 
 
-@pytest.mark.usefixtures("small_limits")
 def test_a_line_too_long_to_hold_appears_whole():
-    assert sanitize("0123456789 abcdefghij   \n") == "0123456789 abcdefghij\n"
-    assert sanitize("é" * 50) == "é" * 50
-    assert sanitize("x" + " " * 40 + "y") == "x" + " " * 40 + "y"
-    assert sanitize("x" + " " * 40 + "\n") == "x\n"
-    assert sanitize("123456👩\u200d👧x") == "123456👩\u200d👧x"
+    assert sanitize("0123456789 abcdefghij   \n", SMALL) == "0123456789 abcdefghij\n"
+    assert sanitize("é" * 50, SMALL) == "é" * 50
+    assert sanitize("x" + " " * 40 + "y", SMALL) == "x" + " " * 40 + "y"
+    assert sanitize("x" + " " * 40 + "\n", SMALL) == "x\n"
+    assert sanitize("123456👩\u200d👧x", SMALL) == "123456👩\u200d👧x"
 
 
-@pytest.mark.usefixtures("small_limits")
 def test_the_parts_already_given_of_a_long_line_stay():
-    assert sanitize("0123456789\rX") == "012345X789"
-    assert sanitize("abc\r0123456789\bX") == "012345678X"
-    assert sanitize("é漢\r\x1b[9C0123456789") == "é漢    0123456789"
+    assert sanitize("0123456789\rX", SMALL) == "012345X789"
+    assert sanitize("abc\r0123456789\bX", SMALL) == "012345678X"
+    assert sanitize("é漢\r\x1b[9C0123456789", SMALL) == "é漢    0123456789"
 
 
-@pytest.mark.parametrize(
+@table(
     ("data", "seen"),
     [
         (b"", ""),
@@ -271,5 +261,4 @@ def test_memory_stays_bounded_without_a_line_end(start, filling):
     chunk = filling * (8192 // len(filling))
     for _ in range(100):
         sanitizer.feed(chunk)
-    kept = sanitizer._pending_size + len(sanitizer._taken) + sanitizer._row._size
-    assert kept + len(sanitizer._row._left) + len(sanitizer._row._right) + sanitizer._row._shared <= 2 * row.LONGEST
+    assert sanitizer.held <= 2 * LONGEST

@@ -1,6 +1,7 @@
 """The verdict's form, the rules users add, and hostile input."""
 
 import pytest
+from tests.kit.table import table
 
 from fourhands.core.errors import BadArgument
 from fourhands.safety.redaction.file_names import SecretNames
@@ -18,7 +19,7 @@ def test_a_verdict_names_the_reason_the_rule_and_the_resolved_words():
     assert isinstance(verdict.parts[0], VerdictPart)
 
 
-@pytest.mark.parametrize(
+@table(
     ("line", "commands"),
     [
         ("", []),
@@ -206,7 +207,7 @@ def test_hostile_text_has_a_verdict_and_hides_nothing(part):
     assert classify("rm -rf x; " + text).level == "dangerous"
 
 
-@pytest.mark.parametrize("code", [*range(9), *range(11, 13), *range(14, 32), 127])
+@table("code", [*range(9), *range(11, 13), *range(14, 32), 127])
 def test_every_control_character_is_dangerous(code):
     assert classify(f"echo a{chr(code)}b").level == "dangerous"
     assert classify(f"# {chr(code)}").level == "dangerous"

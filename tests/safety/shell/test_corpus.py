@@ -1,12 +1,12 @@
 """Every line of the corpus gets the level and rule that the policy gives it."""
 
-import pytest
+from tests.kit.table import table
 from tests.safety.shell.corpus import CASES
 
 from fourhands.safety.shell import classify
 
 
-@pytest.mark.parametrize(("line", "level", "rule"), CASES)
+@table(("line", "level", "rule"), CASES)
 def test_a_line_gets_its_level_and_rule(line, level, rule):
     verdict = classify(line)
     assert verdict.level == level, verdict

@@ -1,20 +1,20 @@
 """History expansion: what a shell does to a line that is typed, and not to one in a script."""
 
-import pytest
+from tests.kit.table import table
 
 from fourhands.safety.shell import classify
 from fourhands.safety.shell.history import recalls
 
 
-@pytest.mark.parametrize("text", ["!!", 'echo "!rm"', "^a^rm", "ls\n^a^b", "echo a!b", 'echo "a" !x', 'echo "!?x?"'])
-@pytest.mark.parametrize("shell", ["bash", "zsh", ""])
+@table("text", ["!!", 'echo "!rm"', "^a^rm", "ls\n^a^b", "echo a!b", 'echo "a" !x', 'echo "!?x?"'])
+@table("shell", ["bash", "zsh", ""])
 def test_history_is_noticed(text: str, shell: str) -> None:
     assert recalls(text, shell)
     assert classify(text, interactive=shell or True).level == "dangerous"
 
 
-@pytest.mark.parametrize("text", ["echo '!rm'", "! true", "[ a != b ]", "echo \\!x", "a^b", "echo hi!"])
-@pytest.mark.parametrize("shell", ["bash", "zsh", ""])
+@table("text", ["echo '!rm'", "! true", "[ a != b ]", "echo \\!x", "a^b", "echo hi!"])
+@table("shell", ["bash", "zsh", ""])
 def test_a_plain_exclamation_mark_is_no_history(text: str, shell: str) -> None:
     assert not recalls(text, shell)
     assert classify(text, interactive=shell or True) == classify(text)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
 from fourhands.core.errors import BadArgument, FourhandsError
 from fourhands.safety.paths.errors import BadPath, Changed, NoSuchFile, NotRegular, outside, reported, shown
@@ -29,6 +29,18 @@ _NAMES_READ = 500
 
 _O_PATH: int = getattr(os, "O_PATH", os.O_RDONLY)  # not on macOS, where reading permission is then needed
 _DIRECTORY = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+
+
+class PathSystem(Protocol):
+    """The calls to the operating system that a walk makes to enter and make directories."""
+
+    def open(self, path: str, flags: int, *, dir_fd: int | None = None) -> int:
+        """Open a directory; see `os.open`."""
+        ...
+
+    def mkdir(self, path: str, *, dir_fd: int | None = None) -> None:
+        """Make a directory; see `os.mkdir`."""
+        ...
 
 
 class Root:
@@ -84,12 +96,14 @@ class PathWalk:
         rules: PathPolicy,
         *,
         follow: bool = True,
+        system: PathSystem = os,
     ) -> None:
         self.root = root
         self.given = os.fspath(path) if isinstance(path, os.PathLike) else path
         self.purpose = purpose
         self.rules = rules
         self.follow = follow
+        self._system = system
         self.names: list[str] = []
         self.name = ""
         self.status: os.stat_result | None = None
@@ -102,6 +116,11 @@ class PathWalk:
     def fd(self) -> int:
         """Descriptor of the directory reached."""
         return self._fds[-1] if self._fds else self._root_fd
+
+    @property
+    def open_directories(self) -> int:
+        """The number of directories below the root that are held open, at most `KEPT_OPEN`."""
+        return len(self._fds)
 
     @property
     def path(self) -> str:
@@ -235,7 +254,7 @@ class PathWalk:
         return None
 
     def _enter(self, part: str) -> None:
-        self._fds.append(os.open(part, _DIRECTORY, dir_fd=self.fd))
+        self._fds.append(self._system.open(part, _DIRECTORY, dir_fd=self.fd))
         self.names.append(part)
         if len(self._fds) > KEPT_OPEN:
             os.close(self._fds.pop(0))
@@ -243,7 +262,7 @@ class PathWalk:
     def _make(self, part: str) -> None:
         check_new_name(part, self.given)
         try:
-            os.mkdir(part, dir_fd=self.fd)
+            self._system.mkdir(part, dir_fd=self.fd)
         except FileExistsError:
             self.made = 0  # somebody else made it just now: then it is not ours to remove
             self._enter_unchanged(part)

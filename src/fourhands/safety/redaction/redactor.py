@@ -4,20 +4,31 @@
 `[redacted:KIND]`: neither its length nor any part of it is kept, here or in a log.
 
 The unit is the line, since a secret seldom has a line end in it. Held back are the last line while its end is missing
-(a line of more than `LONGEST` characters goes in parts, none of which ends inside a secret) and, from its first line
+(a line longer than `RedactorLimits.line` goes in parts, none of which ends inside a secret) and, from its first line
 on, a block that may be a private key.
 """
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from fourhands.core.errors import BadArgument
 from fourhands.safety.redaction.patterns import mark, without_secrets
 
-LONGEST = 1 << 15
 LONGEST_KEY = 1 << 14
 SHORTEST_VALUE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class RedactorLimits:
+    """Bounds of what a redactor holds back, in characters: a line, and a block that may be a private key."""
+
+    line: int = 1 << 15
+    key: int = LONGEST_KEY
+
+
+DEFAULT_LIMITS = RedactorLimits()
 
 _KEY = mark("private-key")
 _VALUE = mark("environment")
@@ -37,9 +48,9 @@ _run = re.compile(r"[A-Za-z0-9+/=]*+")
 _word = re.compile(r"[^\s\"']*+")
 
 
-def redact(text: str, values: Iterable[str] = ()) -> str:
+def redact(text: str, values: Iterable[str] = (), limits: RedactorLimits = DEFAULT_LIMITS) -> str:
     """Replace every secret in a text; `values` are texts known to be secret."""
-    redactor = Redactor(values)
+    redactor = Redactor(values, limits=limits)
     return redactor.feed(text) + redactor.close()
 
 
@@ -52,12 +63,20 @@ def redact_lines(lines: Sequence[str], values: Iterable[str] = ()) -> list[str]:
 class Redactor:
     """Redacts a stream: feed it pieces of any size, then close it. With `keep_lines` no line end is lost in a key."""
 
-    def __init__(self, values: Iterable[str] = (), *, keep_lines: bool = False) -> None:
+    def __init__(
+        self, values: Iterable[str] = (), *, keep_lines: bool = False, limits: RedactorLimits = DEFAULT_LIMITS
+    ) -> None:
         if isinstance(values, str) or not isinstance(values, Iterable):
             raise BadArgument(f"secret values must be a list of texts, not {type(values).__name__}")
         self._values = _usable(tuple(values))
         self._keep_lines = keep_lines
+        self._limits = limits
         self._reset()
+
+    @property
+    def held(self) -> int:
+        """The number of characters held back; at most `RedactorLimits.line`."""
+        return len(self._held)
 
     def feed(self, text: str) -> str:
         """Take more text; give what is certain to be free of secrets."""
@@ -66,7 +85,7 @@ class Redactor:
         out: list[str] = []
         at = 0
         while at < len(text):
-            part = text[at : at + LONGEST - len(self._held)]
+            part = text[at : at + self._limits.line - len(self._held)]
             at += len(part)
             self._held += part
             self._advance(out, closing=False)
@@ -97,7 +116,7 @@ class Redactor:
         end = len(self._held) if closing else self._held.rfind("\n") + 1
         self._give(out, self._held[:end])
         self._held = self._held[end:]
-        if len(self._held) >= LONGEST:
+        if len(self._held) >= self._limits.line:
             self._split_line(out)
 
     def _take_keys(self, out: list[str], *, closing: bool) -> None:
@@ -120,22 +139,22 @@ class Redactor:
                 self._within_line = True
                 self._held = self._held[end:]
                 after = 0
-                if end == LONGEST_KEY:
+                if end == self._limits.key:
                     self._swallow = _run
                     self._advance(out, closing=closing)
                     return
 
     def _end_of_key(self, start: int, *, closing: bool) -> int | None:
         """Where the key at the beginning of the held text ends: 0 if it is none, None if more text must tell."""
-        held = self._held
+        held, longest = self._held, self._limits.key
         line_end = held.find("\n", start)
-        outside = _outside.search(held, line_end + 1, LONGEST_KEY) if line_end >= 0 else None
-        stop = outside.start() if outside else min(len(held), LONGEST_KEY)
+        outside = _outside.search(held, line_end + 1, longest) if line_end >= 0 else None
+        stop = outside.start() if outside else min(len(held), longest)
         end = _end.search(held, start, stop)
         if end:
             constant = _constant.match(held, start) and not _long_run.search(held, start, end.start())
             return 0 if constant else end.end()
-        if not outside and not closing and len(held) < LONGEST_KEY:
+        if not outside and not closing and len(held) < longest:
             return None
         inside = _end_of(_inside, held, start, stop)
         return inside if _long_run.search(held, start, inside) else 0
@@ -143,7 +162,7 @@ class Redactor:
     def _split_line(self, out: list[str]) -> None:
         """Give the first part of a line that is too long to hold, cut where no secret is."""
         held, whole = self._held, self._clean(self._held)
-        for cut in _places_to_cut(held):
+        for cut in _places_to_cut(held, self._limits.line):
             within = self._within_line
             parts: list[str] = []
             self._give(parts, held[:cut])
@@ -188,13 +207,13 @@ def _usable(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted(usable, key=lambda line: (-len(line), line)))
 
 
-def _end_of(pattern: re.Pattern[str], text: str, start: int = 0, stop: int = LONGEST) -> int:
-    found = pattern.match(text, start, stop)
+def _end_of(pattern: re.Pattern[str], text: str, start: int = 0, stop: int | None = None) -> int:
+    found = pattern.match(text, start, len(text) if stop is None else stop)
     return found.end() if found else start
 
 
-def _places_to_cut(text: str) -> list[int]:
-    first, last = LONGEST // 4, LONGEST * 3 // 4
+def _places_to_cut(text: str, longest: int) -> list[int]:
+    first, last = longest // 4, longest * 3 // 4
     for sign in (r"\s", r"[^\w.~+/=-]"):
         places = [found.end() for found in re.finditer(sign, text[first:last])]
         if places:
@@ -202,4 +221,4 @@ def _places_to_cut(text: str) -> list[int]:
             step = max(1, len(places) // 8)
             places = [first + place for place in places[::-1][::step]]
             return [place for place in places if "-----BEGIN" not in text[place - 64 : place]]
-    return [last, LONGEST // 2, first]
+    return [last, longest // 2, first]

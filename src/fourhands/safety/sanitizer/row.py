@@ -4,7 +4,7 @@ A row starts as plain text that only grows, which is all that most lines ever ne
 turns it into cells. What is left and right of the cursor are two stacks, so that no operation costs more than the
 cells it passes over.
 
-A row holds at most `LONGEST` characters. One that reaches it is given out as it stands, except for its last
+A row holds at most `longest` characters. One that reaches it is given out as it stands, except for its last
 character, which becomes column 0: a longer line appears whole, only its earlier parts can no longer be overwritten.
 """
 
@@ -33,8 +33,9 @@ _FIRST_MARK = "\u0300"  # no character below it shares a cell
 class Row:
     """The line being written; what can no longer change goes to `out`."""
 
-    def __init__(self, out: list[str]) -> None:
+    def __init__(self, out: list[str], longest: int = LONGEST) -> None:
         self._out = out
+        self._longest = longest
         self._text: list[str] = []  # the row while it only grows
         self._size = 0
         self._moved = False  # from here on the cells count:
@@ -47,8 +48,13 @@ class Row:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has been written and the cursor has not moved."""
+        """True while nothing has been written and the cursor has not moved."""
         return not (self._moved or self._size or self._owed)
+
+    @property
+    def held(self) -> int:
+        """The number of characters and cells in memory."""
+        return self._size + len(self._left) + len(self._right) + self._shared
 
     def write(self, text: str) -> None:
         """Print characters at the cursor."""
@@ -56,8 +62,8 @@ class Row:
             self._write_cells(text)
             return
         at = 0
-        while self._size + len(text) - at >= LONGEST:
-            end = at + LONGEST - self._size
+        while self._size + len(text) - at >= self._longest:
+            end = at + self._longest - self._size
             self._text.append(text[at:end])
             at = end
             self._give("".join(self._text))
@@ -148,7 +154,7 @@ class Row:
 
     @property
     def _room(self) -> int:
-        return max(0, LONGEST - 1 - self._column - len(self._right) - self._shared)
+        return max(0, self._longest - 1 - self._column - len(self._right) - self._shared)
 
     def _cells(self) -> Iterable[str]:
         return [" " * self._lead, *self._left, *reversed(self._right)]
@@ -217,7 +223,7 @@ class Row:
             self._shared -= sum(map(len, cells)) - len(cells)
 
     def _full(self) -> bool:
-        if self._column + len(self._right) + self._shared < LONGEST:
+        if self._column + len(self._right) + self._shared < self._longest:
             return False
         self._give("".join(self._cells()))
         return True

@@ -4,20 +4,20 @@
 A state machine that follows each line's cursor defines what comes out. Most lines have nothing but colours in them:
 those are found with one search and cleaned in bulk, many at a time, with the same result.
 
-Memory is bounded whatever comes: what is unfinished is at most a line's beginning (`PENDING` characters, then the row,
-see `row`), or the few parameters of a control sequence; strings such as OSC are swallowed as they come.
+Memory is bounded whatever comes: what is unfinished is at most a line's beginning (`SanitizerLimits.pending`
+characters, then the row, see `row`), or the few parameters of a control sequence; strings such as OSC are swallowed as
+they come.
 """
 
 import codecs
 import re
+from dataclasses import dataclass
 from enum import Enum, auto
 
 from fourhands.core.errors import BadArgument
-from fourhands.safety.sanitizer.row import JOINERS, SELECTORS, Row
+from fourhands.safety.sanitizer.row import JOINERS, LONGEST, SELECTORS, Row
 from fourhands.safety.unicode import BIDI, INVISIBLE
 
-# The beginning of a line is kept as it came, so that the bulk way can take it once its end is there.
-PENDING = 1 << 16
 # Parameters of a control sequence; one with more has no effect.
 LONGEST_PARAMETERS = 256
 LARGEST_COUNT = 4096
@@ -52,6 +52,18 @@ _hard = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SanitizerLimits:
+    """Bounds of a sanitizer's memory, in characters."""
+
+    # The beginning of a line is kept as it came, so that the bulk way can take it once its end is there.
+    pending: int = 1 << 16
+    row: int = LONGEST
+
+
+DEFAULT_LIMITS = SanitizerLimits()
+
+
 class _State(Enum):
     GROUND = auto()
     ESCAPE = auto()
@@ -72,24 +84,30 @@ _C1_STATES = {
 _ESCAPE_STATES = {chr(ord(c1) - 0x40): state for c1, state in _C1_STATES.items()}
 
 
-def sanitize(data: bytes | str) -> str:
-    """Give the text that a person would see after a program has printed `data`."""
-    sanitizer = Sanitizer()
+def sanitize(data: bytes | str, limits: SanitizerLimits = DEFAULT_LIMITS) -> str:
+    """Return the text that a person would see after a program has printed `data`."""
+    sanitizer = Sanitizer(limits)
     return sanitizer.feed(data) + sanitizer.close()
 
 
 class Sanitizer:
     """Sanitizes a stream: feed it pieces of any size, then close it."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: SanitizerLimits = DEFAULT_LIMITS) -> None:
+        self._limits = limits
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._out: list[str] = []
-        self._row = Row(self._out)
+        self._row = Row(self._out, limits.row)
         self._state = _State.GROUND
         self._taken = ""  # parameters of the control sequence so far
         self._concealed = False
         self._pending: list[str] = []
         self._pending_size = 0
+
+    @property
+    def held(self) -> int:
+        """The number of characters and cells in memory; bounded whatever was fed."""
+        return self._pending_size + len(self._taken) + self._row.held
 
     def feed(self, data: bytes | str) -> str:
         """Take more output; give the lines that are now complete (and parts of very long ones)."""
@@ -136,7 +154,7 @@ class Sanitizer:
         if at < len(text):
             self._pending.append(text[at:])
             self._pending_size += len(text) - at
-            if self._pending_size > PENDING:
+            if self._pending_size > self._limits.pending:
                 self._run_pending()
 
     def _run_pending(self) -> None:
