@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Coroutine
 from typing import Any
 
+import msgspec
 import pytest
 import pytest_asyncio
 from tests.kit.agree import run_cli
@@ -271,5 +272,5 @@ async def test_the_next_server_has_them_and_their_calls_are_answered() -> None:
         async with serving(app.bench, app.tasks, port=0) as second:
             calling = start(app, app.call(ID, ARGS))
             [asked] = await second.hub.requests(40)
-            second.hub.post_result(outcome(asked, output="again"))
+            second.hub.post_result(outcome(msgspec.to_builtins(asked), output="again"))
             assert (await calling).data["output"] == "again"

@@ -43,6 +43,7 @@ from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
 from fourhands.safety.redaction.redactor import redact
 from fourhands.settings import Settings, load
+from fourhands.workbench.events import ActionDone
 from fourhands.workbench.files.watch import Watch
 from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
@@ -184,7 +185,7 @@ class App:
         if call.actor.kind == "agent":
             description = "; ".join(undo.description for undo in undos)
             action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
-            self.events.emit("action.done", {"callId": action.call_id, "description": action.description})
+            self.events.emit(ActionDone(call_id=action.call_id, description=action.description))
 
     def _leave(self) -> None:
         """Everything stays as it is for the next server, in whatever way this one goes; `fourhands stop` ends it."""

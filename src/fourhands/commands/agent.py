@@ -10,6 +10,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
+from fourhands.workbench.events import AgentChanged, AgentStopping
 from fourhands.workbench.sessions import AttachedTerminal, SessionInfo, SessionSettings
 from fourhands.workbench.workbench import Workbench
 
@@ -103,7 +104,7 @@ async def stop(bench: Workbench, args: StopAgent) -> AgentStopped:
             await terminal.kill()
     if args.kill:
         bench.gate.consent.revoke(session.id, session.name)
-    bench.events.emit("agent.stopping", {"session": session.id, "kill": args.kill})
+    bench.events.emit(AgentStopping(session=session.id, kill=args.kill))
     return AgentStopped(count=count)
 
 
@@ -231,8 +232,7 @@ async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> Agent
         state = msgspec.structs.replace(state, cwd=session.state.cwd)
     session.state = state
     bench.sessions.save()
-    changed = {"session": session.id, "status": session.status, "state": msgspec.to_builtins(state)}
-    bench.events.emit("agent.changed", changed)
+    bench.events.emit(AgentChanged(session=session.id, status=session.status, state=state))
     return AgentConfigured(state=state, effective=msgspec.to_builtins(bench.agent_settings(session)))
 
 

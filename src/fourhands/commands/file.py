@@ -12,6 +12,7 @@ from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
 from fourhands.safety.paths.errors import FileTooLarge
+from fourhands.workbench.events import FileChanged
 from fourhands.workbench.files.diff import unified
 from fourhands.workbench.files.edit import Applied, Replaced, TextEdit, apply
 from fourhands.workbench.files.encoding import begins_as, decoded, encoded
@@ -336,7 +337,7 @@ def tell_editor(bench: Workbench, path: str, version: str | None) -> None:
     """Say that a file has another version now, to its editor and to everybody."""
     if any(editor.path == path for editor in bench.state.editors()):
         bench.state.set_version(path, version)
-    bench.events.emit("file.changed", {"path": path, "version": version})
+    bench.events.emit(FileChanged(path=path, version=version))
 
 
 def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, version: str) -> InvertStep:

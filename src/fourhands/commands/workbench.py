@@ -10,6 +10,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.invocation import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
+from fourhands.workbench.events import ActionRedone, ActionUndone
 from fourhands.workbench.layout.snapshot import Snapshot
 from fourhands.workbench.layout.undo import Action
 from fourhands.workbench.sessions import SessionInfo
@@ -78,7 +79,7 @@ async def undo(bench: Workbench, args: UndoActions) -> ActionsUndone:
     terminal cannot be taken back and says so.
     """
     turned = await bench.undo.undo(args.call_id)
-    bench.events.emit("action.undone", {"callId": turned.action.call_id, "description": turned.action.description})
+    bench.events.emit(ActionUndone(call_id=turned.action.call_id, description=turned.action.description))
     return ActionsUndone(action=turned.action, passed=turned.passed)
 
 
@@ -86,7 +87,7 @@ async def undo(bench: Workbench, args: UndoActions) -> ActionsUndone:
 async def redo(bench: Workbench) -> ActionsUndone:
     """Do again what was undone last."""
     turned = await bench.undo.redo()
-    bench.events.emit("action.redone", {"callId": turned.action.call_id, "description": turned.action.description})
+    bench.events.emit(ActionRedone(call_id=turned.action.call_id, description=turned.action.description))
     return ActionsUndone(action=turned.action, passed=turned.passed)
 
 

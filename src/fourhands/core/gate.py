@@ -22,6 +22,14 @@ from msgspec.structs import replace
 from fourhands.core import schema
 from fourhands.core.approval import Approval, Policy
 from fourhands.core.call import ActorKind, Call, CallOrigin, JournalEntry, Result, Scope
+from fourhands.core.call_events import (
+    AgentConsented,
+    AgentPaused,
+    AgentResumed,
+    CallsStopped,
+    call_finished,
+    call_started,
+)
 from fourhands.core.consent import AllowRules, Consent, ConsentState, ConsentStore, MemoryConsentStore
 from fourhands.core.context import CallContext
 from fourhands.core.effects import Effects, Undo
@@ -39,8 +47,6 @@ ResultSource = Callable[[Call], str]
 log = logging.getLogger(__name__)
 _ID_LENGTH = 200
 _NESTING = 64
-_TOLD_ARGS = 8192  # bytes of arguments that an event carries whole
-_TOLD_TEXT = 200
 _BREADTH = 1_000_000
 
 CONCEALED = "[not kept]"
@@ -131,12 +137,12 @@ class Gate:
     def pause(self, session: str) -> None:
         """Let nothing of this session start until `resume`; what runs goes on, nothing is lost."""
         self._lane(session).pause()
-        self._events.emit("agent.paused", {"session": session})
+        self._events.emit(AgentPaused(session=session))
 
     def resume(self, session: str) -> None:
         """Go on where `pause` held."""
         self._lane(session).resume()
-        self._events.emit("agent.resumed", {"session": session})
+        self._events.emit(AgentResumed(session=session))
 
     def paused(self, session: str) -> bool:
         """Say whether the session is paused."""
@@ -149,7 +155,7 @@ class Gate:
     def stop(self, session: str, reason: str = "stopped by the person") -> int:
         """Drop what waits and cancel what runs, each with a result that says so; consent stays. Return how many."""
         count = self._lanes[session].stop(reason) if session in self._lanes else 0
-        self._events.emit("agent.stopped", {"session": session, "count": count})
+        self._events.emit(CallsStopped(session=session, count=count))
         return count
 
     def end(self, session: str) -> None:
@@ -167,7 +173,7 @@ class Gate:
         self._numbers[session] = max(number, self._numbers.get(session, 0))
 
     def _consented(self, session: str, state: ConsentState, scopes: tuple[Scope, ...]) -> None:
-        self._events.emit("agent.consented", {"session": session, "consent": state, "scopes": list(scopes)})
+        self._events.emit(AgentConsented(session=session, consent=state, scopes=list(scopes)))
 
     def _receive(self, call: Call, block: str) -> CallContext:
         async def keep(path: str, content: bytes | None) -> None:
@@ -224,7 +230,7 @@ class Gate:
         # So that a crash in mid-command leaves a trace of what was running. Not waited for, and not done at all for
         # a command that is over before anything else can happen, as most are.
         trace = None if command.read_only else asyncio.get_running_loop().call_soon(self._trace, passage)
-        self._events.emit("call.started", _summary(passage), actor=call.actor)
+        self._events.emit(call_started(_kept(passage), passage.number), actor=call.actor)
         start = time.perf_counter()
         try:
             value = await command.invoke(self._bench, passage.args, call, effects)
@@ -324,10 +330,7 @@ class Gate:
         # Not what it was called with: that may be a secret.
         outcome = "done" if result.success else f"{result.code}: {result.error}"
         log.debug("%s of %s (%s): %s, %.1f ms", call.command, call.actor.id, call.origin, outcome, result.duration_ms)
-        data = _summary(passage)
-        data |= {"ok": result.success, "code": result.code, "error": result.error, "severity": result.severity}
-        data |= {"durationMs": result.duration_ms, "recorded": result.recorded}
-        self._events.emit("call.finished", data, actor=call.actor)
+        self._events.emit(call_finished(_kept(passage), passage.number, result), actor=call.actor)
 
     def _lane(self, session: str) -> SessionQueue:
         if session not in self._lanes:
@@ -349,37 +352,6 @@ def _kept(passage: CallContext) -> Call:
     plain = set(command.args_type.__struct_encode_fields__ if command.args_type else ()) - set(command.conceals)
     args = {name: value if name in plain else CONCEALED for name, value in call.args.items()}
     return replace(call, args=args)
-
-
-def _summary(passage: CallContext) -> dict[str, object]:
-    call = _kept(passage)
-    summary: dict[str, object] = {
-        "callId": call.id,
-        "command": call.command,
-        "session": call.session,
-        "origin": call.origin,
-        "number": passage.number,
-        "args": dict(call.args),
-    }
-    if not _tellable(call.args):
-        # Whole files must not crowd other events out of a subscriber's backlog; the journal has them.
-        summary["args"] = {name: _short(value) for name, value in call.args.items()}
-        summary["argsCut"] = True
-    return summary
-
-
-def _tellable(args: Mapping[str, object]) -> bool:
-    try:
-        return len(msgspec.json.encode(args, enc_hook=repr)) <= _TOLD_ARGS
-    except (TypeError, ValueError, OverflowError, RecursionError):  # lone surrogates, huge numbers
-        return False
-
-
-def _short(value: object) -> object:
-    if isinstance(value, str):
-        text = value.encode("utf-8", "replace").decode()
-        return text if len(text) <= _TOLD_TEXT else f"{text[: _TOLD_TEXT - 1]}…"
-    return value if isinstance(value, bool | float | None) else schema.show(value)
 
 
 def _structure(call: Call) -> str:

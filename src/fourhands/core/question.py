@@ -12,7 +12,7 @@ No answer is neither yes nor no: it is the error `no-answer`, a refusal is `deni
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import msgspec
@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from fourhands.core.call import Actor, Scope
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
-from fourhands.core.event import Dispose, EventBus
+from fourhands.core.event import Dispose, EventBus, EventData
 from fourhands.core.ids import new_id
 from fourhands.core.timing import Later, Timer, call_later
 
@@ -36,8 +36,10 @@ class AssessedPart(Struct, frozen=True, rename="camel"):
     reason: str = ""
 
 
-class Question(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a person is asked, with everything they need to decide."""
+class Question(EventData, frozen=True, kw_only=True):
+    """A question to a person, with everything they need to decide."""
+
+    event = "question.asked"
 
     kind: Literal["consent", "confirmation"]
     session: str
@@ -57,6 +59,34 @@ class Question(Struct, frozen=True, kw_only=True, rename="camel"):
     id: str = field(default_factory=lambda: new_id("question"))
     created: float = 0.0  # seconds since the epoch, as is the deadline
     deadline: float | None = None
+
+
+class QuestionAnswered(EventData, frozen=True, kw_only=True):
+    """A person has answered a question."""
+
+    event = "question.answered"
+    id: str
+    session: str
+    choice: Choice
+    by: Actor
+    reason: str
+
+
+class QuestionExpired(EventData, frozen=True, kw_only=True):
+    """A question was not answered in time."""
+
+    event = "question.expired"
+    id: str
+    session: str
+
+
+class QuestionWithdrawn(EventData, frozen=True, kw_only=True):
+    """A question was withdrawn: no answer is wanted any more."""
+
+    event = "question.withdrawn"
+    id: str
+    session: str
+    reason: str
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -164,7 +194,7 @@ class Questions:
                 self._show(waiting)
             return await waiting.future
         except asyncio.CancelledError:
-            self._end(question.id, "withdrawn", {"reason": "no longer wanted"})
+            self._withdrawn(question, "no longer wanted")
             raise
         finally:
             if waiting.timer is not None:
@@ -187,8 +217,8 @@ class Questions:
             if not answer.scopes or not set(answer.scopes) <= set(question.scopes):
                 accepted = ", ".join(question.scopes)
                 raise BadArgument("consent needs some of its scopes", hint=f"one or more of {accepted}; or choose deny")
-        data = {"choice": answer.choice, "by": msgspec.to_builtins(by), "reason": answer.reason}
-        self._end(id, "answered", data, f"answered by {by.name}: {answer.choice}")
+        told = QuestionAnswered(id=id, session=question.session, choice=answer.choice, by=by, reason=answer.reason)
+        self._end(id, told, f"answered by {by.name}: {answer.choice}")
         waiting.future.set_result(Answered(answer, by))
 
     async def review(self, id: str, text: str) -> Review:
@@ -201,7 +231,7 @@ class Questions:
     def withdraw(self, id: str, reason: str = "withdrawn") -> None:
         """Take a question back; its asker gets `NoAnswer`."""
         waiting = self._find(id)
-        self._end(id, "withdrawn", {"reason": reason})
+        self._withdrawn(waiting.question, reason)
         waiting.future.set_exception(NoAnswer(f"the question was taken back: {reason}", reason="withdrawn"))
 
     def _find(self, id: str) -> _Open:
@@ -221,21 +251,24 @@ class Questions:
         if limit_s is not None:
             waiting.question = question = msgspec.structs.replace(question, deadline=self._now() + limit_s)
             waiting.timer = self._later(limit_s, lambda: self._expire(waiting))
-        self._events.emit("question.asked", msgspec.to_builtins(question), actor=question.actor)
+        self._events.emit(question, actor=question.actor)
 
     def _expire(self, waiting: _Open) -> None:
         question = waiting.question
         if self._open.get(question.id) is waiting and not waiting.future.done():
-            self._end(question.id, "expired", {})
+            self._end(question.id, QuestionExpired(id=question.id, session=question.session), "expired")
             text = f"no answer within {question.limit_s:g} s: {question.text}"
             hint = "nothing was run; ask again when the person is there"
             waiting.future.set_exception(NoAnswer(text, hint=hint, reason="expired"))
 
-    def _end(self, id: str, how: str, data: Mapping[str, object], remember: str = "") -> None:
+    def _withdrawn(self, question: Question, reason: str) -> None:
+        self._end(question.id, QuestionWithdrawn(id=question.id, session=question.session, reason=reason), "withdrawn")
+
+    def _end(self, id: str, told: EventData, remember: str) -> None:
         waiting = self._open.pop(id, None)
         if waiting is None:
             return
-        self._closed[id] = remember or how
+        self._closed[id] = remember
         while len(self._closed) > _REMEMBERED:
             self._closed.popitem(last=False)
-        self._events.emit(f"question.{how}", {"id": id, "session": waiting.question.session, **data})
+        self._events.emit(told)

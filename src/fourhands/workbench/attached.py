@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fourhands.core.errors import Conflict, LimitReached, NotFound
+from fourhands.workbench.events import AgentAttached, AgentDetached, AgentNoted
 from fourhands.workbench.sessions import AttachedTerminal, Session
 from fourhands.workbench.terminals.terminal import Terminal
 
@@ -57,8 +58,8 @@ class Attached:
             )
         session.attached[terminal.id] = max(terminal.log.floor, terminal.log.head - FIRST_BYTES)
         self._bench.sessions.save()
-        data: dict[str, object] = {"session": session.id, "terminalId": terminal.id, "title": terminal.title}
-        self._bench.events.emit("agent.attached", data)
+        told = AgentAttached(session=session.id, terminal_id=terminal.id, title=terminal.title)
+        self._bench.events.emit(told)
         self._note(session, f"Terminal {terminal.title} is attached: the agent is told what is new in it.")
 
     def detach(self, session: Session, terminal: Terminal, reason: str = "") -> None:
@@ -67,13 +68,8 @@ class Attached:
             there = [one.title for one in self.terminals(session)]
             raise NotFound.of(f"terminal attached to {session.name!r}, named", terminal.title, there)
         self._bench.sessions.save()
-        data: dict[str, object] = {
-            "session": session.id,
-            "terminalId": terminal.id,
-            "title": terminal.title,
-            "reason": reason,
-        }
-        self._bench.events.emit("agent.detached", data)
+        told = AgentDetached(session=session.id, terminal_id=terminal.id, title=terminal.title, reason=reason)
+        self._bench.events.emit(told)
         why = f": {reason}" if reason else ""
         self._note(session, f"Terminal {terminal.title} is no longer attached{why}.")
 
@@ -128,4 +124,4 @@ class Attached:
 
     def _note(self, session: Session, text: str) -> None:
         """A line in the chat, which is kept with it."""
-        self._bench.events.emit("agent.noted", {"session": session.id, "text": text})
+        self._bench.events.emit(AgentNoted(session=session.id, text=text))

@@ -32,6 +32,7 @@ from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench.agent_options import AgentOptions
 from fourhands.workbench.attached import Attached
+from fourhands.workbench.events import AgentReset, HostReplaced, SessionEnded, SessionStarted
 from fourhands.workbench.files.workspace import FileSettings, Workspace
 from fourhands.workbench.files.writes import Writes
 from fourhands.workbench.layout.panes import Tab, tabs
@@ -452,7 +453,7 @@ class Workbench:
         names = ", ".join(repr(terminal.title) for terminal in lost)
         text = "The terminal host died and was replaced: new terminals work. "
         text += f"Ended with it: {names}; the output can still be read." if lost else "Nothing ran in it."
-        self.events.emit("host.replaced", {"text": text, "terminals": [terminal.id for terminal in lost]})
+        self.events.emit(HostReplaced(text=text, terminals=[terminal.id for terminal in lost]))
         for session in self.sessions:
             mine = [terminal.id for terminal in lost if terminal.owner == session.id]
             if mine:
@@ -498,7 +499,7 @@ class Workbench:
             self.choose_cwd(session, place)
             self.sessions.save()
         self.attached.come_back(session)
-        self.events.emit("agent.started", {"session": msgspec.to_builtins(self.describe_session(session))})
+        self.events.emit(SessionStarted(session=self.describe_session(session)))
         return session
 
     def resume_session(self, id: str) -> Session | None:
@@ -519,7 +520,7 @@ class Workbench:
         self.prompters.pop(session.id, None)
         for listener in self.on_session_end:
             listener(session)
-        self.events.emit("agent.ended", {"session": session.id, "name": session.name})
+        self.events.emit(SessionEnded(session=session.id, name=session.name))
         if self.disconnect is not None:
             await self.disconnect(session)
 
@@ -548,7 +549,7 @@ class Workbench:
         self.attached.clear(session)
         await self.clean_up(session.id)
         session.reset()
-        self.events.emit("agent.reset", {"session": session.id})
+        self.events.emit(AgentReset(session=session.id))
 
     async def clean_up(self, session_id: str) -> None:
         """Take away what a session made and nobody pinned."""

@@ -621,7 +621,7 @@ export interface PlatformInformation {
   shells: string[];
 }
 
-/** What a person is asked, with everything they need to decide. */
+/** A question to a person, with everything they need to decide. */
 export interface Question {
   kind: "confirmation" | "consent";
   session: string;

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from fourhands.agents.acp.approvals import Approvals
 from fourhands.agents.acp.catalogue import Recipe, parse, recipes
 from fourhands.agents.acp.errors import UnknownSession
+from fourhands.agents.acp.events import AgentExited
 from fourhands.agents.acp.files import AcpFiles
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import AcpPermissions, shortened
@@ -61,7 +62,7 @@ class AcpAgent(Connector):
         super().__init__(bench, session, memory)
         self.recipe = recipe
         cwd = partial(bench.own_cwd, session)
-        self.acp = AcpSession(session, cwd, argv[0], self._tell, auth=recipe.auth, servers=mcp_servers)
+        self.acp = AcpSession(session, cwd, argv[0], self._emit, auth=recipe.auth, servers=mcp_servers)
         self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
         self._instructions = instructions
         self._settle_s = settle_s
@@ -69,7 +70,7 @@ class AcpAgent(Connector):
         self._reset = False  # the person wants a new chat
         self._asking: asyncio.Task[Any] | None = None
         allowed = Approvals(bench)
-        self.updates = Updates(self, self.acp, self._tell)
+        self.updates = Updates(self, self.acp, self._emit)
         self.permissions = AcpPermissions(bench, session, allowed, self.updates.known)
         self.terminals = AcpTerminals(bench, self._place, allowed)
         self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
@@ -104,7 +105,7 @@ class AcpAgent(Connector):
             await self.ready()
         except FourhandsError as error:
             log.warning("%s cannot begin: %s", self.session.name, error)
-            self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
+            self._failed(error.message, error.hint, error.code)
             self._status("failed")  # for pages that are opened later; a message tries again
         finally:
             if self.session.status == "starting":
@@ -142,7 +143,8 @@ class AcpAgent(Connector):
             await self.terminals.sweep(self.acp.id)
         if was_ready and not self.session.ended:
             said = f"{self.session.name} ended: {process.ending}"
-            self._emit("agent.exited", code=process.exit_code, error=said, hint=await process.words())
+            hint = await process.words()
+            self._emit(AgentExited(session=self.session.id, code=process.exit_code, error=said, hint=hint))
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
@@ -301,9 +303,6 @@ class AcpAgent(Connector):
         if acp_session != self.acp.id or not acp_session:
             raise UnknownSession.of("session", acp_session[:200], [self.acp.id] if self.acp.id else [])
         return AcpContext(self.session)
-
-    def _tell(self, kind: str, data: dict[str, object]) -> None:
-        self.bench.events.emit(kind, {**data, "session": self.session.id}, actor=self.session.actor)
 
     def _update(self, params: dict[str, Any]) -> None:
         # The id of a new session may be in the answer that comes behind its first updates.

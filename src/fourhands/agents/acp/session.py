@@ -10,9 +10,11 @@ from typing import Any
 
 import fourhands
 from fourhands.agents.acp.errors import AUTH_REQUIRED
+from fourhands.agents.acp.events import AgentSwitched, AgentTitled, OptionsOffered
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import shortened
 from fourhands.core.errors import BadArgument, Unavailable, Unsupported
+from fourhands.core.event import EventData
 from fourhands.workbench.agent_options import Choosable, Described, PastChat, chats, choosables, options
 from fourhands.workbench.sessions import Session
 
@@ -31,7 +33,7 @@ CAPABILITIES: dict[str, object] = {
 McpServers = Callable[[Session, bool], Sequence[Mapping[str, object]]]
 """The MCP servers of a session, given whether the agent can reach them by HTTP."""
 
-Emit = Callable[[str, dict[str, object]], None]
+Emit = Callable[[EventData], None]
 
 
 class AcpSession:
@@ -211,24 +213,25 @@ class AcpSession:
             return
         if isinstance(answer.get("modes"), dict):
             self.modes = answer["modes"]
-            self._emit("agent.switched", {"mode": self.modes.get("currentModeId"), "modes": shortened(self.modes)})
+            mode, modes = self.modes.get("currentModeId"), shortened(self.modes)
+            self._emit(AgentSwitched(session=self._session.id, mode=mode, modes=modes))
         if isinstance(answer.get("configOptions"), list):
             self.take_options(answer["configOptions"])
 
     def take_mode(self, mode: object) -> None:
         """The agent is in another mode now."""
         self.modes["currentModeId"] = mode
-        self._emit("agent.switched", {"mode": shortened(mode)})
+        self._emit(AgentSwitched(session=self._session.id, mode=shortened(mode)))
 
     def take_options(self, listed: object) -> None:
         """The agent's options are these now."""
         self.config_options = listed if isinstance(listed, list) else []
-        self._emit("agent.configured", {"options": shortened(self.config_options)})
+        self._emit(OptionsOffered(session=self._session.id, options=shortened(self.config_options)))
 
     def take_title(self, title: object) -> None:
         """The agent has found a title for what is talked about."""
         self.title = str(title or "")[:200]
-        self._emit("agent.titled", {"title": self.title})
+        self._emit(AgentTitled(session=self._session.id, title=self.title))
 
 
 def _listed(names: Sequence[str] | Mapping[str, object]) -> str:

@@ -9,10 +9,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fourhands.agents.acp.events import AgentOffered, AgentPlanned, AgentUsed
 from fourhands.agents.acp.permissions import shortened
 from fourhands.agents.acp.session import AcpSession, Emit
 from fourhands.agents.blocks.interceptor import Interceptor
 from fourhands.agents.connectors.base import Connector, StreamedMessage
+from fourhands.agents.connectors.events import AgentAsked, AgentStep
 
 log = logging.getLogger(__name__)
 
@@ -39,21 +41,22 @@ class Updates:
         self._key: object = None
         self._history = Interceptor()
         self._steps: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        id = conversation.session.id
         self._takers: dict[str, Callable[[dict[str, Any]], None]] = {
             "agent_message_chunk": self._said,
             "agent_thought_chunk": self._thought,
             "user_message_chunk": self._echoed,
             "tool_call": self._step,
             "tool_call_update": self._step,
-            "plan": lambda update: emit("agent.planned", {"entries": shortened(update.get("entries", []))}),
+            "plan": lambda update: emit(AgentPlanned(session=id, entries=shortened(update.get("entries", [])))),
             "available_commands_update": lambda update: emit(
-                "agent.offered", {"commands": shortened(update.get("availableCommands", []))}
+                AgentOffered(session=id, commands=shortened(update.get("availableCommands", [])))
             ),
             "current_mode_update": lambda update: acp.take_mode(update.get("currentModeId")),
             "config_option_update": lambda update: acp.take_options(update.get("configOptions")),
             "session_info_update": lambda update: acp.take_title(update.get("title")),
             "usage_update": lambda update: emit(
-                "agent.used", {"used": update.get("used"), "size": update.get("size"), "cost": update.get("cost")}
+                AgentUsed(session=id, used=update.get("used"), size=update.get("size"), cost=update.get("cost"))
             ),
         }
 
@@ -101,8 +104,8 @@ class Updates:
 
     def _echoed(self, update: dict[str, Any]) -> None:
         if self.replaying:  # otherwise it is what the person has just said
-            id = str(update.get("messageId") or "")
-            self._emit("agent.asked", {"text": _text(update.get("content")), "messageId": id})
+            text, id = _text(update.get("content")), str(update.get("messageId") or "")
+            self._emit(AgentAsked(session=self._conversation.session.id, text=text, message_id=id))
 
     def _step(self, update: dict[str, Any]) -> None:
         self.flush()
@@ -116,7 +119,7 @@ class Updates:
             self._steps.popitem(last=False)
         names = {"kind": "tool", "rawInput": "input", "rawOutput": "output"}  # the same words for every connector
         told = {names.get(name, name): value for name, value in step.items() if name != "toolCallId"}
-        self._emit("agent.step", {"stepId": id, **told})
+        self._emit(AgentStep(session=self._conversation.session.id, step_id=id, **told))
 
 
 _MEMBERS = frozenset({"toolCallId", "title", "kind", "status", "content", "locations", "rawInput", "rawOutput"})

@@ -13,6 +13,7 @@ from typing import Any
 from fourhands.agents.blocks.interceptor import Dropped
 from fourhands.agents.blocks.parser import Block
 from fourhands.core.call import Call, Result
+from fourhands.core.call_events import CallFinished
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.sessions import CommandResult, Session
 from fourhands.workbench.workbench import Workbench
@@ -52,10 +53,16 @@ class BlockRunner:
             )
             self.session.results.append(outcome)
             self.session.untold.append(outcome)
-            data = {"session": self.session.id, "command": "", "ok": False, "code": "bad-block", "severity": "warning"}
-            self.bench.events.emit(
-                "call.finished", {**data, "error": error, "durationMs": 0.0}, actor=self.session.actor
+            told = CallFinished(
+                session=self.session.id,
+                command="",
+                ok=False,
+                code="bad-block",
+                error=error,
+                severity="warning",
+                duration_ms=0.0,
             )
+            self.bench.events.emit(told, actor=self.session.actor)
 
     async def finished(self) -> list[Result]:
         """Return when everything started so far is done."""

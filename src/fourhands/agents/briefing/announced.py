@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -17,7 +16,7 @@ from fourhands.agents.briefing.external import ExternalOutcome, PostedCommand, P
 from fourhands.agents.briefing.shape import struct_of
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument, FourhandsError, LimitReached, NotFound, TimedOut
-from fourhands.core.event import EventBus
+from fourhands.core.event import EventBus, EventData
 from fourhands.core.registry import Announcement, Command
 from fourhands.core.schema import JsonSchema
 
@@ -26,9 +25,6 @@ ANSWER_S = 30.0
 
 MOST_WAITING = 100
 MOST_ARGS_BYTES = 256 * 1024
-
-REQUESTED = "command.requested"
-WITHDRAWN = "command.withdrawn"
 
 _HOW = (
     'the program that announced it takes calls from the events "command.requested" of /ws, or from '
@@ -50,13 +46,31 @@ class AnnouncedAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
     execution_time: float | None = None  # in milliseconds, as it says
 
 
-OutsideRequest: TypeAlias = dict[str, object]
-"""One call that waits for an answer from outside, as it is told there."""
+class CommandRequested(EventData, frozen=True, kw_only=True):
+    """A call of an announced command waits for an answer from the program outside that runs it."""
+
+    event = "command.requested"
+    call_id: str
+    command_id: str
+    session_id: str  # of the caller: an agent's session, or the person
+    args: dict[str, object]
+    deadline: float  # seconds since the epoch
+    timeout_seconds: float
+
+
+class CommandWithdrawn(EventData, frozen=True, kw_only=True):
+    """A call of an announced command no longer waits for an answer."""
+
+    event = "command.withdrawn"
+    call_id: str
+    command_id: str
+    session_id: str
+    reason: str
 
 
 @dataclass(slots=True)
 class _Waiting:
-    request: OutsideRequest
+    request: CommandRequested
     outcome: "asyncio.Future[ExternalOutcome]"
 
 
@@ -101,7 +115,7 @@ class OutsideRequests:
         self._leaving = True
         self._arrived.set()
 
-    async def wait(self, within_s: float) -> list[OutsideRequest]:
+    async def wait(self, within_s: float) -> list[CommandRequested]:
         """The calls that wait, oldest first; where there are none, the first that comes, or nothing in the end."""
         try:
             async with asyncio.timeout(within_s):
@@ -119,13 +133,13 @@ class OutsideRequests:
         """
         for call_id, one in self._waiting.items():
             request, named = one.request, posted.call_id is not None
-            fits = request["commandId"] == posted.command_id and (named or request["sessionId"] == posted.session_id)
+            fits = request.command_id == posted.command_id and (named or request.session_id == posted.session_id)
             if fits and not one.outcome.done() and (not named or call_id == posted.call_id):
                 one.outcome.set_result(posted.result)
                 return call_id
         if posted.call_id is None:
             return ""
-        waiting = [call_id for call_id, one in self._waiting.items() if one.request["commandId"] == posted.command_id]
+        waiting = [call_id for call_id, one in self._waiting.items() if one.request.command_id == posted.command_id]
         missing = NotFound.of("waiting call", posted.call_id, waiting)
         missing.message += f" of {posted.command_id}: it was answered, given up or never made"
         raise missing
@@ -141,18 +155,18 @@ class OutsideRequests:
             )
         if len(self._waiting) >= MOST_WAITING:
             raise LimitReached(f"{MOST_WAITING} calls wait for programs outside already", hint="wait for some to end")
-        data: OutsideRequest = {
-            "callId": call.id,
-            "commandId": call.command,
-            "sessionId": call.actor.id,  # whoever calls: an agent's session, or the person
-            "args": call.args,
-            "deadline": self._now() + self._answer_s,  # seconds since the epoch
-            "timeoutSeconds": self._answer_s,
-        }
+        request = CommandRequested(
+            call_id=call.id,
+            command_id=call.command,
+            session_id=call.actor.id,
+            args=call.args,
+            deadline=self._now() + self._answer_s,
+            timeout_seconds=self._answer_s,
+        )
         outcome: asyncio.Future[ExternalOutcome] = asyncio.get_running_loop().create_future()
-        self._waiting[call.id] = _Waiting(data, outcome)
+        self._waiting[call.id] = _Waiting(request, outcome)
         self._arrived.set()
-        self._events.emit(REQUESTED, data, actor=call.actor)
+        self._events.emit(request, actor=call.actor)
         reason = "cancelled"
         try:
             async with asyncio.timeout(self._answer_s):
@@ -175,9 +189,8 @@ class OutsideRequests:
         return AnnouncedAnswer(output=came.output, data=came.data, execution_time=came.execution_time)
 
     def _withdrawn(self, call: Call, reason: str) -> None:
-        data: dict[str, object] = {"callId": call.id, "commandId": call.command, "sessionId": call.actor.id}
-        data["reason"] = reason
-        self._events.emit(WITHDRAWN, data, actor=call.actor)
+        told = CommandWithdrawn(call_id=call.id, command_id=call.command, session_id=call.actor.id, reason=reason)
+        self._events.emit(told, actor=call.actor)
 
 
 def _failed(came: ExternalOutcome) -> dict[str, object]:

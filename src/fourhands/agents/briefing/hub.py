@@ -12,8 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
-from fourhands.agents.briefing.announced import ANSWER_S, OutsideRequest, OutsideRequests
+from fourhands.agents.briefing.announced import ANSWER_S, CommandRequested, OutsideRequests
 from fourhands.agents.briefing.external import (
     MOST_RESULT_BYTES,
     ExternalPosts,
@@ -25,14 +26,31 @@ from fourhands.agents.briefing.external import (
 )
 from fourhands.agents.briefing.instructions import Instructions
 from fourhands.core.errors import BadArgument, NotFound
-from fourhands.core.event import Event
+from fourhands.core.event import Event, EventData
 from fourhands.core.registry import Command, Contribution, Manifest, Registry
 from fourhands.core.timing import Later, Throttle, call_later
 from fourhands.workbench.sessions import CommandResult
 from fourhands.workbench.workbench import Workbench
 
-PUBLISHED = "workbench.published"
-MANIFEST_CHANGED = "manifest.changed"
+
+class WorkbenchPublished(EventData, frozen=True, kw_only=True):
+    """The panes as they are after some changes."""
+
+    event = "workbench.published"
+    panes: list[dict[str, object]]
+    timestamp: str
+    active_pane: str | UnsetType = UNSET
+
+
+class ManifestChanged(EventData, frozen=True, kw_only=True):
+    """The set of commands is another."""
+
+    event = "manifest.changed"
+    version: str
+    last_updated: str
+
+
+PUBLISHED = WorkbenchPublished.event
 INTERVAL_S = 1.0
 """State is published at most this often."""
 
@@ -115,7 +133,7 @@ class Hub:
             self._include()
         return {**ACCEPTED, "commands": gone}
 
-    async def requests(self, within_s: float = 0.0) -> list[OutsideRequest]:
+    async def requests(self, within_s: float = 0.0) -> list[CommandRequested]:
         """Return the calls of announced commands that wait for an answer; wait for one where there is none."""
         return await self._requests.wait(within_s)
 
@@ -205,12 +223,12 @@ class Hub:
             self._throttle.request()
 
     def _publish(self) -> None:
-        self._bench.events.emit(PUBLISHED, self.state())
+        self._bench.events.emit(msgspec.convert(self.state(), WorkbenchPublished))
 
     def _manifest_changed(self) -> None:
         manifest = self.manifest()
-        told = {"version": manifest["version"], "lastUpdated": manifest["lastUpdated"]}
-        self._bench.events.emit(MANIFEST_CHANGED, told)
+        told = ManifestChanged(version=str(manifest["version"]), last_updated=str(manifest["lastUpdated"]))
+        self._bench.events.emit(told)
 
 
 TOOL = "openspace.tool."

@@ -19,11 +19,13 @@ import msgspec
 from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
 from fourhands.agents.blocks.runner import BlockRunner
+from fourhands.agents.connectors.events import AgentAsked, AgentFailed, AgentFinished, AgentSaid, AgentThought
 from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
 from fourhands.core.errors import FourhandsError, LimitReached
-from fourhands.core.event import Event
+from fourhands.core.event import Event, EventData
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
+from fourhands.workbench.events import AgentChanged, AgentNoted
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -53,8 +55,8 @@ class Recollection(TypedDict, total=False):
 
 def tell_finished(bench: Workbench, session: Session, stop_reason: str, usage: object = None) -> None:
     """Emit `agent.finished`: the reason in ACP's words (or "failed"), and the usage as far as the agent reports it."""
-    data = {"session": session.id, "stopReason": stop_reason, "usage": usage}
-    bench.events.emit("agent.finished", data, actor=session.actor)
+    told = AgentFinished(session=session.id, stop_reason=stop_reason, usage=usage)
+    bench.events.emit(told, actor=session.actor)
 
 
 class Connector:
@@ -127,7 +129,7 @@ class Connector:
                 return
             text = self.go_on
         self.stop_reason = TOO_MANY_ROUNDS
-        self._emit("agent.noted", text=f"stopped after {self.rounds} rounds; say 'go on' to continue")
+        self._note(f"stopped after {self.rounds} rounds; say 'go on' to continue")
 
     async def round(self, text: str, *, last: bool) -> None:
         """Send `text` and what the agent has not been told; return at the end of its answer."""
@@ -146,7 +148,7 @@ class Connector:
         """Queue a person's message; it waits while an earlier one is being answered."""
         if len(self._waiting) >= WAITING_MESSAGES:
             raise LimitReached(f"{WAITING_MESSAGES} messages wait for {self.session.name} already")
-        self._emit("agent.asked", text=text, messageId=new_id("message"))
+        self._emit(AgentAsked(session=self.session.id, text=text, message_id=new_id("message")))
         self._waiting.append(text)
         if not self.working:
             self._turn = self.tasks.start(self._answer_all(), f"the turns of {self.session.name}")
@@ -166,15 +168,15 @@ class Connector:
                 await self.turn(text)
             except FourhandsError as error:
                 self.stop_reason = "failed"
-                self._emit("agent.failed", error=error.message, hint=error.hint, code=error.code)
+                self._failed(error.message, error.hint, error.code)
             except asyncio.CancelledError:
                 self.stop_reason = "cancelled"
-                self._emit("agent.failed", error="stopped", hint="", code="stopped")
+                self._failed("stopped", "", "stopped")
                 raise
             except Exception as error:
                 self.stop_reason = "failed"
                 log.exception("a turn of %s failed", self.session.name)
-                self._emit("agent.failed", error=f"the turn failed: {error}", hint="see the log", code="internal")
+                self._failed(f"the turn failed: {error}", "see the log", "internal")
             finally:
                 tell_finished(self.bench, self.session, self.stop_reason, self.usage)
                 self._status("idle")
@@ -210,7 +212,7 @@ class Connector:
 
     def goes_on(self) -> None:
         """Note in the chat that the agent remembers what an earlier run of the server shows of it."""
-        self._emit("agent.noted", text=GOES_ON)
+        self._note(GOES_ON)
 
     # -- events ----------------------------------------------------------------------------------------------------
 
@@ -227,20 +229,26 @@ class Connector:
     def _status(self, status: str) -> None:
         if self.session.status != status:
             self.session.status = status
-            self._emit("agent.changed", status=status)
+            self._emit(AgentChanged(session=self.session.id, status=status))
 
-    def _emit(self, kind: str, **data: object) -> None:
-        self.bench.events.emit(kind, {"session": self.session.id, **data}, actor=self.session.actor)
+    def _emit(self, data: EventData) -> None:
+        self.bench.events.emit(data, actor=self.session.actor)
+
+    def _note(self, text: str) -> None:
+        self._emit(AgentNoted(session=self.session.id, text=text))
+
+    def _failed(self, error: str, hint: str, code: str) -> None:
+        self._emit(AgentFailed(session=self.session.id, error=error, hint=hint, code=code))
 
     def say(self, text: str, message: str, *, done: bool = False) -> None:
         """Append text to a message of the agent."""
         if text or done:
-            self._emit("agent.said", text=text, messageId=message, done=done)
+            self._emit(AgentSaid(session=self.session.id, text=text, message_id=message, done=done))
 
     def think(self, text: str, message: str) -> None:
         """Append text to a thought of the agent."""
         if text:
-            self._emit("agent.thought", text=text, messageId=message)
+            self._emit(AgentThought(session=self.session.id, text=text, message_id=message))
 
 
 class StreamedMessage:

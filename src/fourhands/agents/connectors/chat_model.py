@@ -184,7 +184,7 @@ class ChatModel(Connector):
             self.keep()
         self._commanded = speech.commands > 0
         if not speech.raw:
-            self._emit("agent.noted", text="the model gave an empty answer")
+            self._note("the model gave an empty answer")
 
     async def _answer(self, history: list[HistoryMessage]) -> StreamedMessage:
         """Return one answer of the model; try again while nothing of it has arrived."""
@@ -204,7 +204,7 @@ class ChatModel(Connector):
                         f"the model at {self.endpoint.url} cannot be reached: {why}",
                         hint="check that it runs, its address, its key and its limits",
                     ) from error
-                self._emit("agent.noted", text=f"the model does not answer ({why}); trying again in {wait:g} s")
+                self._note(f"the model does not answer ({why}); trying again in {wait:g} s")
                 await self._sleep(wait)
             except FourhandsError:
                 if speech.raw:

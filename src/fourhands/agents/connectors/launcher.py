@@ -23,6 +23,7 @@ from fourhands.agents.connectors.base import FORGOTTEN, Connector
 from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.core.errors import NotFound, Unavailable
 from fourhands.core.tasks import Tasks
+from fourhands.workbench.events import AgentNoted
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -68,7 +69,7 @@ class Launcher:
         absent = self.bench.sessions.absent
         session = self.bench.begin_session(_name(spec), word, cwd=cwd)
         if session.id in absent:  # the session goes on; if the agent remembers it is only known later
-            self.bench.events.emit("agent.noted", {"session": session.id, "text": FORGOTTEN})
+            self.bench.events.emit(AgentNoted(session=session.id, text=FORGOTTEN))
         try:
             await self._begin(kind(self, session, spec))
         except BaseException:

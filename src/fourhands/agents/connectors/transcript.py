@@ -19,6 +19,7 @@ from fourhands.agents.connectors.base import FORGOTTEN, GOES_ON
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.event import Event
 from fourhands.core.timing import Throttle
+from fourhands.workbench.events import AgentNoted
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -116,7 +117,7 @@ class Transcripts:
             self._left.remove(before)
             chat.events = [_of(session.id, event) for event in before.events]
             if before.session != session.id and _last(chat) not in (None, FORGOTTEN):
-                chat.events.append(Event(kind="agent.noted", data={"session": session.id, "text": FORGOTTEN}))
+                chat.events.append(Event.of(AgentNoted(session=session.id, text=FORGOTTEN)))
         self._chats[session.id] = chat
         self._facts[session.id] = {}
         self._sizes[session.id] = sum(map(_size, chat.events))

@@ -22,6 +22,7 @@ from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.interceptor import Dropped
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import Connector, Recollection
+from fourhands.agents.connectors.events import AgentStep
 from fourhands.agents.connectors.launcher import Launcher
 from fourhands.agents.connectors.resume import ResumeFile
 from fourhands.agents.opencode.client import OpenCodeClient, OpenCodeTimings, connected
@@ -143,16 +144,17 @@ class OpenCodeConnector(Connector):
 
     def step(self, message: str, tool: str, status: str, title: str, input: Any, output: str) -> None:
         """Something that OpenCode does by a tool of its own."""
-        self._emit(
-            "agent.step",
-            stepId=message,
-            messageId=message,
+        told = AgentStep(
+            session=self.session.id,
+            step_id=message,
+            message_id=message,
             tool=tool,
             status=status,
             title=title,
             input=input,
             output=output,
         )
+        self._emit(told)
 
     def take(self, message: str, commands: list[dict[str, Any]], dropped: list[Dropped]) -> None:
         """Blocks in its text: with the proxy in front, what still looks like one is not run."""

@@ -15,7 +15,7 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.core.call import Call
-from fourhands.core.event import Subscription, for_agent
+from fourhands.core.event import EventData, Subscription, for_agent
 from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
@@ -27,6 +27,13 @@ MESSAGE_LIMIT = 1024 * 1024
 """Bytes of one message, which the server holds every socket to."""
 
 PROTOCOL = "fourhands"
+
+
+class PresenceChanged(EventData, frozen=True, kw_only=True):
+    """A browser has come or gone; `browsers` counts those that are there."""
+
+    event = "presence.changed"
+    browsers: int
 
 
 class SocketRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -108,7 +115,7 @@ async def serve_socket(bench: Workbench, socket: WebSocket, calls_at_once: int) 
 
 
 def _tell_presence(bench: Workbench) -> None:
-    bench.events.emit("presence.changed", {"browsers": bench.questions.audience()})
+    bench.events.emit(PresenceChanged(browsers=bench.questions.audience()))
 
 
 def _hello(bench: Workbench, principal: Credential) -> dict[str, object]:
