@@ -56,6 +56,47 @@ def test_a_directory_of_ours_that_is_open_to_others_is_closed_to_them(tmp_path: 
     assert stat.S_IMODE(os.stat(there.runtime).st_mode) == 0o700
 
 
+def test_a_shared_parent_keeps_its_mode(tmp_path: Path) -> None:
+    """As `/tmp` is one, where a place is given there directly."""
+    shared = tmp_path / "tmp"
+    shared.mkdir()
+    os.chmod(shared, 0o1777)
+    WorkspaceDirs(str(tmp_path), f"{shared}/run", f"{shared}/state").prepare()
+    assert stat.S_IMODE(shared.stat().st_mode) == 0o1777
+    assert [stat.S_IMODE((shared / name).stat().st_mode) for name in ("run", "state")] == [0o700, 0o700]
+
+
+def test_a_parent_of_somebody_that_others_may_read_keeps_its_mode(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    os.chmod(tmp_path / "run", 0o755)
+    places(tmp_path).prepare()
+    assert stat.S_IMODE((tmp_path / "run").stat().st_mode) == 0o755
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o775, 0o702])
+def test_a_parent_in_which_others_could_put_their_own_directory_is_refused(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "state").mkdir()
+    os.chmod(tmp_path / "state", mode)
+    with pytest.raises(DirsError, match=r"state is writable by other users; make it yours: chmod go-w"):
+        places(tmp_path).prepare()
+    assert stat.S_IMODE((tmp_path / "state").stat().st_mode) == mode
+
+
+@pytest.mark.parametrize("name", ["fourhands", f"fourhands-{os.getuid()}"])
+def test_our_own_parent_is_closed_to_others(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    os.chmod(tmp_path / name, 0o777)
+    WorkspaceDirs(str(tmp_path), f"{tmp_path}/{name}/w", f"{tmp_path}/state/w").prepare()
+    assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
+
+
+def test_each_state_directory_has_a_last_resort_of_its_own(tmp_path: Path) -> None:
+    """Two that are both called `state` must not meet there."""
+    one, other = (WorkspaceDirs("/", f"{tmp_path}/{n}/run", f"{tmp_path}/{n}/state") for n in "ab")
+    assert len({place.runtime for place in (*one.elsewhere(), *other.elsewhere())}) == 6
+    assert one.elsewhere()[1].runtime.startswith(f"/tmp/fourhands-{os.getuid()}/")
+
+
 @pytest.mark.parametrize("which", ["run", "run/w", "state", "state/w"])
 def test_somebody_elses_directory_is_refused(tmp_path: Path, which: str) -> None:
     need(os.getuid() == 0, "giving a directory away needs root", pytest.skip, pytest.skip)
@@ -63,7 +104,7 @@ def test_somebody_elses_directory_is_refused(tmp_path: Path, which: str) -> None
     there.prepare()
     os.chown(tmp_path / which, 65534, 65534)
     for attempt in (there.prepare, there.check):
-        with pytest.raises(DirsError, match="belongs to user 65534"):
+        with pytest.raises(DirsError, match="owned by another user \\(uid 65534\\)"):
             attempt()
 
 

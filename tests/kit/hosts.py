@@ -249,6 +249,8 @@ async def new_house(state: str | None = None) -> AsyncIterator[House]:
         yield house
     finally:
         await house.close()
+        for places in house.places.elsewhere():
+            shutil.rmtree(places.runtime, ignore_errors=True)
         shutil.rmtree(root, ignore_errors=True)
 
 

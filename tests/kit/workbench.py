@@ -25,7 +25,10 @@ def temporary_places() -> Iterator[WorkspaceDirs]:
         work = Path(root, "work")
         work.mkdir()
         Path(root, "home").mkdir()
-        yield WorkspaceDirs(os.path.realpath(work), f"{root}/run", f"{root}/state")
+        places = WorkspaceDirs(os.path.realpath(work), f"{root}/run", f"{root}/state")
+        yield places
+        for one in places.elsewhere():
+            shutil.rmtree(one.runtime, ignore_errors=True)
     finally:
         shutil.rmtree(root, ignore_errors=True)
 

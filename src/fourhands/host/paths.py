@@ -1,8 +1,8 @@
-"""Where a workspace's socket and logs lie, and who may see them.
+"""The directories of a workspace: its sockets and logs, for one user only.
 
-The runtime directory holds the sockets and nothing that would be missed: others may clean it up at any time. The state
-directory holds the locks, the logs and what is known of each terminal. Both are named by a hash of the resolved
-workspace path: a socket's path ends at 107 bytes.
+The runtime directory holds the sockets and nothing that would be missed: other programs may clean it up at any time.
+The state directory holds the locks, the logs and what is known of each terminal. Both are named by a hash of the
+resolved workspace path: a socket's path ends at 107 bytes.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ SOCKET_PATH_LONGEST = 107 if sys.platform.startswith("linux") else 103
 
 
 class DirsError(Exception):
-    """A directory belongs to somebody else, or cannot be used for a socket."""
+    """A directory of another user, or one that cannot be used for a socket."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,10 @@ class WorkspaceDirs:
 
     @classmethod
     def of(cls, workspace: str | os.PathLike[str], env: Mapping[str, str] | None = None) -> "WorkspaceDirs":
-        """The places of a workspace, as the environment's XDG variables have them."""
+        """Return the directories of a workspace, as the environment's XDG variables have them."""
         env = os.environ if env is None else env
         root = os.path.realpath(workspace)
-        name = hashlib.sha256(os.fsencode(root)).hexdigest()[:16]
+        name = _digest(root)
         # Relative values are to be ignored, says the XDG specification.
         runtime, state = (env.get(n, "") for n in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME"))
         if not os.path.isabs(state):
@@ -41,39 +41,39 @@ class WorkspaceDirs:
 
     @property
     def socket(self) -> str:
-        """The host's control socket."""
+        """Path of the host's control socket."""
         return f"{self.runtime}/host.sock"
 
     @property
     def lock(self) -> str:
-        """Held by the one host of this workspace as long as it lives."""
+        """Path of the lock that the one host of this workspace holds as long as it lives."""
         return f"{self.state}/host.lock"
 
     @property
     def older_lock(self) -> str:
-        """What a host of version 0.1.0 holds in its place; whoever holds it is a host too."""
+        """Path of the lock that a host of version 0.1.0 holds instead; its holder is a host too."""
         return f"{self.runtime}/host.lock"
 
     @property
     def owner(self) -> str:
-        """Which process is the host, and where it listens."""
+        """Path of the record of the host's process and socket."""
         return f"{self.state}/host.json"
 
     def elsewhere(self) -> list["WorkspaceDirs"]:
-        """These places, and those with another runtime directory in case that this one cannot be made any more."""
-        spare = (f"{_base('')}/{os.path.basename(self.state)}", self.state)
+        """Return these places, and those with another runtime directory, for when this one cannot be made any more."""
+        spare = (f"{_base('')}/{_digest(self.state)}", self.state)
         return [self, *(replace(self, runtime=runtime) for runtime in spare if runtime != self.runtime)]
 
     def log(self, terminal: str) -> str:
-        """The output of a terminal."""
+        """Return the path of a terminal's output."""
         return f"{self.state}/{terminal}.log"
 
     def record(self, terminal: str) -> str:
-        """What is known of a terminal, for the day when its host is gone."""
+        """Return the path of what is known of a terminal, for the time when its host is gone."""
         return f"{self.state}/{terminal}.json"
 
     def check(self) -> None:
-        """Refuse directories that are somebody else's, as far as they exist, and a socket's path that is too long."""
+        """Refuse directories of other users, as far as they exist, and a socket's path that is too long."""
         size = len(os.fsencode(self.socket))
         if size > SOCKET_PATH_LONGEST:
             raise DirsError(
@@ -89,17 +89,20 @@ class WorkspaceDirs:
                 raise DirsError(f"{directory} is not a directory")
             if found.st_uid != os.getuid():
                 raise DirsError(
-                    f"{directory} belongs to user {found.st_uid}, not to you; "
+                    f"{directory} is owned by another user (uid {found.st_uid}); "
                     "remove it or set XDG_RUNTIME_DIR and XDG_STATE_HOME"
                 )
 
     def prepare(self) -> None:
-        """Create the directories, refuse those that are somebody else's and close to others those that are ours."""
+        """Create the directories, refuse those of other users and close to others those that are private.
+
+        The parents may be shared, as `/tmp` is: their mode is changed only where they are this program's by name.
+        """
         for directory in self._directories():
             try:
                 os.makedirs(directory, mode=0o700, exist_ok=True)
             except FileExistsError:
-                pass  # and no directory, as `check` will say
+                pass  # and no directory, as `check` will report
             except OSError as error:
                 raise DirsError(
                     f"cannot make {directory}: {error.strerror}; "
@@ -107,13 +110,25 @@ class WorkspaceDirs:
                 ) from error
         self.check()
         for directory in self._directories():
-            if os.lstat(directory).st_mode & 0o077:
+            mode = os.lstat(directory).st_mode
+            private = directory in (self.runtime, self.state) or os.path.basename(directory) in _OWN_NAMES
+            if private and mode & 0o077:
                 os.chmod(directory, 0o700)
+            elif mode & 0o022 and not mode & stat.S_ISVTX:
+                raise DirsError(f"{directory} is writable by other users; make it yours: chmod go-w {directory}")
 
     def _directories(self) -> tuple[str, ...]:
         return os.path.dirname(self.runtime), self.runtime, os.path.dirname(self.state), self.state
 
 
+_OWN_NAMES = ("fourhands", f"fourhands-{os.getuid()}")
+"""Names of the directories in which the runtime and state directories of all workspaces lie."""
+
+
 def _base(runtime: str) -> str:
-    """Where the runtime directories of all workspaces lie."""
-    return f"{runtime}/fourhands" if os.path.isabs(runtime) else f"/tmp/fourhands-{os.getuid()}"
+    """Return the directory in which the runtime directories of all workspaces lie."""
+    return f"{runtime}/{_OWN_NAMES[0]}" if os.path.isabs(runtime) else f"/tmp/{_OWN_NAMES[1]}"
+
+
+def _digest(path: str) -> str:
+    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
