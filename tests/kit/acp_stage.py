@@ -106,7 +106,7 @@ async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, se
             instructions=lambda id: "THE INSTRUCTIONS",
             mcp_servers=mcp,
             settle_s=settle_s,
-            memory=memory(session) if memory else None,
+            memory=await memory(session) if memory else None,
         )
         stage = Stage(app, agent, person, log)
         async with agent:

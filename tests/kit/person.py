@@ -20,6 +20,12 @@ def let_in(app: App, name: str = "helper", **state: object) -> Session:
     return session
 
 
+async def until_settled() -> None:
+    """Return when answers that were due at once have been given: none can come without something else happening."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
 class Person:
     """Attends, sees each question once, and answers it."""
 

@@ -133,9 +133,10 @@ async def test_what_an_agent_cannot_do_is_said(stage):
 async def test_after_a_restart_of_the_server_an_agent_that_can_goes_on_with_its_session(options, method, tmp_path):
     untold = CommandResult(number=7, command_id="openspace.file.read", args={}, success=True)
 
-    def memory(session):
+    async def memory(session):
         first = ResumeFiles(tmp_path).of(session, "fake")
         first.keep(remote="sess-old", untold=[untold])
+        await first.close()
         return ResumeFiles(tmp_path).of(session, "fake")
 
     async with open_stage(memory=memory, **options) as stage:
@@ -149,6 +150,7 @@ async def test_after_a_restart_of_the_server_an_agent_that_can_goes_on_with_its_
         assert notes == ([] if method == "session/new" else [GOES_ON])
         told = [block["text"] for block in opened[-1]["params"]["prompt"]]
         assert ["#7 " in text for text in told].count(True) == 1
+        await stage.agent.memory.close()
         left = ResumeFiles(tmp_path).of(stage.agent.session, "fake").before
         assert left is not None
         assert (left.remote, left.untold) == (stage.agent.acp.id, [])

@@ -95,6 +95,7 @@ async def test_what_was_read_before_a_restart_is_remembered(tmp_path) -> None:
         ]
         memory = ResumeFiles(tmp_path).of(session, "fake")
         memory.keep(history=told)
+        await memory.close()
         again = ResumeFiles(tmp_path).of(session, "fake")
         app.gate.consent.grant(session.id)
         async with Model([Answer(told[1]["content"] + EVIL), Answer("ok")]) as model:

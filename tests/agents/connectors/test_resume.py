@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 from tests.kit.dialects import Answer
+from tests.kit.loopfiles import opened_on_this_thread
 from tests.kit.model import Model
 from tests.kit.program import Server, new_home
 from tests.kit.workbench import open_app
 
-from fourhands.agents.connectors import resume as module
 from fourhands.agents.connectors.base import FORGOTTEN, GOES_ON
 from fourhands.agents.connectors.chat_model import ChatModel
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
-from fourhands.agents.connectors.resume import ResumeFiles
+from fourhands.agents.connectors.resume import ResumeFile, ResumeFiles
 from fourhands.agents.connectors.transcript import Transcripts
 from fourhands.app import App
 from fourhands.app.connectors import register_all
@@ -39,13 +39,20 @@ def turns(*texts: str) -> list[dict[str, str]]:
     return [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(texts)]
 
 
-def test_what_is_kept_is_taken_up_once_by_an_agent_of_the_same_words(tmp_path: Path) -> None:
+async def keep(memory: ResumeFile, **state: Any) -> None:
+    """Store a state and wait until it is."""
+    memory.keep(**state)
+    await memory.close()
+
+
+async def test_what_is_kept_is_taken_up_once_by_an_agent_of_the_same_words(tmp_path: Path) -> None:
     memories = ResumeFiles(tmp_path / "agents")
     first, second = memories.of(session("s1"), "a#m"), memories.of(session("s2"), "a#m")
     assert first.before is None
-    first.keep(history=turns("one", "1"), untold=[result(3, path="x")], remote="r")
-    second.keep(history=turns("two", "2"))
-    assert all(file.stat().st_mode & 0o777 == 0o600 for file in (tmp_path / "agents").iterdir())
+    await keep(first, history=turns("one", "1"), untold=[result(3, path="x")], remote="r")
+    await keep(second, history=turns("two", "2"))
+    assert [file.stat().st_mode & 0o777 for file in (tmp_path / "agents").iterdir()] == [0o600, 0o600]
+    assert (tmp_path / "agents").stat().st_mode & 0o777 == 0o700
 
     later = ResumeFiles(tmp_path / "agents")
     assert later.of(session("s9"), "b#m").before is None
@@ -56,17 +63,19 @@ def test_what_is_kept_is_taken_up_once_by_an_agent_of_the_same_words(tmp_path: P
     assert other.before is not None
     assert other.before.history == turns("two", "2")
     assert later.of(session("s10"), "a#m").before is None
-    other.keep(history=turns("two", "2", "3", "4"))
+    await keep(other, history=turns("two", "2", "3", "4"))
     again = ResumeFiles(tmp_path / "agents").of(session("s9"), "a#m").before
     assert again is not None
     assert len(again.history) == 4
     other.forget()
+    await other.close()
     assert len(list((tmp_path / "agents").iterdir())) == 1
 
 
-def test_whatever_was_said_and_done_can_be_kept(tmp_path: Path) -> None:
+async def test_whatever_was_said_and_done_can_be_kept(tmp_path: Path) -> None:
     odd = result(1, half="\ud800", large=10**30, deep=[[[]]], nan=float("inf"), thing=object())
-    ResumeFiles(tmp_path).of(session(), "a").keep(history=turns("half \ud800 pair", "\0\x7f\u2028"), untold=[odd])
+    memory = ResumeFiles(tmp_path).of(session(), "a")
+    await keep(memory, history=turns("half \ud800 pair", "\0\x7f\u2028"), untold=[odd])
     before = ResumeFiles(tmp_path).of(session(), "a").before
     assert before is not None
     assert before.history == turns("half \ud800 pair", "\0\x7f\u2028")
@@ -74,31 +83,39 @@ def test_whatever_was_said_and_done_can_be_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b"[]", b'{"session": 1}', b"\xff", b"[" * 100_000])
-def test_a_file_that_cannot_be_read_is_passed_over(content: bytes, tmp_path: Path, caplog: Any) -> None:
+async def test_a_file_that_cannot_be_read_is_passed_over(content: bytes, tmp_path: Path, caplog: Any) -> None:
     (tmp_path / "x.json").write_bytes(content)
     memory = ResumeFiles(tmp_path).of(session(), "a")
     assert memory.before is None
-    assert "cannot be read" in caplog.text
-    memory.keep(history=turns("one", "1"))
+    assert "cannot read the state" in caplog.text
+    await keep(memory, history=turns("one", "1"))
     assert ResumeFiles(tmp_path).of(session(), "a").before is not None
 
 
-def test_only_the_last_agents_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST", 3)
+async def test_only_the_last_agents_are_remembered(tmp_path: Path) -> None:
     for number in range(5):
-        ResumeFiles(tmp_path).of(session(), f"a{number}").keep(remote="r")
+        await keep(ResumeFiles(tmp_path).of(session(), f"a{number}"), remote="r")
         for file in tmp_path.iterdir():
             os.utime(file, (number, file.stat().st_mtime - 100))  # the older the earlier
-    ResumeFiles(tmp_path)
+    ResumeFiles(tmp_path, most=3)
     assert len(list(tmp_path.iterdir())) == 3
     assert ResumeFiles(tmp_path).of(session(), "a4").before is not None
     assert ResumeFiles(tmp_path).of(session(), "a1").before is None
 
 
-def test_a_place_that_cannot_be_written_harms_nothing(tmp_path: Path, caplog: Any) -> None:
+async def test_a_place_that_cannot_be_written_harms_nothing(tmp_path: Path, caplog: Any) -> None:
     (tmp_path / "file").touch()
-    ResumeFiles(tmp_path / "file").of(session(), "a").keep(remote="r")
-    assert "cannot be written" in caplog.text
+    await keep(ResumeFiles(tmp_path / "file").of(session(), "a"), remote="r")
+    assert "cannot save" in caplog.text
+
+
+async def test_nothing_is_written_on_the_event_loop(tmp_path: Path) -> None:
+    memory = ResumeFiles(tmp_path).of(session(), "a")
+    with opened_on_this_thread() as opened:
+        await keep(memory, remote="r")
+        memory.forget()
+        await memory.close()
+    assert opened == {}
 
 
 class Run:
@@ -121,8 +138,10 @@ class Run:
         assert isinstance(conversation, ChatModel)
         return conversation
 
-    def kill(self, agent: ChatModel) -> None:
+    async def kill(self, agent: ChatModel) -> None:
         """What kill -9 leaves: nothing was ended, nothing is written any more."""
+        if agent.memory is not None:
+            await agent.memory.close()
         agent.memory = None
         self.chats.close()
         self.connections.close()
@@ -149,7 +168,7 @@ async def test_a_model_is_sent_the_earlier_turns_after_a_restart() -> None:
         run = Run(app, model)
         agent = await run.start()
         await ask(agent, "The sky?")
-        run.kill(agent)
+        await run.kill(agent)
         for count, said in ((1, "Blue."), (2, "Still blue.")):
             run = Run(app, model)
             agent = await run.start()
@@ -158,7 +177,7 @@ async def test_a_model_is_sent_the_earlier_turns_after_a_restart() -> None:
             sent = model.requests[-1].body["messages"]
             assert sent[1:3] == turns("The sky?", "It is blue.")
             assert (len(sent), agent.history[-1]["content"]) == (2 + 2 * count, said)
-            run.kill(agent)
+            await run.kill(agent)
 
 
 async def test_results_that_were_not_told_are_told_once_after_a_restart() -> None:
@@ -168,12 +187,12 @@ async def test_results_that_were_not_told_are_told_once_after_a_restart() -> Non
         await ask(agent, "One?")
         agent.runner.run([{"cmd": "openspace.terminal.list"}], "late")  # of an answer that nobody waits for
         await agent.runner.finished()
-        run.kill(agent)
+        await run.kill(agent)
         run = Run(app, model)
         agent = await run.start()
         await ask(agent, "Two?")
         assert "openspace.terminal.list" in model.requests[-1].body["messages"][-1]["content"]
-        run.kill(agent)
+        await run.kill(agent)
         run = Run(app, model)
         agent = await run.start()
         assert not agent.session.untold
@@ -196,7 +215,7 @@ async def test_what_was_not_answered_counts_as_not_said_after_a_restart() -> Non
         agent = await run.start()
         await agent.prompt("What is there?")
         await blocked.wait()
-        run.kill(agent)
+        await run.kill(agent)
         after = Run(app, model)
         second = await after.start()
         assert [turn["role"] for turn in second.history] == ["user", "assistant"]
@@ -223,7 +242,7 @@ async def test_a_new_chat_and_the_end_of_an_agent_are_forgotten(how: str) -> Non
             await app.bench.reset_session(agent.session.id)
         else:
             await app.bench.end_session(agent.session.id)
-        run.kill(agent)
+        await run.kill(agent)
         run = Run(app, model)
         agent = await run.start()
         assert agent.history == []
@@ -237,7 +256,7 @@ async def test_an_agent_without_a_memory_says_so() -> None:
         await ask(agent, "One?")
         assert agent.memory is not None
         agent.memory.forget()
-        run.kill(agent)
+        await run.kill(agent)
         run = Run(app, model)
         assert run.notes(await run.start()) == [FORGOTTEN]
 
@@ -248,7 +267,7 @@ async def test_what_is_remembered_is_bounded_by_the_budget() -> None:
         agent = await run.start()
         agent.history = turns(*(letter * 100_000 for letter in "abcdefgh"))
         agent.keep()
-        run.kill(agent)
+        await run.kill(agent)
         agent = await Run(app, model).start()
         assert [turn["content"][0] for turn in agent.history] == ["g", "h"]
 
@@ -258,7 +277,7 @@ async def test_an_agent_that_could_not_be_started_again_is_remembered_still() ->
         run = Run(app, model)
         agent = await run.start()
         await ask(agent, "One?")
-        run.kill(agent)
+        await run.kill(agent)
         run = Run(app, model)
         made = run.connections.kinds["http"]
 

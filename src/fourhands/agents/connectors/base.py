@@ -100,7 +100,11 @@ class Connector:
         self._unsubscribe()
         self.bench.prompters.pop(self.session.id, None)
         self.release()
-        await self.tasks.__aexit__(kind, error, trace)
+        try:
+            await self.tasks.__aexit__(kind, error, trace)
+        finally:
+            if self.memory is not None:
+                await self.memory.close()
 
     async def open(self) -> None:
         """Prepare for the first message, inside the block. An exception means that the agent cannot be used."""

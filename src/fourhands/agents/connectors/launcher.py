@@ -116,6 +116,7 @@ class Launcher:
         await asyncio.wait([life])
         if connector.memory is not None:
             connector.memory.forget()
+            await connector.memory.close()
 
 
 def _name(spec: str) -> str:

@@ -1,14 +1,13 @@
-"""What an agent needs to go on after a restart of the server, whether that came as planned or as kill -9.
+"""Checkpoints from which agents resume after a server restart or crash.
 
-Each agent has a file of its own, written whole: a model's conversation, the results that it has not been told, the
-session at an agent's own server. The next agent that is started with the same words takes it up; an agent that is
-ended is forgotten.
+Each agent has a file of its own, replaced whole, never on the event loop: a model's conversation, the results that it
+has not been told, the session at an agent's own server. The next agent that is started with the same words takes it up;
+an agent that is ended is forgotten.
 """
 
 import contextlib
 import json
 import logging
-import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
@@ -16,11 +15,12 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
+from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.ids import ulid
 from fourhands.workbench.sessions import CommandResult, Session
 
 MOST = 40
-"""How many agents are remembered; those that were heard of last."""
+"""The number of agents that are remembered."""
 
 HistoryMessage: TypeAlias = dict[str, str]
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class ResumeState(Struct, kw_only=True, rename="camel"):
-    """What is kept of one agent."""
+    """The stored state of one agent."""
 
     session: str
     spec: str
@@ -38,65 +38,68 @@ class ResumeState(Struct, kw_only=True, rename="camel"):
 
 
 class ResumeFile:
-    """One agent's; `before` is what an earlier run of the server left of it."""
+    """One agent's file; `before` is the state that an earlier run of the server left in it."""
 
-    def __init__(self, file: Path, session: Session, spec: str, before: ResumeState | None) -> None:
+    def __init__(self, path: Path, session: Session, spec: str, before: ResumeState | None) -> None:
         self.before = before
-        self._file = file
+        self._file = AtomicFile(path)
         self._session = session
         self._spec = spec
 
     def keep(
         self, *, history: Iterable[HistoryMessage] = (), untold: Iterable[CommandResult] = (), remote: str = ""
     ) -> None:
-        """Write down how things are now."""
+        """Store the state soon, in a thread. Event loop only."""
         made = ResumeState(
             session=self._session.id, spec=self._spec, history=list(history), untold=list(untold), remote=remote
         )
-        fresh = self._file.with_suffix(".new")
         try:
-            self._file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-                # The standard library's form of JSON has words for half a surrogate pair and for numbers of any size.
-                file.write(json.dumps(msgspec.to_builtins(made, enc_hook=repr), default=repr).encode())
-            os.replace(fresh, self._file)
-        except (OSError, ValueError, RecursionError) as error:
-            log.warning("what %s needs to go on cannot be written to %s: %s", self._session.name, self._file, error)
-            with contextlib.suppress(OSError):
-                fresh.unlink()
+            # The standard library's form of JSON has words for half a surrogate pair and for numbers of any size.
+            data = json.dumps(msgspec.to_builtins(made, enc_hook=repr), default=repr).encode()
+        except (ValueError, RecursionError) as error:
+            log.warning("cannot save the state of %s: %s", self._session.name, error)
+        else:
+            self._file.write_soon(data)
 
     def forget(self) -> None:
-        """The agent is gone for good."""
-        with contextlib.suppress(OSError):
-            self._file.unlink()
+        """Delete the file soon, in a thread: the agent is gone for good. Event loop only."""
+        self._file.remove_soon()
+
+    async def close(self) -> None:
+        """Return when everything asked for has been done."""
+        await self._file.close()
 
 
 class ResumeFiles:
-    """Those of one workspace, in a directory."""
+    """The files of one workspace, in a directory; of `most` agents, those that were heard of last."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, most: int = MOST) -> None:
         self._directory = directory
-        self._left = self._load()  # of an earlier run, the newest last
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            log.warning("cannot make %s: %s", directory, error)
+        self._left = self._load(most)  # of an earlier run, the newest last
 
     def of(self, session: Session, spec: str) -> ResumeFile:
-        """The memory of an agent that begins: its own from before, or that of one started with the same words."""
+        """Return the file of an agent that begins: its own from before, or that of one started with the same words."""
         kin = [file for file, left in self._left.items() if left.spec == spec]
         file = next((file for file in kin if self._left[file].session == session.id), kin[-1] if kin else None)
         if file is None:
             return ResumeFile(self._directory / f"{ulid()}.json", session, spec, None)
         return ResumeFile(file, session, spec, self._left.pop(file))
 
-    def _load(self) -> dict[Path, ResumeState]:
+    def _load(self, most: int) -> dict[Path, ResumeState]:
         found: list[tuple[float, Path]] = []
         with contextlib.suppress(OSError):
             found = sorted((file.stat().st_mtime, file) for file in self._directory.glob("*.json"))
-        for _, file in found[:-MOST]:
+        for _, file in found[:-most]:
             with contextlib.suppress(OSError):
                 file.unlink()
         loaded: dict[Path, ResumeState] = {}
-        for _, file in found[-MOST:]:
+        for _, file in found[-most:]:
             try:
                 loaded[file] = msgspec.convert(json.loads(file.read_bytes()), ResumeState)
             except (OSError, ValueError, RecursionError) as error:  # what has the wrong form is a ValueError too
-                log.warning("what an agent needs to go on cannot be read from %s: %s", file, error)
+                log.warning("cannot read the state of an agent from %s: %s", file, error)
         return loaded
