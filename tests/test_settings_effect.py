@@ -333,7 +333,7 @@ async def test_questions_wait_as_the_settings_say() -> None:
         Person(app)
         assert (await asked)["code"] == "no-answer"
     async with opened("") as app:
-        assert "nobody is there" in (await call(app, "tool.bash", let_in(app), command="./frob"))["error"]
+        assert "no one is available" in (await call(app, "tool.bash", let_in(app), command="./frob"))["error"]
 
 
 async def test_the_journal_keeps_what_the_settings_say() -> None:

@@ -1,12 +1,10 @@
 import asyncio
-from dataclasses import replace
 from typing import Literal
 
 import pytest
 from msgspec import Struct
 from tests.kit.gate import PERSON, World
 
-from fourhands.core import approval as core_judge
 from fourhands.core.approval import Assessment
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import Denied, NotFound
@@ -74,7 +72,7 @@ async def test_nobody_there_refuses_clearly():
     world = World()
     result = await world.gate.run(world.call("rm x"))
     assert result.code == "no-answer"
-    assert "nobody is there" in result.error
+    assert "no one is available" in result.error
 
 
 async def test_a_session_rule_is_narrow_and_revocable():
@@ -182,12 +180,10 @@ async def test_a_line_that_never_rests_is_given_up():
 
 
 async def test_a_judge_that_fails_lets_nothing_through(caplog: pytest.LogCaptureFixture):
-    world = World()
-
     def broken(call: Call, command: Command, args: Struct | None) -> Assessment | None:
         raise RuntimeError("secret detail")
 
-    world.gate._confirmation._judge = broken
+    world = World(policy=broken)
     result = await world.gate.run(world.call("safe"))
     assert result.code == "internal"
     assert "secret detail" not in str(result)
@@ -195,52 +191,41 @@ async def test_a_judge_that_fails_lets_nothing_through(caplog: pytest.LogCapture
 
 
 async def test_a_judge_may_refuse_outright():
-    world = World()
-
     def strict(call: Call, command: Command, args: Struct | None) -> Assessment | None:
         raise Denied("never")
 
-    world.gate._confirmation._judge = strict
+    world = World(policy=strict)
     assert (await world.gate.run(world.call("safe"))).code == "denied"
 
 
-async def test_a_glance_is_shown_and_a_failing_one_is_left_out(caplog: pytest.LogCaptureFixture):
+async def test_a_preview_is_shown_and_a_failing_one_is_left_out(caplog: pytest.LogCaptureFixture):
     async def good() -> dict[str, object]:
         return {"files": 3}
 
     async def bad() -> dict[str, object]:
         raise OSError("no")
 
-    for glance, detail in ((good, {"files": 3}), (bad, {})):
-        world = World()
+    for preview, detail in ((good, {"files": 3}), (bad, {})):
+        assessment = Assessment("dangerous", "rm x", preview=preview)
+        world = World(policy=lambda call, command, args, found=assessment: found)
         world.questions.attend()
-        judge = world.judge
-
-        def with_glance(
-            call: Call, command: Command, args: Struct | None, judge=judge, glance=glance
-        ) -> Assessment | None:
-            judgement = judge(call, command, args)
-            return replace(judgement, glance=glance, edit=None) if judgement else None
-
-        world.gate._confirmation._judge = with_glance
         async with asyncio.TaskGroup() as group:
             group.create_task(world.gate.run(world.call("rm x")))
             question = await world.question()
             assert question.detail == detail
             assert question.options == ("once", "deny")
             await world.reply("deny")
-    assert "no glance at 'rm x'" in caplog.text
+    assert "no preview of 'rm x'" in caplog.text
 
 
 async def test_a_call_that_became_dangerous_while_the_person_looked_is_asked_about_anew():
-    world = World()
-    world.questions.attend()
     levels: list[Literal["unknown", "dangerous"]] = ["unknown", "dangerous", "dangerous"]
 
     def worse(call: Call, command: Command, args: Struct | None) -> Assessment | None:
         return Assessment(levels.pop(0), "the same line")
 
-    world.gate._confirmation._judge = worse
+    world = World(policy=worse)
+    world.questions.attend()
     async with asyncio.TaskGroup() as group:
         task = group.create_task(world.gate.run(world.call("what")))
         assert (await world.question()).level == "unknown"
@@ -251,16 +236,14 @@ async def test_a_call_that_became_dangerous_while_the_person_looked_is_asked_abo
     assert task.result().code == "denied"
 
 
-async def test_a_glance_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(core_judge, "_GLANCE_S", 0.0)
-    world = World()
-    world.questions.attend()
-
+async def test_a_preview_that_does_not_come_is_not_waited_for():
     async def never() -> dict[str, object]:
         await asyncio.Event().wait()
         return {}
 
-    world.gate._confirmation._judge = lambda call, command, args: Assessment("dangerous", "rm x", glance=never)
+    assessment = Assessment("dangerous", "rm x", preview=never)
+    world = World(policy=lambda call, command, args: assessment, preview_s=0.0)
+    world.questions.attend()
     async with asyncio.TaskGroup() as group:
         task = group.create_task(world.gate.run(world.call("rm x")))
         assert (await world.question()).detail == {}

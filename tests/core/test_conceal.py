@@ -6,7 +6,7 @@ import pytest
 from tests.kit.gate import AGENT, PERSON, Bench, World
 
 from fourhands.core.call import Actor, Call
-from fourhands.core.gate import CONCEALED
+from fourhands.core.context import CONCEALED
 from fourhands.core.registry import Contribution
 
 SECRET = "correct horse battery"

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.kit.gate import AGENT, PERSON, World
 
-from fourhands.core import quote
 from fourhands.core.call import Actor, Call
 from fourhands.core.quote import JOINER, MARK, Given, broken, mended
 
@@ -84,10 +83,8 @@ def test_what_is_told_already_counts_but_a_persons_own_block_does_not():
     assert given.where("s1", LOOK) == ""
 
 
-def test_memory_is_bounded_and_the_oldest_goes_first(monkeypatch):
-    monkeypatch.setattr(quote, "MOST_KEPT", 200)
-    monkeypatch.setattr(quote, "MOST_SESSIONS", 3)
-    given = Given()
+def test_memory_is_bounded_and_the_oldest_goes_first():
+    given = Given(most_kept=200, most_sessions=3)
     blocks = [f'%%OS{{"cmd":"{number:030}"}}%%' for number in range(10)]
     for number, block in enumerate(blocks):
         given.quote("s1", f"a {block} b", f"file {number}")

@@ -6,13 +6,14 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fourhands.core.approval import Assessment
+from fourhands.core.approval import PREVIEW_S, Assessment, Policy
 from fourhands.core.call import Actor, Call, CallOrigin, JournalEntry, Result
 from fourhands.core.effects import Effects, Undo
 from fourhands.core.errors import Conflict
 from fourhands.core.event import Event, EventBus
-from fourhands.core.gate import Gate, GateSettings
+from fourhands.core.gate import Gate, GateSettings, Results
 from fourhands.core.question import Answer, AssessedPart, Choice, Question, Questions
+from fourhands.core.queue import Sleep
 from fourhands.core.registry import Command, Contribution, Registry
 
 PERSON = Actor.person()
@@ -161,7 +162,15 @@ class _Timer:
 class World:
     """A gate with everything around it."""
 
-    def __init__(self, **settings: object) -> None:
+    def __init__(
+        self,
+        *,
+        policy: Policy | None = None,
+        results: Results | None = None,
+        sleep: Sleep | None = None,
+        preview_s: float = PREVIEW_S,
+        **settings: object,
+    ) -> None:
         self.timers = Timers()
         self.events = EventBus()
         self.heard: list[Event] = []
@@ -182,13 +191,14 @@ class World:
             self.bench,
             self.questions,
             self.journal,
-            self.judge,
+            policy or self.judge,
             GateSettings(**{"consent": False, **settings}),  # type: ignore[arg-type]
             self.events,
-            results=lambda call, result: self.results.append((call, result)),
+            results=results or (lambda call, result: self.results.append((call, result))),
             undo_sink=lambda call, undos: self.undos.append((call, undos)),
             now=self.timers.time,
-            sleep=self.sleep,
+            sleep=sleep or self.sleep,
+            preview_s=preview_s,
         )
 
     async def sleep(self, seconds: float) -> None:

@@ -117,6 +117,8 @@ class App:
                     synchronous="NORMAL",
                 )
             )
+            consent = FileConsentStore(Path(self.places.state) / "consent.json")
+            stack.push_async_callback(consent.close)
             for contribution in self._contributions:
                 self.registry.include(contribution)
             self._load_plugins()
@@ -138,7 +140,7 @@ class App:
                 self.events,
                 results=self.bench.sessions.record,
                 undo_sink=self._done,
-                store=FileConsentStore(Path(self.places.state) / "consent.json"),
+                store=consent,
                 source=lambda call: source(self.bench, call),
             )
             self.bench.forget_lost_terminals()

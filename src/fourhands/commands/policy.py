@@ -302,7 +302,7 @@ class WorkbenchPolicy:
             rule_text=f"run exactly: {visible(words)}" if words else "",
             unasked=self._unasked(isolation),
             edit=edit,
-            glance=deletion_preview.of(commands, self._bench.root, cwd) if deletion_preview.worth(commands) else None,
+            preview=deletion_preview.of(commands, self._bench.root, cwd) if deletion_preview.worth(commands) else None,
         )
 
     def _unasked(self, isolation: str) -> str:

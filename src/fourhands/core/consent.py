@@ -1,9 +1,9 @@
-"""Whether an agent may act here at all and in which way, and the narrow rules a person made for its session.
+"""Consent, which is what an agent may do here at all, and the narrow rules a person made for its session.
 
 Consent is asked for with an agent's first command. A person gives it for some scopes or for all, for the session or,
 remembered, for every later session of the same agent. What is outside of it is refused without a question, and so is
-everything after a refusal, until a person grants or revokes: asking again and again would be nagging. Rules are kept
-per session, only for unknown commands, and die with it.
+everything after a refusal, until a person grants or revokes: asking again and again would be nagging. Rules belong to
+one session, cover unknown commands only, and end with it.
 """
 
 import asyncio
@@ -22,20 +22,20 @@ SCOPES: dict[Scope, str] = {
     "write": "write files",
     "run": "type in terminals and run programs",
 }
-"""What consent can be given for, each in words."""
+"""The scopes of consent, each in words."""
 
 
 class ConsentStore(Protocol):
-    """Where remembered consent lives: agents by the name that the person gave them."""
+    """Storage for remembered consent, by the agent's name."""
 
     def remembered(self, agent: str) -> frozenset[Scope]:
         """Return what this agent may do in every session; nothing if it is not known."""
 
     def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
-        """Let it."""
+        """Store what this agent may do in every session."""
 
     def forget(self, agent: str) -> None:
-        """No longer."""
+        """Drop what is stored for this agent."""
 
 
 class MemoryConsentStore:
@@ -49,16 +49,16 @@ class MemoryConsentStore:
         return self._agents.get(agent, frozenset())
 
     def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
-        """Let it."""
+        """Store what this agent may do in every session."""
         self._agents[agent] = scopes
 
     def forget(self, agent: str) -> None:
-        """No longer."""
+        """Drop what is stored for this agent."""
         self._agents.pop(agent, None)
 
 
 class Consent:
-    """What each agent session may do; `changed` is told whenever that becomes something else."""
+    """The consent of every agent session; `changed` is called after each change."""
 
     def __init__(
         self, questions: Questions, store: ConsentStore, changed: Callable[[str, ConsentState, tuple[Scope, ...]], None]
@@ -70,7 +70,7 @@ class Consent:
         self._locks: dict[str, asyncio.Lock] = {}
 
     def state(self, session: str, agent: str = "") -> ConsentState:
-        """Say how things stand for this session."""
+        """Return the state of this session's consent."""
         given = self._standing(session, agent)
         return "unasked" if given is None else "granted" if given else "denied"
 
@@ -80,9 +80,9 @@ class Consent:
         return tuple(scope for scope in SCOPES if scope in given)
 
     def grant(self, session: str, scopes: Iterable[Scope] = tuple(SCOPES), agent: str = "") -> None:
-        """Let this session act in these ways and no others, without a question.
+        """Allow this session these scopes and no others, without a question.
 
-        What is remembered of an agent that is named becomes the same.
+        Where consent is remembered for the named agent, it becomes the same.
         """
         given = self._given[session] = frozenset(scopes)
         if self._store.remembered(agent):
@@ -90,19 +90,19 @@ class Consent:
         self._changed(session, self.state(session), self.scopes(session))
 
     def revoke(self, session: str, agent: str | None = None) -> None:
-        """Ask again before the session's next command; with the agent's name, forget what was remembered of it too."""
+        """Ask again before the session's next command; with the agent's name, drop what is remembered for it too."""
         self._given.pop(session, None)
         if agent is not None:
             self._store.forget(agent)
         self._changed(session, "unasked", ())
 
     def end(self, session: str) -> None:
-        """Drop what is kept for a session that is over."""
+        """Drop the consent of a session that has ended."""
         self._given.pop(session, None)
         self._locks.pop(session, None)
 
     async def require(self, call: Call, scope: Scope) -> None:
-        """Return if the call's agent may act so; ask once per session, however many calls wait for it."""
+        """Return if the call's agent has this scope; ask once per session, however many calls wait. Raises `Denied`."""
         session, agent = call.actor.id, call.actor.name
         if self._standing(session, agent) is None:
             async with self._locks.setdefault(session, asyncio.Lock()):
@@ -113,8 +113,8 @@ class Consent:
             raise _refusal(agent)
         if scope not in given:
             raise Denied(
-                f"the person does not let {agent} {SCOPES[scope]}; it may {_words(given)}",
-                hint="only the person can change this; tell them what you wanted to do",
+                f"{agent} may not {SCOPES[scope]}; granted: {', '.join(self.scopes(session, agent))}",
+                hint="tell the person what you wanted to do; only they can change this",
                 scope=scope,
                 granted=self.scopes(session, agent),
             )
@@ -124,7 +124,7 @@ class Consent:
         question = Question(
             kind="consent",
             session=session,
-            text=f"{agent} wants to work with you here: {_words(SCOPES)}. Let it?",
+            text=f"{agent} wants to work with you here: {', '.join(SCOPES.values())}. Allow it?",
             options=("session", "always", "deny"),
             scopes=tuple(SCOPES),
             command=call.command,
@@ -140,27 +140,27 @@ class Consent:
         self.grant(session, scopes)
 
     def _standing(self, session: str, agent: str) -> frozenset[Scope] | None:
-        """What is given, nothing where it was refused, None where nobody was asked."""
+        """Return the scopes given; none where consent was refused, None where it was not asked for."""
         given = self._given.get(session)
         return (self._store.remembered(agent) or None) if given is None else given
 
 
 class AllowRules:
-    """What a person allowed for the rest of a session: a key that the judge made, and its words."""
+    """The allow rules of every session: a key that the policy made, and its words."""
 
     def __init__(self) -> None:
         self._rules: dict[str, dict[str, str]] = {}
 
     def allows(self, session: str, key: str | None) -> bool:
-        """Say whether a rule of this session covers the key."""
+        """Return True if a rule of this session covers the key."""
         return key is not None and key in self._rules.get(session, ())
 
     def add(self, session: str, key: str, text: str) -> None:
-        """Add one."""
+        """Add a rule."""
         self._rules.setdefault(session, {})[key] = text
 
     def remove(self, session: str, key: str) -> None:
-        """Take one back; harmless if it is not there."""
+        """Remove a rule, if there is one."""
         self._rules.get(session, {}).pop(key, None)
 
     def list(self, session: str) -> Mapping[str, str]:
@@ -172,11 +172,7 @@ class AllowRules:
         self._rules.pop(session, None)
 
 
-def _words(scopes: Iterable[Scope]) -> str:
-    return ", ".join(words for scope, words in SCOPES.items() if scope in scopes)
-
-
 def _refusal(agent: str, reason: str = "") -> Denied:
     because = f": {reason}" if reason else ""
-    hint = "only the person can change this; tell them what you wanted to do"
-    return Denied(f"the person does not let {agent} act here{because}", hint=hint, reason=reason)
+    hint = "tell the person what you wanted to do; only they can change this"
+    return Denied(f"{agent} may not work here{because}", hint=hint, reason=reason)

@@ -8,6 +8,7 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
@@ -15,19 +16,31 @@ _SHIFTS = range(120, -1, -10)
 _RANDOM_BITS = 80
 _FORM = re.compile(f"[a-z]+_[{_ALPHABET}]{{26}}")
 
-_lock = threading.Lock()
-_last = 0
+
+class IdSource:
+    """Makes ULIDs, each greater than the one before; used by any thread. `now_ns` is the clock."""
+
+    def __init__(self, now_ns: Callable[[], int] = time.time_ns) -> None:
+        self._now_ns = now_ns
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def ulid(self) -> str:
+        """Return a new ULID."""
+        fresh = self._now_ns() // 1_000_000 << _RANDOM_BITS | int.from_bytes(os.urandom(_RANDOM_BITS // 8), "big")
+        with self._lock:
+            if fresh >> _RANDOM_BITS <= self._last >> _RANDOM_BITS:
+                fresh = self._last + 1  # a carry out of the random part only borrows a millisecond of the future
+            self._last = fresh
+        return "".join([_PAIRS[fresh >> shift & 1023] for shift in _SHIFTS])
+
+
+_IDS = IdSource()  # one for the process, since its ids are compared with each other
 
 
 def ulid() -> str:
-    """Return a new ULID, greater than every one returned before."""
-    global _last
-    fresh = time.time_ns() // 1_000_000 << _RANDOM_BITS | int.from_bytes(os.urandom(_RANDOM_BITS // 8), "big")
-    with _lock:
-        if fresh >> _RANDOM_BITS <= _last >> _RANDOM_BITS:
-            fresh = _last + 1  # a carry out of the random part only borrows a millisecond of the future
-        _last = fresh
-    return "".join([_PAIRS[fresh >> shift & 1023] for shift in _SHIFTS])
+    """Return a new ULID, greater than every one that this process made before."""
+    return _IDS.ulid()
 
 
 def new_id(prefix: str) -> str:
@@ -36,5 +49,5 @@ def new_id(prefix: str) -> str:
 
 
 def is_id(text: str) -> bool:
-    """Whether a text has the form of an id, of anything; a name of this form would be taken for one."""
+    """Return True if a text has the form of an id; a name of this form would be taken for one."""
     return _FORM.fullmatch(text) is not None

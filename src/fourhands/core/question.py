@@ -1,23 +1,23 @@
-"""Asking a person: a question is an event with an id and options, any surface may show it, the first answer wins.
+"""Questions to a person: an event with an id and options, which any surface may show. The first answer wins.
 
-No answer is neither yes nor no: it is the error `no-answer`, a refusal is `denied`. Decided here:
+No answer is neither yes nor no: it is the error `no-answer`; a refusal is `denied`. Decided here:
 
-- Nobody attends: the question fails at once with `no-answer`, or, with `wait_for_audience`, it is kept open and its
-  time limit starts when somebody comes.
-- Everybody leaves while it is open: it stays open until its deadline, or for good if it has none. A page that is being
-  reloaded is away for a second, and what is open is shown again to whoever comes.
-- An agent never answers: whoever speaks for a person (a page, an ACP or MCP client) passes that person as `by`.
+- No one attends: the question fails at once with `no-answer`, or, with `wait_for_audience`, it is kept open and its
+  time limit starts when someone comes.
+- Everyone leaves while it is open: it stays open until its deadline, or for good if it has none. A page that is being
+  reloaded is away for a second, and open questions are shown again when it is back.
+- An agent never answers: a surface that speaks for a person (a page, an ACP or MCP client) passes that person as `by`.
 """
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from typing import Literal
 
 import msgspec
 from msgspec import Struct, field
 
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor, Scope
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
 from fourhands.core.event import Dispose, EventBus, EventData
@@ -29,7 +29,7 @@ _REMEMBERED = 256
 
 
 class AssessedPart(Struct, frozen=True, rename="camel"):
-    """One part of a judged line, with its own level and reason."""
+    """One part of a classified line, with its own level and reason."""
 
     text: str
     level: str
@@ -48,12 +48,12 @@ class Question(EventData, frozen=True, kw_only=True):
     scopes: tuple[Scope, ...] = ()  # of a consent: what may be given
     command: str = ""  # the command's id
     terminal: str = ""  # id or title of the terminal that it is meant for
-    shown: str = ""  # exactly what was judged, invisible characters made visible
+    shown: str = ""  # exactly what was classified, invisible characters made visible
     level: str = ""
     reason: str = ""
     parts: tuple[AssessedPart, ...] = ()
     rule: str = ""  # the narrow rule that "session" would save, in words
-    detail: dict[str, object] = field(default_factory=dict)  # e.g. the dry glance: files matched, bytes
+    detail: dict[str, object] = field(default_factory=dict)  # such as the deletion preview: files matched, bytes
     actor: Actor | None = None  # who wants it
     limit_s: float | None = field(default=None, name="limitSeconds")
     id: str = field(default_factory=lambda: new_id("question"))
@@ -90,7 +90,7 @@ class QuestionWithdrawn(EventData, frozen=True, kw_only=True):
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a person chose: `edit` brings a new text or new arguments, `deny` may bring a reason.
+    """A person's choice: `edit` brings a new text or new arguments, `deny` may bring a reason.
 
     Of the scopes that a question offers, all are meant where none are named.
     """
@@ -110,7 +110,7 @@ class Answered(Struct, frozen=True):
 
 
 class Review(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What would be said of another text in place of the one that was asked about."""
+    """The classification of a text that a person might put in place of the one they were asked about."""
 
     level: str
     reason: str = ""
@@ -120,7 +120,7 @@ class Review(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 Reviewer = Callable[[str], Awaitable[Review]]
-"""Judges a text that a person may put in place of the asked one; a text that cannot be is a `BadArgument`."""
+"""Classifies a text that a person may put in place of the asked one; raises `BadArgument` for one that cannot be."""
 
 
 class _Open:
@@ -150,11 +150,11 @@ class Questions:
         self._now = now
         self._later = later
         self._open: dict[str, _Open] = {}
-        self._closed: OrderedDict[str, str] = OrderedDict()
+        self._closed: BoundedDict[str, str] = BoundedDict(_REMEMBERED)  # how each ended
         self._audience: dict[object, str | None] = {}
 
     def attend(self, session: str | None = None) -> Dispose:
-        """Say that somebody is there to answer, of one session or of all, until the returned function is called."""
+        """Announce someone who can answer, for one session or for all, until the returned function is called."""
         token = object()
         self._audience[token] = session
         for waiting in list(self._open.values()):
@@ -167,7 +167,7 @@ class Questions:
         return leave
 
     def audience(self, session: str | None = None) -> int:
-        """Count those who could answer a question of this session."""
+        """Return how many could answer a question of this session."""
         return sum(attended is None or attended == session for attended in self._audience.values())
 
     def open(self, session: str | None = None) -> list[Question]:
@@ -178,12 +178,12 @@ class Questions:
     async def ask(self, question: Question, reviewer: Reviewer | None = None) -> Answered:
         """Wait for a person's answer; a refusal is an answer too. `NoAnswer` when none comes.
 
-        The reviewer is for a person who edits: what would be said of their text.
+        The reviewer classifies the text of a person who edits.
         """
         there = self.audience(question.session)
         if not there and not self.wait_for_audience:
             raise NoAnswer(
-                f"nobody is there to be asked: {question.text}",
+                f"no one is available to approve this: {question.text}",
                 hint="try again when the person has opened the workbench in a browser, or let them do this",
                 reason="nobody",
             )
@@ -201,16 +201,16 @@ class Questions:
                 waiting.timer.cancel()
 
     def answer(self, id: str, answer: Answer, by: Actor) -> None:
-        """Give the answer to an open question; a later one is a `Conflict`."""
+        """Answer an open question; a later answer is a `Conflict`."""
         if by.kind == "agent":
-            raise Denied("an agent cannot answer a question", hint="questions are for people")
+            raise Denied("an agent cannot answer a question", hint="let a person answer it")
         waiting = self._find(id)
         question = waiting.question
         if answer.choice not in question.options:
             accepted = ", ".join(question.options)
             raise BadArgument(f"this question has no answer {answer.choice!r}", hint=f"accepted: {accepted}")
         if answer.choice == "edit" and answer.text is None and answer.args is None:
-            raise BadArgument("an edit needs the new text or the new arguments", hint="give text or args")
+            raise BadArgument("an edit needs the new text or the new arguments", hint="pass text or args")
         if answer.scopes is not None and answer.choice != "deny":
             if not question.scopes:
                 raise BadArgument("this question is not about scopes", hint="leave scopes out")
@@ -222,23 +222,23 @@ class Questions:
         waiting.future.set_result(Answered(answer, by))
 
     async def review(self, id: str, text: str) -> Review:
-        """Say what would be said of this text, if a person put it in place of what an open question asks about."""
+        """Return the classification of this text, if it took the place of what an open question asks about."""
         reviewer = self._find(id).reviewer
         if reviewer is None:
-            raise BadArgument("what this question asks about cannot be edited", hint="answer it as it is, or deny it")
+            raise BadArgument("the subject of this question cannot be edited", hint="answer it as it is, or deny it")
         return await reviewer(text)
 
     def withdraw(self, id: str, reason: str = "withdrawn") -> None:
-        """Take a question back; its asker gets `NoAnswer`."""
+        """Withdraw a question; its asker gets `NoAnswer`."""
         waiting = self._find(id)
         self._withdrawn(waiting.question, reason)
-        waiting.future.set_exception(NoAnswer(f"the question was taken back: {reason}", reason="withdrawn"))
+        waiting.future.set_exception(NoAnswer(f"the question was withdrawn: {reason}", reason="withdrawn"))
 
     def _find(self, id: str) -> _Open:
         waiting = self._open.get(id)
         if waiting is not None:
-            if waiting.future.done():  # its asker was cancelled and has not come round to take it away
-                raise Conflict(f"question {id} is no longer wanted", hint="nothing is waiting for the answer")
+            if waiting.future.done():  # its asker was cancelled and has not run yet to remove it
+                raise Conflict(f"question {id} has already been withdrawn", hint="its answer has no effect any more")
             return waiting
         if id in self._closed:
             raise Conflict(f"question {id} is closed: {self._closed[id]}", hint="the first answer counted")
@@ -258,7 +258,7 @@ class Questions:
         if self._open.get(question.id) is waiting and not waiting.future.done():
             self._end(question.id, QuestionExpired(id=question.id, session=question.session), "expired")
             text = f"no answer within {question.limit_s:g} s: {question.text}"
-            hint = "nothing was run; ask again when the person is there"
+            hint = "nothing was run; ask again when the person is here"
             waiting.future.set_exception(NoAnswer(text, hint=hint, reason="expired"))
 
     def _withdrawn(self, question: Question, reason: str) -> None:
@@ -269,6 +269,4 @@ class Questions:
         if waiting is None:
             return
         self._closed[id] = remember
-        while len(self._closed) > _REMEMBERED:
-            self._closed.popitem(last=False)
         self._events.emit(told)

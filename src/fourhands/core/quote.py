@@ -1,4 +1,4 @@
-"""What is quoted does not run: block markers in data are broken for models, mended in calls, and remembered.
+"""Quoted data: block markers in it are broken for models, so that it does not run, and mended in calls.
 
 A model that repeats what it read, from a file, a terminal or a page, must not run the blocks in it. So each marker in
 data on its way to a model has a word joiner (U+2060) behind its percent signs, which makes it ordinary text, and the
@@ -10,18 +10,20 @@ that stood in it, to the letter, is asked about.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from typing import TypeVar, cast
+
+from fourhands.core.bounded import BoundedDict
+from fourhands.core.text import truncate
 
 MARK = "%%OS{"
 JOINER = "\u2060"
 
 MOST_KEPT = 256 * 1024
-"""Characters of data with blocks in it that are remembered of one session; the oldest go first."""
+"""Characters of data with blocks in it that are remembered for one session; the oldest go first."""
 
 MOST_SESSIONS = 1000
-"""Sessions of which such data is remembered; those that were given some last."""
+"""Sessions for which such data is remembered; those that were given some last."""
 
 _END = "}%%"
 _NAME = 100
@@ -32,43 +34,44 @@ _T = TypeVar("_T")
 
 
 def broken(value: _T) -> _T:
-    """The same data with every marker in its texts broken, at any depth."""
+    """Return the same data with every marker in its texts broken, at any depth."""
     return cast(_T, _changed(value, _TO_BREAK, f"%%{JOINER}", "OS{"))
 
 
 def mended(value: _T) -> _T:
-    """The same data with markers whole again that `broken` broke."""
+    """Return the same data with the markers whole again that `broken` broke."""
     return cast(_T, _changed(value, _TO_MEND, "%%", JOINER))
 
 
 class Given:
-    """The data with blocks in it that each session was given, with where it stood."""
+    """The data with blocks in it that each session was given, with the place it stood in."""
 
-    def __init__(self) -> None:
-        self._sessions: OrderedDict[str, OrderedDict[str, str]] = OrderedDict()
+    def __init__(self, *, most_kept: int = MOST_KEPT, most_sessions: int = MOST_SESSIONS) -> None:
+        self._most_kept = most_kept
+        self._sessions: BoundedDict[str, BoundedDict[str, str]] = BoundedDict(most_sessions)
 
     def quote(self, session: str, value: _T, where: str) -> _T:
-        """Remember what a session is given, and return it as its model may see it."""
+        """Remember data that a session is given, and return it as its model may see it."""
         for text, place in _texts(value, where):
             self._note(session, text, place)
         return broken(value)
 
     def note(self, session: str, value: object, where: str) -> None:
-        """Remember what a session was given, its markers broken already; one that is whole is somebody's own."""
+        """Remember data that a session was given with its markers broken; a whole marker is the author's own."""
         for text, place in _texts(value, where):
             if JOINER in text:
                 self._note(session, text.replace(MARK, ""), place)
 
     def where(self, session: str, block: str) -> str:
-        """Say where this block stood in what the session was given; nothing if it did not."""
+        """Return the place in which this block stood in the session's data; an empty text if it did not."""
         kept = self._sessions.get(session)
         if not kept or not block:
             return ""
         plain = _plain(block)
-        return next((place for text, place in reversed(kept.items()) if plain in text), "")
+        return next((kept[text] for text in reversed(kept) if plain in text), "")
 
     def end(self, session: str) -> None:
-        """Forget a session."""
+        """Drop what is remembered for a session."""
         self._sessions.pop(session, None)
 
     def _note(self, session: str, text: str, where: str) -> None:
@@ -78,20 +81,15 @@ class Given:
         start, end = plain.find(MARK), plain.rfind(_END)
         if start < 0 or end < start:
             return
-        plain = plain[start : min(end + len(_END), start + MOST_KEPT)]
-        kept = self._sessions.setdefault(session, OrderedDict())
-        kept.pop(plain, None)
-        kept[plain] = _named(where)
-        self._sessions.move_to_end(session)
-        size = sum(map(len, kept))
-        while size > MOST_KEPT:
-            size -= len(kept.popitem(last=False)[0])
-        while len(self._sessions) > MOST_SESSIONS:
-            self._sessions.popitem(last=False)
+        plain = plain[start : min(end + len(_END), start + self._most_kept)]
+        if session not in self._sessions:
+            self._sessions[session] = BoundedDict(self._most_kept, size=lambda text, _: len(text))
+        self._sessions.touch(session)
+        self._sessions[session][plain] = _named(where)
 
 
 def _changed(value: object, pattern: re.Pattern[str], by: str, hint: str) -> object:
-    """The value with its texts changed, or itself where there is nothing to change."""
+    """Return the value with its texts changed, or the value itself where there is nothing to change."""
     if isinstance(value, str):
         return pattern.sub(by, value) if hint in value else value
     if isinstance(value, Mapping):
@@ -107,7 +105,7 @@ def _changed(value: object, pattern: re.Pattern[str], by: str, hint: str) -> obj
 
 
 def _texts(value: object, where: str) -> Iterator[tuple[str, str]]:
-    """Every text in some data, with where it stood: what names its own path stood in that file."""
+    """Yield every text in some data with its place; data that names its own path stood in that file."""
     if isinstance(value, str):
         yield value, where
     elif isinstance(value, Mapping):
@@ -129,6 +127,6 @@ def _plain(text: str) -> str:
 
 
 def _named(where: str) -> str:
-    """A place as it is told to a person: names come from outside, so on one line, with nothing hidden, and cut."""
+    """Return a place as a person may read it: names come from outside, so nothing in it is hidden or too long."""
     shown = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in where[: _NAME + 1])
-    return shown if len(shown) <= _NAME else f"{shown[: _NAME - 1]}…"
+    return truncate(shown, _NAME)

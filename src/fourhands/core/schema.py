@@ -15,6 +15,7 @@ import msgspec
 from msgspec import NODEFAULT, Struct, inspect
 
 from fourhands.core.errors import BadArgument
+from fourhands.core.text import truncate
 
 JsonSchema = dict[str, object]
 _S = TypeVar("_S", bound=Struct)
@@ -112,7 +113,7 @@ def show(value: object) -> str:
         text = msgspec.json.encode(value, enc_hook=repr).decode()
     except (TypeError, ValueError, RecursionError):
         text = type(value).__name__
-    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    return truncate(text, _SHOWN)
 
 
 def words(type_: inspect.Type, depth: int = 4) -> str:

@@ -92,7 +92,7 @@ async def test_consent_and_confirmation_are_asked_one_after_the_other(app: App, 
 async def test_a_form_gives_consent_in_part_or_to_nothing(app: App, mode: Mode) -> None:
     part = ElicitResult(action="accept", content={"decision": "session", "run": False})
     async with connected(app, mode, consent=False, elicitation_callback=Form(part)) as client:
-        assert "does not let" in text(await client.call_tool("bash", {"command": "ls"}))
+        assert "may not" in text(await client.call_tool("bash", {"command": "ls"}))
         assert not (await client.call_tool("openspace_file_list")).is_error
     none: dict[str, bool] = dict.fromkeys(SCOPES, False)
     nothing = ElicitResult(action="accept", content={"decision": "session", **none})
@@ -155,7 +155,7 @@ async def test_with_nobody_to_ask_the_call_fails_clearly(app: App, mode: Mode) -
     async with connected(app, mode, consent=False) as client:
         done = await client.call_tool("bash", {"command": "ls"})
     assert done.is_error
-    assert "nobody is there to be asked" in text(done)
+    assert "no one is available to approve this" in text(done)
 
 
 async def test_nothing_is_done_before_a_newer_client_comes_back(app: App) -> None:

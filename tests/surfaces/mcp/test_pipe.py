@@ -147,7 +147,7 @@ async def test_a_client_that_goes_leaves_nothing_behind() -> None:
             data(await client.call_tool("openspace_terminal_create", {"title": "mine"}))
             async with Client(command, mode="legacy", cache=None) as other:
                 refused = await other.call_tool("openspace_terminal_list")
-                assert "nobody is there to be asked" in text(refused)  # consent is each agent's own
+                assert "no one is available to approve this" in text(refused)  # consent is each agent's own
             assert len((await home.call("terminal.list"))["terminals"]) == 1
         async with asyncio.timeout(100):
             while await clients(home) or (await home.call("terminal.list"))["terminals"]:  # noqa: ASYNC110 - over HTTP

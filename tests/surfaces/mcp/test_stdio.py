@@ -120,7 +120,7 @@ async def test_an_agents_token_answers_only_where_the_person_said_so(app: App, s
             async with over_http(served, made["token"], mode, elicitation_callback=person) as client:
                 done = await client.call_tool("bash", {"command": "echo hi"})
             assert bool(person.asked) is forms
-            assert ("nobody is there to be asked" in text(done)) is not forms
+            assert ("no one is available to approve this" in text(done)) is not forms
 
 
 async def test_a_session_answers_only_to_the_token_that_began_it(app: App, served: Running) -> None:
