@@ -9,6 +9,7 @@ from fourhands.core import schema
 from fourhands.core.call import Call, CallOrigin, Result, Scope, Severity
 from fourhands.core.consent import ConsentState
 from fourhands.core.event import EventData
+from fourhands.core.text import truncate
 
 _TOLD_ARGS = 8192  # bytes of arguments that an event carries whole
 _TOLD_TEXT = 200
@@ -132,6 +133,5 @@ def _tellable(args: Mapping[str, object]) -> bool:
 
 def _short(value: object) -> object:
     if isinstance(value, str):
-        text = value.encode("utf-8", "replace").decode()
-        return text if len(text) <= _TOLD_TEXT else f"{text[: _TOLD_TEXT - 1]}…"
+        return truncate(value.encode("utf-8", "replace").decode(), _TOLD_TEXT)
     return value if isinstance(value, bool | float | None) else schema.show(value)

@@ -97,7 +97,7 @@ export interface AnswerQuestion {
   scopes?: ("arrange" | "run" | "see" | "write")[] | null;
 }
 
-/** One part of a judged line, with its own level and reason. */
+/** One part of a classified line, with its own level and reason. */
 export interface AssessedPart {
   text: string;
   level: string;
@@ -732,7 +732,7 @@ export interface ResizeTerminal {
   hideRedraw?: boolean;
 }
 
-/** What would be said of another text in place of the one that was asked about. */
+/** The classification of a text that a person might put in place of the one they were asked about. */
 export interface Review {
   level: string;
   reason: string;
