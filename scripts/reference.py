@@ -97,10 +97,7 @@ def errors_page() -> str:
 
 def events_page() -> str:
     """List every kind of event with its meaning and the names in its data."""
-    rows = {kind: _event(kind, struct) for kind, struct in event_types().items()}
-    for kind, names in source.events(PACKAGE).items():
-        rows.setdefault(kind, f"| `{kind}` | | {', '.join(f'`{name}`' for name in sorted(names))} |")
-    rows = dict(sorted(rows.items()))
+    rows = [_event(kind, struct) for kind, struct in event_types().items()]
     lines = [
         "# Events",
         NOTE,
@@ -108,7 +105,7 @@ def events_page() -> str:
         "`actor` and `revision`: the workbench's revision after a change of the state, that is of panes, editors or "
         "highlights. Such a change has the whole new values of what it names in its data (`layout`, `editors`, "
         "`highlights` …), never differences. A name with `?` may be missing.",
-        "| kind | meaning | data |\n|---|---|---|\n" + "\n".join(rows.values()),
+        "| kind | meaning | data |\n|---|---|---|\n" + "\n".join(rows),
     ]
     return "\n\n".join(lines) + "\n"
 

@@ -1,7 +1,8 @@
 """Write `web/src/wire/types.ts` from the Python structs: the one declaration of what crosses the wire.
 
 Run by `make types`; `tests/test_types.py` fails when the file is stale. Structs keep their names, which are
-unique in the whole package, and `Commands` maps each command to its arguments and result.
+unique in the whole package; `Commands` maps each command to its arguments and result, `Events` each kind of event
+to its data, and `Event` is the union of all events, told apart by `kind`.
 """
 
 import sys
@@ -13,16 +14,21 @@ from msgspec import Struct, inspect
 
 from fourhands.app import CONTRIBUTIONS
 from fourhands.core.event import Event
-from fourhands.workbench.layout.snapshot import StateChange
 from fourhands.workbench.terminals.authorship import AuthorSpan
+from scripts.event_types import event_types, unset_by_default
 
 TARGET = Path(__file__).parent.parent / "web" / "src" / "wire" / "types.ts"
+
+_EVENT_FIELDS = {"kind": "Kind", "data": "Events[Kind]"}
 
 HEAD = """// Written by scripts/wire_types.py from the Python structs (make types). Do not change by hand.
 """
 
-EXTRAS: tuple[type[Struct], ...] = (Event, StateChange, AuthorSpan)
-"""Told by events or messages, returned by no command."""
+EXTRAS: tuple[type[Struct], ...] = (AuthorSpan,)
+"""Sent in messages, returned by no command."""
+
+EVENT = """export type Event = { [Kind in keyof Events]: EventOf<Kind> }[keyof Events];
+"""
 
 
 def generate() -> str:
@@ -33,7 +39,8 @@ def generate() -> str:
         for root in (command.args_type, command.result_type):
             if root is not None:
                 _collect(inspect.type_info(root), names)
-    for extra in EXTRAS:
+    events = event_types()
+    for extra in (*EXTRAS, *events.values(), Event):
         _collect(inspect.type_info(extra), names)
     _check(names)
     parts = [_interface(struct, names) for struct in sorted(names, key=names.__getitem__)]
@@ -43,6 +50,9 @@ def generate() -> str:
         result = names[command.result_type] if command.result_type else "Record<string, never>"
         lines.append(f'  "{command.id}": {{ args: {args}; result: {result} }};')
     parts.append("export interface Commands {\n" + "\n".join(lines) + "\n}\n")
+    kinds = [f'  "{kind}": {names[struct]};' for kind, struct in events.items()]
+    parts.append("export interface Events {\n" + "\n".join(kinds) + "\n}\n")
+    parts.append(EVENT)
     return HEAD + "\n" + "\n".join(parts)
 
 
@@ -87,10 +97,12 @@ def _interface(struct: type, names: dict[type, str]) -> str:
         lines.append(f"  {info.tag_field}: {_literal(info.tag)};")
     sent = not info.forbid_unknown_fields and not struct.__struct_config__.omit_defaults  # type: ignore[attr-defined]
     for field in info.fields:
-        optional = "" if field.required or sent else "?"
-        lines.append(f"  {field.encode_name}{optional}: {_text(field.type, names)};")
+        optional = "?" if unset_by_default(field) or not (field.required or sent) else ""
+        typed = _EVENT_FIELDS.get(field.name) if struct is Event else None
+        lines.append(f"  {field.encode_name}{optional}: {typed or _text(field.type, names)};")
     doc = (struct.__doc__ or "").strip().split("\n\n")[0].replace("\n    ", " ")
-    head = f"/** {doc} */\nexport interface {names[struct]} {{"
+    name = "EventOf<Kind extends keyof Events>" if struct is Event else names[struct]
+    head = f"/** {doc} */\nexport interface {name} {{"
     return head + ("\n" + "\n".join(lines) + "\n}\n" if lines else "}\n")
 
 

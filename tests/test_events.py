@@ -13,10 +13,10 @@ GOLDEN: dict[str, list[dict[str, object]]] = json.loads((Path(__file__).parent /
 
 
 def test_every_kind_has_a_golden_form_and_no_other():
-    assert set(event_types()) <= set(GOLDEN)
+    assert sorted(event_types()) == sorted(GOLDEN)
 
 
-@pytest.mark.parametrize("kind", sorted(event_types()))
+@pytest.mark.parametrize("kind", sorted(GOLDEN))
 def test_an_event_is_on_the_wire_as_in_the_golden_file(kind):
     struct = event_types()[kind]
     for data in GOLDEN[kind]:

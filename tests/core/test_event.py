@@ -10,7 +10,7 @@ async def test_every_subscriber_sees_every_event_in_order():
     events = EventBus()
     one, two = events.subscribe(), events.subscribe()
     for number in range(3):
-        events.emit("pane.opened", {"n": number}, revision=number, actor=Actor.person())
+        events.publish(Event(kind="pane.opened", data={"n": number}, revision=number, actor=Actor.person()))
     for subscription in (one, two):
         seen = [await anext(subscription) for _ in range(3)]
         assert [event.data["n"] for event in seen] == [0, 1, 2]
@@ -20,8 +20,8 @@ async def test_every_subscriber_sees_every_event_in_order():
 async def test_a_subscriber_gets_only_the_kinds_it_asked_for():
     events = EventBus()
     with events.subscribe(kinds=["pane.closed"]) as subscription:
-        events.emit("pane.opened", {})
-        events.emit("pane.closed", {})
+        events.publish(Event(kind="pane.opened", data={}))
+        events.publish(Event(kind="pane.closed", data={}))
         assert (await anext(subscription)).kind == "pane.closed"
 
 
@@ -29,7 +29,7 @@ async def test_a_slow_subscriber_gets_one_marker_and_what_came_later():
     events = EventBus()
     slow, quick = events.subscribe(limit_bytes=2000), events.subscribe()
     for number in range(1000):
-        events.emit("pane.resized", {"n": number})
+        events.publish(Event(kind="pane.resized", data={"n": number}))
     first = await anext(slow)
     assert first.kind == MISSED
     rest = [(await anext(slow)).data["n"] for _ in range(1000 - int(str(first.data["count"])))]
@@ -42,7 +42,7 @@ async def test_all_that_happened_by_now_is_taken_without_waiting():
     subscription = events.subscribe(limit_bytes=2000)
     assert subscription.take() == []
     for number in range(100):
-        events.emit("pane.resized", {"n": number})
+        events.publish(Event(kind="pane.resized", data={"n": number}))
     assert await subscription.ready()
     first, *rest = subscription.take()
     assert first.data == {"count": 100 - len(rest)}
@@ -55,8 +55,8 @@ async def test_all_that_happened_by_now_is_taken_without_waiting():
 async def test_an_event_larger_than_the_limit_is_missed_too():
     events = EventBus()
     subscription = events.subscribe(limit_bytes=100)
-    events.emit("file.changed", {"text": "x" * 1000})
-    events.emit("file.changed", {"text": "x" * 1000})
+    events.publish(Event(kind="file.changed", data={"text": "x" * 1000}))
+    events.publish(Event(kind="file.changed", data={"text": "x" * 1000}))
     assert (await anext(subscription)).data == {"count": 2}
 
 
@@ -74,18 +74,18 @@ async def test_a_waiting_reader_is_woken_and_closing_ends_it():
     async with asyncio.timeout(40), asyncio.TaskGroup() as group:
         group.create_task(read())
         await asyncio.sleep(0)
-        events.emit("pane.opened", {})
+        events.publish(Event(kind="pane.opened", data={}))
         await woken.wait()
         subscription.close()
         subscription.close()
     assert seen == ["pane.opened"]
-    events.emit("pane.opened", {})  # nobody is there: nothing is kept
+    events.publish(Event(kind="pane.opened", data={}))  # nobody is there: nothing is kept
 
 
 async def test_what_has_no_json_form_does_not_break_the_bus():
     events = EventBus()
     subscription = events.subscribe()
-    events.emit("odd.happened", {"text": "\ud800", "big": 10**40, "thing": object()})
+    events.publish(Event(kind="odd.happened", data={"text": "\ud800", "big": 10**40, "thing": object()}))
     assert (await anext(subscription)).kind == "odd.happened"
 
 
@@ -118,6 +118,6 @@ async def test_a_listener_may_leave_while_it_is_told():
         dispose()
 
     dispose = events.published.subscribe(once)
-    events.emit("a.happened", {})
-    events.emit("b.happened", {})
+    events.publish(Event(kind="a.happened", data={}))
+    events.publish(Event(kind="b.happened", data={}))
     assert [event.kind for event in seen] == ["a.happened"]

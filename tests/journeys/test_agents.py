@@ -4,6 +4,8 @@ from playwright.sync_api import Page, expect
 from tests.journeys.test_terminals import new_terminal
 from tests.kit.browser import LIMIT_S, Served, Visit, keep_toasts, until, wait_for_screen
 
+from fourhands.agents.connectors.events import AgentAsked
+
 
 def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(page: Page, served: Served) -> None:
     agent = served.agent(consent=False)
@@ -154,7 +156,7 @@ def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Serve
 
     async def hear(text: str) -> None:
         heard.append(text)
-        served.app.events.emit("agent.asked", {"session": agent.session.id, "text": text, "messageId": "m1"})
+        served.app.events.emit(AgentAsked(session=agent.session.id, text=text, message_id="m1"))
 
     served.app.bench.prompters[agent.session.id] = hear
     page.get_by_label("Message the agent").fill("Add a limit")

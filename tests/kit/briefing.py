@@ -13,7 +13,7 @@ from fourhands.commands import help as help_module
 from fourhands.core.call import Call, Result
 from fourhands.core.consent import Consent, MemoryConsentStore
 from fourhands.core.errors import NotFound
-from fourhands.core.event import EventBus
+from fourhands.core.event import Event, EventBus
 from fourhands.core.question import Questions
 from fourhands.core.quote import Given
 from fourhands.core.registry import Contribution, Registry
@@ -178,7 +178,9 @@ class World:
     def finish(self, session: Session, command: str, number: int = 1, **more: Any) -> None:
         """As the gate does when a block has run: record, then tell."""
         record(self.bench, session, command, number, **more)
-        self.events.emit("call.finished", {"session": session.id, "command": command, "number": number})
+        self.events.publish(
+            Event(kind="call.finished", data={"session": session.id, "command": command, "number": number})
+        )
 
 
 def record(

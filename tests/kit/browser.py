@@ -18,6 +18,7 @@ from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app import App
 from fourhands.app.connectors import register_all
 from fourhands.core.call import Actor, Result
+from fourhands.core.event import Event
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.server import Running, serving
 from fourhands.workbench.sessions import Session
@@ -130,7 +131,7 @@ class Served:
         """Publish an event, as a connector does."""
 
         async def publish() -> None:
-            self.app.events.emit(kind, data)
+            self.app.events.publish(Event(kind=kind, data=data))
 
         self.do(publish())
 

@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 from fourhands.commands.base import Args
 from fourhands.core.call import Call
 from fourhands.core.errors import FourhandsError, NoAnswer
+from fourhands.core.event import Event
 from fourhands.core.question import Question
 from fourhands.core.registry import Contribution
 from fourhands.workbench.workbench import Workbench
@@ -114,7 +115,7 @@ async def error_handling(bench: Workbench) -> Shown:
 async def with_logging(bench: Workbench, call: Call) -> Shown:
     """Make three events."""
     for text in ("Tool execution started", "Tool processing data", "Tool execution completed"):
-        bench.events.emit("probe.noted", {"text": text}, actor=call.actor)
+        bench.events.publish(Event(kind="probe.noted", data={"text": text}, actor=call.actor))
     return Shown([TEXT])
 
 

@@ -65,7 +65,7 @@ test("what is told while the state is on its way is not lost with an older state
   told("agent.paused", { session: "sess_1" });
   told("question.asked", { id: "q1", session: "sess_1" });
   told("question.asked", { id: "q2", session: "sess_1" });
-  told("question.settled", { id: "q2" });
+  told("question.answered", { id: "q2", session: "sess_1", choice: "once", by: null, reason: "" });
   told("terminal.created", { terminal: { id: "term_1", title: "build" } });
   told("agent.noted", { session: "sess_1", text: "once" });
   model.apply(change(5, { highlights: [{ id: "a" }] }));

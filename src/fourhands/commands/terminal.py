@@ -15,11 +15,12 @@ from fourhands.core.registry import Contribution
 from fourhands.workbench.layout.panes import find_content
 from fourhands.workbench.layout.validation import words
 from fourhands.workbench.terminals.authorship import AuthorSpan
+from fourhands.workbench.terminals.info import TerminalInfo
 from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
 from fourhands.workbench.terminals.replay import ReplaySegment, past
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import LONGEST_TITLE, check_title
-from fourhands.workbench.workbench import TerminalInfo, Workbench
+from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.terminal")
 

@@ -14,8 +14,9 @@ from fourhands.workbench.events import ActionRedone, ActionUndone
 from fourhands.workbench.layout.snapshot import Snapshot
 from fourhands.workbench.layout.undo import Action
 from fourhands.workbench.sessions import SessionInfo
+from fourhands.workbench.terminals.info import TerminalInfo
 from fourhands.workbench.terminals.shell.detection import PlatformInformation
-from fourhands.workbench.workbench import TerminalInfo, Workbench
+from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.workbench")
 

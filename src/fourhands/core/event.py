@@ -198,19 +198,9 @@ class EventBus:
                 if subscription.wants(event):
                     subscription.push(event, size)
 
-    def emit(
-        self,
-        data: EventData | str,
-        members: dict[str, object] | None = None,
-        *,
-        revision: int | None = None,
-        actor: Actor | None = None,
-    ) -> None:
+    def emit(self, data: EventData, *, revision: int | None = None, actor: Actor | None = None) -> None:
         """Publish an event that carries `data`, with the revision after it and the actor who caused it."""
-        if isinstance(data, EventData):
-            self.publish(Event.of(data, revision=revision, actor=actor))
-        else:
-            self.publish(Event(kind=data, data=members or {}, revision=revision, actor=actor))
+        self.publish(Event.of(data, revision=revision, actor=actor))
 
 
 def for_agent(event: Event, session: str) -> bool:

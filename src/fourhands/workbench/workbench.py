@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from msgspec import Struct
 
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.call import Actor, Call, Result
@@ -43,7 +42,9 @@ from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.sessions import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
 from fourhands.workbench.terminals import authorship, output
-from fourhands.workbench.terminals.lease import Lease, LeaseInfo
+from fourhands.workbench.terminals.events import TERMINAL_EVENTS, TerminalClosed
+from fourhands.workbench.terminals.info import TerminalInfo
+from fourhands.workbench.terminals.lease import Lease
 from fourhands.workbench.terminals.output import MOST_LINES, READ_LIMIT, OutputMatch, Slice, read_range
 from fourhands.workbench.terminals.screen import Screen, rows_without
 from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
@@ -111,33 +112,6 @@ class Connect(Protocol):
 
 async def _nobody(spec: str, *, cwd: str | None = None) -> Session:
     raise Unsupported(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
-
-
-class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A terminal as everybody sees it in lists and events."""
-
-    id: str
-    title: str
-    status: str
-    shell_state: str
-    command: str
-    cwd: str
-    cols: int
-    rows: int
-    position: int
-    owner: str
-    isolation: str
-    created: float
-    uptime_s: float = msgspec.field(name="uptimeSeconds")
-    pid: int
-    exit_code: int | None = None
-    signal: str | None = None
-    last_exit_code: int | None = None
-    finished_commands: int = 0
-    paused: bool = False
-    fault: str = ""  # why its output cannot be read
-    slow_start: str = ""
-    lease: LeaseInfo = LeaseInfo()
 
 
 class Workbench:
@@ -394,7 +368,7 @@ class Workbench:
                 if tab.type == "terminal" and tab.content == terminal.id:
                     self.state.close(tab.id)
             self.attached.release(terminal, "the terminal was closed")
-            self.events.emit("terminal.closed", {"terminalId": terminal.id, "title": terminal.title})
+            self.events.emit(TerminalClosed(terminal_id=terminal.id, title=terminal.title))
             return
         info = self.describe(terminal)
         if kind == "created":
@@ -446,7 +420,7 @@ class Workbench:
         self._tell_info(kind, self.describe(terminal))
 
     def _tell_info(self, kind: str, info: TerminalInfo) -> None:
-        self.events.emit(f"terminal.{kind}", {"terminal": msgspec.to_builtins(info)})
+        self.events.emit(TERMINAL_EVENTS[kind](terminal=info))
 
     def _host_lost(self, lost: list[Terminal]) -> None:
         """Another host has taken the place of one that died: say so to everybody, and to models in their next turn."""

@@ -33,7 +33,7 @@ def events(chats: Transcripts, session: Session) -> list[Event]:
 
 
 def tell(app: App, session: Session, kind: str, **data: object) -> None:
-    app.events.emit(f"agent.{kind}", {"session": session.id, **data}, actor=session.actor)
+    app.events.publish(Event(kind=f"agent.{kind}", data={"session": session.id, **data}, actor=session.actor))
 
 
 async def test_a_chat_is_kept_as_it_went():

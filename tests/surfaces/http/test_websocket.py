@@ -104,13 +104,17 @@ async def test_an_agent_learns_only_of_its_own_questions_calls_and_words(served:
     events = served.app.events
     async with served.caller(token=token) as agent, served.caller() as person:
         for session in (other, mine):
-            events.emit("question.asked", {"session": session, "text": f"for {session}"})
-            events.emit("agent.said", {"session": session, "text": f"by {session}"})
-            events.emit("agent.started", {"session": {"id": session}})
-            events.emit("call.finished", {"command": "x", "ok": True, "durationMs": 1}, actor=Actor.agent(session))
-        events.emit("file.changed", {"path": ".env"})
-        events.emit("presence.changed", {"browsers": 1})
-        events.emit("test.last", {})
+            events.publish(Event(kind="question.asked", data={"session": session, "text": f"for {session}"}))
+            events.publish(Event(kind="agent.said", data={"session": session, "text": f"by {session}"}))
+            events.publish(Event(kind="agent.started", data={"session": {"id": session}}))
+            events.publish(
+                Event(
+                    kind="call.finished", data={"command": "x", "ok": True, "durationMs": 1}, actor=Actor.agent(session)
+                )
+            )
+        events.publish(Event(kind="file.changed", data={"path": ".env"}))
+        events.publish(Event(kind="presence.changed", data={"browsers": 1}))
+        events.publish(Event(kind="test.last", data={}))
         await agent.event("test.last")
         await person.event("test.last")
     told = json.dumps(agent.events)

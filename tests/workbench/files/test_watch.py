@@ -9,6 +9,7 @@ from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor
+from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.files.watch import Watch
 from fourhands.workbench.files.workspace import ABSENT
@@ -149,6 +150,6 @@ async def test_the_longer_nothing_happens_the_rarer_it_looks_and_without_open_fi
             while await looks.get() < 0.1:
                 pass
             assert await looks.get() == pytest.approx(0.1)
-            app.events.emit("terminal.changed", {})
+            app.events.publish(Event(kind="terminal.changed", data={}))
             while await looks.get() != 0.01:
                 pass

@@ -3,12 +3,30 @@
 import type { Step } from "./steps.ts";
 import type { ToolNews } from "./tool.ts";
 
+export interface PlanEntry {
+  content: string;
+  status: string;
+}
+
+const text = (value: unknown): string => (typeof value === "string" ? value : "");
+
+// From what an agent sent: whatever is no entry of a plan is left out.
+export function readPlan(entries: unknown): PlanEntry[] {
+  const found: PlanEntry[] = [];
+  for (const one of Array.isArray(entries) ? (entries as unknown[]) : []) {
+    if (typeof one !== "object" || one === null) continue;
+    const { content, status } = one as Record<string, unknown>;
+    found.push({ content: text(content), status: text(status) });
+  }
+  return found;
+}
+
 export type ChatItem =
   | { kind: "you"; key: string; text: string; queued: boolean }
   | { kind: "said" | "thought"; key: string; text: string; done: boolean }
   | { kind: "step"; key: string; step: Step }
   | ({ kind: "tool"; key: string } & ToolNews)
-  | { kind: "plan"; key: string; entries: { content: string; status: string }[] }
+  | { kind: "plan"; key: string; entries: PlanEntry[] }
   | { kind: "notice"; key: string; text: string; bad: boolean };
 
 const KEPT = 2000;
@@ -60,7 +78,7 @@ export class Chat {
     });
   }
 
-  plan(entries: { content: string; status: string }[]): void {
+  plan(entries: PlanEntry[]): void {
     this.put({ kind: "plan", key: "plan", entries });
   }
 

@@ -5,24 +5,24 @@
 
 import type {
   Action,
-  AttachedTerminal,
-  StateChange,
   Draft,
   Editor,
   Event,
+  EventOf,
   Highlight,
   Layout,
   Question,
   SessionInfo,
+  StateChange,
   TerminalInfo,
   Everything,
 } from "../wire/types.ts";
-import { Chat } from "./chat.ts";
+import { Chat, readPlan } from "./chat.ts";
 import { tabs } from "./geometry.ts";
 import { type Offer, readOffers } from "./offers.ts";
 import { type Manifest, type ManifestCommand, readCommands } from "./schema.ts";
 import { Signals } from "./signal.ts";
-import { type CallSummary, type Step, worthListing } from "./steps.ts";
+import { type Step, withStep, worthListing } from "./steps.ts";
 import { toolNews } from "./tool.ts";
 
 export type Topic =
@@ -53,7 +53,18 @@ export interface KeptChats {
   chats: Record<string, Event[]>;
 }
 
-const LISTED = 300;
+type ChangeEvent = Extract<Event, { data: StateChange }>;
+
+// Only a change of the state has a revision.
+const isChange = (event: Event): event is ChangeEvent => typeof event.revision === "number";
+
+function without<V>(map: ReadonlyMap<string, V>, key: string): Map<string, V> {
+  const rest = new Map(map);
+  rest.delete(key);
+  return rest;
+}
+
+const sentence = ({ error, hint }: { error: string; hint: string }): string => [error, hint].filter(Boolean).join(" — ");
 
 export class Model {
   readonly signals = new Signals<Topic>();
@@ -157,13 +168,13 @@ export class Model {
       return;
     }
     this.following?.push(event);
-    if (event.revision !== null && event.revision !== undefined) {
-      if (this.rev < 0 || event.revision <= this.rev) return; // without a state there is nothing to change
-      if (event.revision > this.rev + 1) {
+    if (isChange(event)) {
+      if (this.rev < 0 || event.data.rev <= this.rev) return; // without a state there is nothing to change
+      if (event.data.rev > this.rev + 1) {
         this.onMissed();
         return;
       }
-      this.change(event.data as unknown as StateChange, topics);
+      this.change(event.data, topics);
     } else {
       if (event.kind.startsWith("agent.") || event.kind.startsWith("call.")) this.recording?.push(event);
       this.tell(event, topics);
@@ -200,46 +211,101 @@ export class Model {
 
   // The part of an event that the state of the workbench has too.
   private settle(event: Event, topics: Set<Topic>): void {
-    const [noun = "", past = ""] = event.kind.split(".");
-    if (typeof event.revision === "number") {
-      if (event.revision === this.rev + 1) this.change(event.data as unknown as StateChange, topics);
-    } else if (noun === "terminal") {
-      this.tellTerminal(past, event.data, topics);
-    } else if (noun === "question") {
-      this.tellQuestion(past, event.data, topics);
-    } else if (noun === "agent") {
-      this.tellSession(past, event.data, topics);
-    } else if (noun === "action") {
-      topics.add("actions");
-      this.onActions();
+    if (isChange(event)) {
+      if (event.data.rev === this.rev + 1) this.change(event.data, topics);
+      return;
+    }
+    switch (event.kind) {
+      case "terminal.created":
+      case "terminal.changed":
+      case "terminal.resized":
+      case "terminal.paused":
+      case "terminal.resumed":
+      case "terminal.exited":
+        this.terminals = new Map(this.terminals).set(event.data.terminal.id, event.data.terminal);
+        topics.add("terminals");
+        break;
+      case "terminal.closed":
+        this.terminals = without(this.terminals, event.data.terminalId);
+        topics.add("terminals");
+        break;
+      case "question.asked":
+        this.questions = new Map(this.questions).set(event.data.id, event.data);
+        topics.add("questions");
+        break;
+      case "question.answered":
+      case "question.expired":
+      case "question.withdrawn":
+        this.questions = without(this.questions, event.data.id);
+        topics.add("questions");
+        break;
+      case "agent.started":
+        this.agents = new Map(this.agents).set(event.data.session.id, event.data.session);
+        topics.add("agents");
+        break;
+      case "agent.ended":
+        this.agents = without(this.agents, event.data.session);
+        topics.add("agents");
+        break;
+      case "agent.paused":
+      case "agent.resumed":
+        this.setAgent(event.data.session, () => ({ paused: event.kind === "agent.paused" }), topics);
+        break;
+      case "agent.changed": {
+        const { session, status, state } = event.data;
+        this.setAgent(session, () => (state ? { status, state } : { status }), topics);
+        break;
+      }
+      case "agent.attached":
+      case "agent.detached": {
+        const { session, terminalId, title } = event.data;
+        const added = event.kind === "agent.attached" ? [{ terminalId, title }] : [];
+        this.setAgent(session, (agent) => ({ attached: [...agent.attached.filter((one) => one.terminalId !== terminalId), ...added] }), topics);
+        break;
+      }
+      case "agent.consented": {
+        const { session, consent, scopes } = event.data;
+        this.setAgent(session, () => ({ consent, scopes }), topics);
+        break;
+      }
+      case "action.done":
+      case "action.undone":
+      case "action.redone":
+        topics.add("actions");
+        this.onActions();
+        break;
     }
   }
 
+  private setAgent(id: string, change: (agent: SessionInfo) => Partial<SessionInfo>, topics: Set<Topic>): void {
+    const agent = this.agents.get(id);
+    if (agent) this.agents = new Map(this.agents).set(id, { ...agent, ...change(agent) });
+    topics.add("agents");
+  }
+
   private tell(event: Event, topics: Set<Topic>): void {
-    const [noun, past] = event.kind.split(".");
-    const data = event.data;
     this.settle(event, topics);
-    switch (noun) {
-      case "agent":
-        this.tellAgent(past ?? "", data, topics);
-        break;
-      case "call":
+    switch (event.kind) {
+      case "call.started":
+      case "call.finished":
         this.tellCall(event, topics);
         break;
-      case "file":
-        this.onFileChanged(String(data.path), (data.version as string | null) ?? null);
+      case "file.changed":
+        this.onFileChanged(event.data.path, event.data.version);
         topics.add("files");
         break;
-      case "host":
-        this.onNotice(String(data.text ?? ""));
+      case "host.replaced":
+        this.onNotice(event.data.text);
         break;
-      case "presence":
-        this.browsers = Number(data.browsers ?? 1);
+      case "presence.changed":
+        this.browsers = event.data.browsers;
         topics.add("presence");
         break;
-      case "manifest":
+      case "manifest.changed":
         this.onManifest();
         break;
+      default:
+        this.tellAgent(event, topics);
     }
   }
 
@@ -247,193 +313,111 @@ export class Model {
   onManifest: () => void = () => {};
   onOdd: (text: string) => void = () => {}; // something in the manifest cannot be used
 
-  private tellTerminal(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
-    const terminals = new Map(this.terminals);
-    if (past === "closed") {
-      terminals.delete(String(data.terminalId));
-    } else if (data.terminal) {
-      const terminal = data.terminal as TerminalInfo;
-      terminals.set(terminal.id, terminal);
-    }
-    this.terminals = terminals;
-    topics.add("terminals");
-  }
-
-  private tellQuestion(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
-    const questions = new Map(this.questions);
-    if (past === "asked") {
-      const question = data as unknown as Question;
-      questions.set(question.id, question);
-    } else {
-      questions.delete(String(data.id));
-    }
-    this.questions = questions;
-    topics.add("questions");
-  }
-
-  private tellSession(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
-    const agents = new Map(this.agents);
-    const set = (change: Partial<SessionInfo>) => {
-      const agent = agents.get(String(data.session ?? ""));
-      if (agent) agents.set(agent.id, { ...agent, ...change });
-    };
-    if (past === "started") {
-      const session = data.session as SessionInfo;
-      agents.set(session.id, session);
-    } else if (past === "ended") {
-      agents.delete(String(data.session ?? ""));
-    } else if (past === "paused" || past === "resumed") {
-      set({ paused: past === "paused" });
-    } else if (past === "changed") {
-      const state = data.state as SessionInfo["state"] | undefined;
-      set({ status: String(data.status ?? ""), ...(state ? { state } : {}) });
-    } else if (past === "attached" || past === "detached") {
-      const { terminalId, title } = data as unknown as AttachedTerminal;
-      const others = (agents.get(String(data.session ?? ""))?.attached ?? []).filter((one) => one.terminalId !== terminalId);
-      set({ attached: past === "attached" ? [...others, { terminalId, title }] : others });
-    } else if (past === "consented") {
-      const { consent, scopes } = data as unknown as Pick<SessionInfo, "consent" | "scopes">;
-      set({ consent, scopes });
-    } else {
-      return;
-    }
-    this.agents = agents;
-    topics.add("agents");
-  }
-
-  private tellAgent(past: string, data: Record<string, unknown>, topics: Set<Topic>): void {
-    const id = String(data.session ?? "");
-    const text = String(data.text ?? "");
-    switch (past) {
-      case "started":
-        topics.add("chat");
+  private tellAgent(event: Event, topics: Set<Topic>): void {
+    switch (event.kind) {
+      case "agent.started":
         break;
-      case "ended":
-        this.chat(id).notice("The session has ended.");
-        this.offers.delete(id);
-        this.titles.delete(id);
-        topics.add("chat");
+      case "agent.ended":
+        this.chat(event.data.session).notice("The session has ended.");
+        this.offers.delete(event.data.session);
+        this.titles.delete(event.data.session);
         break;
-      case "stopped":
-        this.chat(id).notice("Stopped.");
-        topics.add("chat").add("agents");
-        break;
-      case "offered":
-        this.offers.set(id, readOffers(data.commands));
-        break;
-      case "titled":
-        this.titles.set(id, String(data.title ?? ""));
+      case "agent.stopped":
+        this.chat(event.data.session).notice("Stopped.");
         topics.add("agents");
         break;
-      case "reset":
-        this.chat(id).clear();
-        this.titles.delete(id);
+      case "agent.offered":
+        this.offers.set(event.data.session, readOffers(event.data.commands));
+        return;
+      case "agent.titled":
+        this.titles.set(event.data.session, event.data.title);
         topics.add("agents");
-        topics.add("chat");
-        break;
-      case "asked":
-        this.chat(id).you(text, false, `you:${String(data.messageId ?? "")}`);
-        topics.add("chat");
-        break;
-      case "noted":
-        this.chat(id).notice(text);
-        topics.add("chat");
-        break;
-      case "planned":
-        if (Array.isArray(data.entries)) this.chat(id).plan(data.entries as { content: string; status: string }[]);
-        topics.add("chat");
-        break;
-      case "said":
-        this.chat(id).said("said", text, String(data.messageId ?? ""), data.done === true);
-        topics.add("chat");
-        break;
-      case "thought":
-        this.chat(id).said("thought", text, String(data.messageId ?? ""), data.done === true);
-        topics.add("chat");
-        break;
-      case "step": {
-        const key = String(data.stepId ?? `${data.messageId ?? ""}:${data.tool ?? ""}:${data.title ?? ""}`);
-        this.chat(id).tool(key, toolNews(data));
-        topics.add("chat");
-        break;
+        return;
+      case "agent.used": {
+        const { session, used, size } = event.data;
+        if (typeof used === "number") this.usage.set(session, { used, size: typeof size === "number" ? size : 0 });
+        topics.add("agents");
+        return;
       }
-      case "used":
-        if (typeof data.used === "number") this.usage.set(id, { used: data.used, size: typeof data.size === "number" ? data.size : 0 });
+      case "agent.reset":
+        this.chat(event.data.session).clear();
+        this.titles.delete(event.data.session);
         topics.add("agents");
         break;
-      case "switched":
-        if (!data.modes && typeof data.mode === "string") this.chat(id).notice(`Mode: ${data.mode}`);
-        topics.add("chat");
+      case "agent.asked":
+        this.chat(event.data.session).you(event.data.text, false, `you:${event.data.messageId}`);
         break;
-      case "exited":
-        this.chat(id).notice([data.error, data.hint].filter(Boolean).join(" — ") || "The agent ended.", true);
-        topics.add("chat");
+      case "agent.noted":
+        this.chat(event.data.session).notice(event.data.text);
         break;
-      case "failed":
-        if (data.code === "stopped") break;
-        this.chat(id).notice([data.error, data.hint].filter(Boolean).join(" — ") || "The agent failed.", true);
-        topics.add("chat");
+      case "agent.planned":
+        this.chat(event.data.session).plan(readPlan(event.data.entries));
         break;
+      case "agent.said":
+        this.chat(event.data.session).said("said", event.data.text, event.data.messageId, event.data.done);
+        break;
+      case "agent.thought":
+        this.chat(event.data.session).said("thought", event.data.text, event.data.messageId, false);
+        break;
+      case "agent.step":
+        this.chat(event.data.session).tool(event.data.stepId, toolNews(event.data));
+        break;
+      case "agent.switched":
+        if (!event.data.modes && typeof event.data.mode === "string") this.chat(event.data.session).notice(`Mode: ${event.data.mode}`);
+        break;
+      case "agent.exited":
+        this.chat(event.data.session).notice(sentence(event.data) || "The agent ended.", true);
+        break;
+      case "agent.failed":
+        if (event.data.code === "stopped") return;
+        this.chat(event.data.session).notice(sentence(event.data) || "The agent failed.", true);
+        break;
+      default:
+        return;
     }
+    topics.add("chat");
   }
 
-  private tellCall(event: Event, topics: Set<Topic>): void {
-    const data = event.data as unknown as CallSummary & { ok?: boolean; error?: string; code?: string; severity?: string; recorded?: boolean };
-    const finished = event.kind === "call.finished";
-    const before = this.calls.get(data.callId);
+  private tellCall(event: EventOf<"call.started"> | EventOf<"call.finished">, topics: Set<Topic>): void {
+    const { data } = event;
+    const end = event.kind === "call.finished" ? event.data : null;
+    const callId = data.callId ?? "";
+    const before = this.calls.get(callId);
     const step: Step = {
-      callId: data.callId,
+      callId,
       command: data.command,
       session: data.session,
       actorKind: event.actor?.kind ?? "system",
       actorName: event.actor?.name ?? "",
       args: data.args ?? before?.args ?? {},
       whole: data.args !== undefined && data.argsCut !== true,
-      state: !finished ? "running" : data.ok ? "done" : "failed",
-      error: data.error ?? "",
-      code: data.code ?? "",
-      recorded: data.recorded ?? true,
+      state: !end ? "running" : end.ok ? "done" : "failed",
+      error: end?.error ?? "",
+      code: end?.code ?? "",
+      recorded: end?.recorded ?? true,
       time: before?.time ?? event.time,
       count: 1,
     };
-    if (finished) this.calls.delete(data.callId);
-    else this.calls.set(data.callId, step);
+    if (end) this.calls.delete(callId);
+    else this.calls.set(callId, step);
     // Before the manifest is there, what the page itself reads would be listed as the person's doing.
     const readOnly = this.commands.get(step.command)?.readOnly ?? true;
     if (worthListing(step, readOnly)) {
-      this.list(step);
+      this.activity = withStep(this.activity, step);
       topics.add("activity");
     }
     if (step.session && step.actorKind === "agent") {
       this.chat(step.session).step(step);
       topics.add("chat");
     }
-    if (!this.replaying && finished && this.unrecorded === step.recorded) {
+    if (this.replaying || !end) return;
+    if (this.unrecorded === step.recorded) {
       this.unrecorded = !step.recorded;
       topics.add("connection");
     }
-    if (!this.replaying && finished && data.ok === false && data.severity && data.severity !== "info") {
-      this.onFailure({ text: data.error ?? "", severity: data.severity, command: data.command }, step);
+    if (!end.ok && end.severity !== "info") {
+      this.onFailure({ text: end.error, severity: end.severity, command: end.command }, step);
     }
-  }
-
-  private list(step: Step): void {
-    const at = this.activity.findIndex((one) => one.callId === step.callId);
-    if (at >= 0) {
-      this.activity = this.activity.with(at, step);
-      return;
-    }
-    const last = this.activity[0];
-    const same =
-      last &&
-      last.state === "failed" &&
-      last.recorded === step.recorded &&
-      step.state === "failed" &&
-      last.command === step.command &&
-      last.error === step.error &&
-      last.session === step.session;
-    if (same) this.activity = [{ ...step, count: last.count + 1 }, ...this.activity.slice(1)];
-    else this.activity = [step, ...this.activity].slice(0, LISTED);
   }
 
   // What a thing is called, for any id that calls carry.

@@ -1,15 +1,5 @@
 // A call in words: what somebody did, for the activity list and the chat.
 
-export interface CallSummary {
-  callId: string;
-  command: string;
-  session: string | null;
-  origin: string;
-  number: number;
-  args?: Record<string, unknown>;
-  argsCut?: boolean;
-}
-
 export type StepState = "waiting" | "running" | "done" | "failed";
 
 export interface Step {
@@ -161,6 +151,24 @@ const QUIET = new Set([
 export function worthListing(step: Step, readOnly: boolean): boolean {
   if (step.actorKind === "agent" && step.state !== "failed") return true;
   return !QUIET.has(step.command) && (step.actorKind === "agent" || !readOnly);
+}
+
+const LISTED = 300;
+
+// The list with a step, newest first: in its own place if it is there, and counted if it failed as the last one did.
+export function withStep(activity: Step[], step: Step): Step[] {
+  const at = activity.findIndex((one) => one.callId === step.callId);
+  if (at >= 0) return activity.with(at, step);
+  const last = activity[0];
+  const same =
+    last &&
+    last.state === "failed" &&
+    last.recorded === step.recorded &&
+    step.state === "failed" &&
+    last.command === step.command &&
+    last.error === step.error &&
+    last.session === step.session;
+  return same ? [{ ...step, count: last.count + 1 }, ...activity.slice(1)] : [step, ...activity].slice(0, LISTED);
 }
 
 // How long ago, in as few letters as possible.

@@ -1,5 +1,7 @@
 // What an agent says of a tool of its own, as the chat shows it: a few words, the file it changed, the terminal it runs in.
 
+import type { AgentStep } from "../wire/types.ts";
+
 export interface ToolNews {
   title: string;
   status: string;
@@ -14,7 +16,7 @@ const list = (value: unknown): Record<string, unknown>[] =>
 
 const count = (value: unknown): number => text(value).replace(/\n$/, "").split("\n").filter((line, at) => line || at).length;
 
-export function toolNews(data: Record<string, unknown>): ToolNews {
+export function toolNews(data: Partial<AgentStep>): ToolNews {
   const blocks = list(data.content);
   const diffs = blocks.filter((block) => block.type === "diff");
   const said = blocks.map((block) => (block.type === "content" ? text((block.content as { text?: unknown } | null)?.text) : ""));

@@ -9,6 +9,24 @@ export interface Action {
   reason: string | null;
 }
 
+/** An agent did something that can be undone. */
+export interface ActionDone {
+  callId: string;
+  description: string;
+}
+
+/** A person redid an agent's action. */
+export interface ActionRedone {
+  callId: string;
+  description: string;
+}
+
+/** A person undid an agent's action. */
+export interface ActionUndone {
+  callId: string;
+  description: string;
+}
+
 /** What agents did, newest first. */
 export interface Actions {
   actions: Action[];
@@ -45,15 +63,86 @@ export interface Actor {
   name: string;
 }
 
+/** A person has sent a message to an agent. */
+export interface AgentAsked {
+  session: string;
+  text: string;
+  messageId: string;
+}
+
+/** A terminal was attached to an agent's chat. */
+export interface AgentAttached {
+  session: string;
+  terminalId: string;
+  title: string;
+}
+
+/** An agent works, is idle or has failed, or its settings are others. */
+export interface AgentChanged {
+  session: string;
+  status: string;
+  state?: SessionSettings;
+}
+
 /** The settings now, and what they come to over the defaults. */
 export interface AgentConfigured {
   state: SessionSettings;
   effective: Record<string, unknown>;
 }
 
+/** The consent that a person has given to an agent, or has taken back, is another. */
+export interface AgentConsented {
+  session: string;
+  consent: "denied" | "granted" | "unasked";
+  scopes: ("arrange" | "run" | "see" | "write")[];
+}
+
+/** A terminal is no longer attached to an agent's chat; `reason` is empty where a person detached it. */
+export interface AgentDetached {
+  session: string;
+  terminalId: string;
+  title: string;
+  reason: string;
+}
+
+/** An agent's process has ended; `code` is null where a signal ended it. */
+export interface AgentExited {
+  session: string;
+  code: number | null;
+  error: string;
+  hint: string;
+}
+
+/** An agent could not start or could not finish a turn. */
+export interface AgentFailed {
+  session: string;
+  error: string;
+  hint: string;
+  code: string;
+}
+
+/** An agent's turn is over: the reason in ACP's words, or "failed", and what it used as far as the agent tells. */
+export interface AgentFinished {
+  session: string;
+  stopReason: string;
+  usage: unknown;
+}
+
 /** The agents that are here. */
 export interface AgentList {
   agents: SessionInfo[];
+}
+
+/** A notice for an agent's chat. */
+export interface AgentNoted {
+  session: string;
+  text: string;
+}
+
+/** An agent knows these commands in messages to it. */
+export interface AgentOffered {
+  session: string;
+  commands: unknown;
 }
 
 /** A setting of the agent's own, such as its model. */
@@ -66,14 +155,91 @@ export interface AgentOption {
   choices: Choosable[];
 }
 
+/** An agent's calls wait until it is resumed. */
+export interface AgentPaused {
+  session: string;
+}
+
+/** An agent's plan is this now. */
+export interface AgentPlanned {
+  session: string;
+  entries: unknown;
+}
+
+/** An agent's chat begins anew. */
+export interface AgentReset {
+  session: string;
+}
+
+/** An agent's calls run again. */
+export interface AgentResumed {
+  session: string;
+}
+
+/** Text that an agent adds to a message; `done` ends the message. */
+export interface AgentSaid {
+  session: string;
+  text: string;
+  messageId: string;
+  done: boolean;
+}
+
 /** The agent's session. */
 export interface AgentStarted {
   sessionId: string;
 }
 
+/** A tool call of an agent's own, as far as it is described yet; a later event of the same `stepId` replaces it. */
+export interface AgentStep {
+  session: string;
+  stepId: string;
+  messageId?: string;
+  tool?: unknown;
+  status?: unknown;
+  title?: unknown;
+  input?: unknown;
+  output?: unknown;
+  content?: unknown;
+  locations?: unknown;
+}
+
 /** How many commands were dropped or cancelled. */
 export interface AgentStopped {
   count: number;
+}
+
+/** A person stops an agent; with `kill`, its programs end and its consent is taken back. */
+export interface AgentStopping {
+  session: string;
+  kill: boolean;
+}
+
+/** An agent is in another mode; at its start it also lists its modes. */
+export interface AgentSwitched {
+  session: string;
+  mode: unknown;
+  modes?: unknown;
+}
+
+/** Text that an agent adds to a thought. */
+export interface AgentThought {
+  session: string;
+  text: string;
+  messageId: string;
+}
+
+/** An agent has found a title for its chat. */
+export interface AgentTitled {
+  session: string;
+  title: string;
+}
+
+/** An agent has used so much of its context, and so much money. */
+export interface AgentUsed {
+  session: string;
+  used: unknown;
+  size: unknown;
+  cost: unknown;
 }
 
 /** What a person allowed for the rest of a session. */
@@ -137,6 +303,40 @@ export interface Authors {
 /** Arguments of `openspace.tool.bash`. */
 export interface Bash {
   command: string;
+}
+
+/** A command has finished. A block that could not be read never was a call: it has no id and no arguments. */
+export interface CallFinished {
+  command: string;
+  session: string | null;
+  ok: boolean;
+  code: string;
+  error: string;
+  severity: "error" | "info" | "warning";
+  durationMs: number;
+  callId?: string;
+  origin?: "acp" | "block" | "cli" | "http" | "mcp" | "model" | "python" | "socket";
+  number?: number;
+  args?: Record<string, unknown>;
+  argsCut?: boolean;
+  recorded?: boolean;
+}
+
+/** A command has started; `argsCut` is set where its arguments were shortened. */
+export interface CallStarted {
+  callId: string;
+  command: string;
+  session: string | null;
+  origin: "acp" | "block" | "cli" | "http" | "mcp" | "model" | "python" | "socket";
+  number: number;
+  args: Record<string, unknown>;
+  argsCut?: boolean;
+}
+
+/** An agent's calls were dropped or cancelled. */
+export interface CallsStopped {
+  session: string;
+  count: number;
 }
 
 /** All of them, in the order of their paths. */
@@ -206,6 +406,24 @@ export interface Collected {
 /** The explanation. */
 export interface CommandHelp {
   text: string;
+}
+
+/** A call of an announced command waits for an answer from the program outside that runs it. */
+export interface CommandRequested {
+  callId: string;
+  commandId: string;
+  sessionId: string;
+  args: Record<string, unknown>;
+  deadline: number;
+  timeoutSeconds: number;
+}
+
+/** A call of an announced command no longer waits for an answer. */
+export interface CommandWithdrawn {
+  callId: string;
+  commandId: string;
+  sessionId: string;
+  reason: string;
 }
 
 /** Arguments of `openspace.agent.configure`: what is left out stays as it is. */
@@ -307,12 +525,17 @@ export interface EditorSaved {
 }
 
 /** Something that happened: `kind` is `noun.past`, `revision` the workbench's after it. */
-export interface Event {
-  kind: string;
-  data: Record<string, unknown>;
+export interface EventOf<Kind extends keyof Events> {
+  kind: Kind;
+  data: Events[Kind];
   revision: number | null;
   actor: Actor | null;
   time: number;
+}
+
+/** Events were dropped because the subscriber was too slow: it needs a snapshot. */
+export interface EventsMissed {
+  count: number;
 }
 
 /** The whole state, as a page that has just connected needs it. */
@@ -371,6 +594,12 @@ export interface FileChange {
   removed: number;
   shown: boolean;
   hunks: Hunk[];
+}
+
+/** A command has written or removed a file; `version` is null where it is gone. */
+export interface FileChanged {
+  path: string;
+  version: string | null;
 }
 
 /** A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text. */
@@ -454,6 +683,12 @@ export interface Highlighted {
   highlightId: string;
 }
 
+/** The terminal host died with these terminals, and another has taken its place. */
+export interface HostReplaced {
+  text: string;
+  terminals: string[];
+}
+
 /** Lines that were exchanged: where they begin in each text, from 0, and how many there are in each. */
 export interface Hunk {
   beforeStart: number;
@@ -512,6 +747,12 @@ export interface LoadChat {
   chat: string;
 }
 
+/** The set of commands is another. */
+export interface ManifestChanged {
+  version: string;
+  lastUpdated: string;
+}
+
 /** Arguments of `openspace.agent.prompt`. */
 export interface MessageAgent {
   sessionId: string;
@@ -543,6 +784,12 @@ export interface OpenPane {
   type: "editor" | "presentation" | "terminal" | "whiteboard";
   contentId: string;
   splitDirection?: "horizontal" | "vertical" | null;
+}
+
+/** An agent's options, with their values, are these now. */
+export interface OptionsOffered {
+  session: string;
+  options: unknown;
 }
 
 /** A piece of an output; `next` is the offset of the next one, or null at the end. */
@@ -621,6 +868,11 @@ export interface PlatformInformation {
   shells: string[];
 }
 
+/** A browser has come or gone; `browsers` counts those that are there. */
+export interface PresenceChanged {
+  browsers: number;
+}
+
 /** A question to a person, with everything they need to decide. */
 export interface Question {
   kind: "confirmation" | "consent";
@@ -643,9 +895,31 @@ export interface Question {
   deadline: number | null;
 }
 
+/** A person has answered a question. */
+export interface QuestionAnswered {
+  id: string;
+  session: string;
+  choice: "always" | "deny" | "edit" | "once" | "session";
+  by: Actor;
+  reason: string;
+}
+
+/** A question was not answered in time. */
+export interface QuestionExpired {
+  id: string;
+  session: string;
+}
+
 /** Open questions, the oldest first. */
 export interface QuestionList {
   questions: Question[];
+}
+
+/** A question was withdrawn: no answer is wanted any more. */
+export interface QuestionWithdrawn {
+  id: string;
+  session: string;
+  reason: string;
 }
 
 /** Lines, and columns if it is not whole lines; all count from 1, the ends are included. */
@@ -794,6 +1068,12 @@ export interface SendKeys {
   text: string;
 }
 
+/** An agent's session has ended, and what it made is taken away. */
+export interface SessionEnded {
+  session: string;
+  name: string;
+}
+
 /** A session as others see it. */
 export interface SessionInfo {
   id: string;
@@ -823,6 +1103,11 @@ export interface SessionSettings {
   settleInterval?: number | null;
   maxInterval?: number | null;
   cwd?: string | null;
+}
+
+/** An agent has connected, or is here again. */
+export interface SessionStarted {
+  session: SessionInfo;
 }
 
 /** Arguments of `openspace.agent.consent`. */
@@ -940,6 +1225,17 @@ export interface Tab {
   pinned: boolean;
 }
 
+/** A terminal's title, shell, directory or lease is another, or a command has finished in it. */
+export interface TerminalChanged {
+  terminal: TerminalInfo;
+}
+
+/** A terminal was closed, and is gone. */
+export interface TerminalClosed {
+  terminalId: string;
+  title: string;
+}
+
 /** Arguments of `openspace.tool.terminal_continue`. */
 export interface TerminalContinue {
   sessionId: string;
@@ -952,6 +1248,11 @@ export interface TerminalCreated {
   title: string;
   paneId: string;
   note: string;
+}
+
+/** A terminal's main process has ended; its output can still be read. */
+export interface TerminalExited {
+  terminal: TerminalInfo;
 }
 
 /** A terminal as everybody sees it in lists and events. */
@@ -992,6 +1293,11 @@ export interface TerminalList {
   terminals: TerminalInfo[];
 }
 
+/** A terminal was created. */
+export interface TerminalOpened {
+  terminal: TerminalInfo;
+}
+
 /** Lines as a person would see them; `position` is where the next read goes on. */
 export interface TerminalOutput {
   output: string[];
@@ -1000,6 +1306,11 @@ export interface TerminalOutput {
   truncated: boolean;
   blind: boolean;
   note: string;
+}
+
+/** A terminal's output waits: its log cannot be written, because the disk is full or for another reason. */
+export interface TerminalPaused {
+  terminal: TerminalInfo;
 }
 
 /** A terminal. */
@@ -1020,6 +1331,16 @@ export interface TerminalReplay {
   position: number;
   cols: number;
   rows: number;
+}
+
+/** A terminal has another size. */
+export interface TerminalResized {
+  terminal: TerminalInfo;
+}
+
+/** A terminal's output flows again. */
+export interface TerminalResumed {
+  terminal: TerminalInfo;
 }
 
 /** Arguments of `openspace.tool.terminal_start`. */
@@ -1099,6 +1420,13 @@ export interface WaitForTerminal {
 export interface WhoTyped {
   terminalId: string;
   since?: number;
+}
+
+/** The panes as they are after some changes. */
+export interface WorkbenchPublished {
+  panes: (Record<string, unknown>)[];
+  timestamp: string;
+  activePane?: string;
 }
 
 /** Arguments of `openspace.file.write`. */
@@ -1198,3 +1526,74 @@ export interface Commands {
   "openspace.workbench.snapshot": { args: Record<string, never>; result: Everything };
   "openspace.workbench.undo": { args: UndoActions; result: ActionsUndone };
 }
+
+export interface Events {
+  "action.done": ActionDone;
+  "action.redone": ActionRedone;
+  "action.undone": ActionUndone;
+  "agent.asked": AgentAsked;
+  "agent.attached": AgentAttached;
+  "agent.changed": AgentChanged;
+  "agent.configured": OptionsOffered;
+  "agent.consented": AgentConsented;
+  "agent.detached": AgentDetached;
+  "agent.ended": SessionEnded;
+  "agent.exited": AgentExited;
+  "agent.failed": AgentFailed;
+  "agent.finished": AgentFinished;
+  "agent.noted": AgentNoted;
+  "agent.offered": AgentOffered;
+  "agent.paused": AgentPaused;
+  "agent.planned": AgentPlanned;
+  "agent.reset": AgentReset;
+  "agent.resumed": AgentResumed;
+  "agent.said": AgentSaid;
+  "agent.started": SessionStarted;
+  "agent.step": AgentStep;
+  "agent.stopped": CallsStopped;
+  "agent.stopping": AgentStopping;
+  "agent.switched": AgentSwitched;
+  "agent.thought": AgentThought;
+  "agent.titled": AgentTitled;
+  "agent.used": AgentUsed;
+  "call.finished": CallFinished;
+  "call.started": CallStarted;
+  "command.requested": CommandRequested;
+  "command.withdrawn": CommandWithdrawn;
+  "editor.changed": StateChange;
+  "editor.closed": StateChange;
+  "editor.opened": StateChange;
+  "editor.revealed": StateChange;
+  "editor.saved": StateChange;
+  "events.missed": EventsMissed;
+  "file.changed": FileChanged;
+  "highlight.cleared": StateChange;
+  "highlight.set": StateChange;
+  "host.replaced": HostReplaced;
+  "manifest.changed": ManifestChanged;
+  "pane.closed": StateChange;
+  "pane.focused": StateChange;
+  "pane.moved": StateChange;
+  "pane.opened": StateChange;
+  "pane.pinned": StateChange;
+  "pane.resized": StateChange;
+  "pane.retitled": StateChange;
+  "pane.unpinned": StateChange;
+  "presence.changed": PresenceChanged;
+  "question.answered": QuestionAnswered;
+  "question.asked": Question;
+  "question.expired": QuestionExpired;
+  "question.withdrawn": QuestionWithdrawn;
+  "session.cleaned": StateChange;
+  "terminal.changed": TerminalChanged;
+  "terminal.closed": TerminalClosed;
+  "terminal.created": TerminalOpened;
+  "terminal.exited": TerminalExited;
+  "terminal.paused": TerminalPaused;
+  "terminal.resized": TerminalResized;
+  "terminal.resumed": TerminalResumed;
+  "workbench.published": WorkbenchPublished;
+  "workbench.reverted": StateChange;
+}
+
+export type Event = { [Kind in keyof Events]: EventOf<Kind> }[keyof Events];

@@ -12,7 +12,8 @@ from fourhands.agents.briefing.shorten import one_line
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.workbench.layout.panes import PaneInfo, Tab
 from fourhands.workbench.sessions import Session
-from fourhands.workbench.workbench import TerminalInfo, Workbench
+from fourhands.workbench.terminals.info import TerminalInfo
+from fourhands.workbench.workbench import Workbench
 
 PRIVATE = "(a private file)"
 _NAME = 80
