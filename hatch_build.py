@@ -39,7 +39,7 @@ class DescriptionHook(MetadataHookInterface):  # type: ignore[misc,unused-ignore
 
 
 def described(readme: str, repository: str | None) -> str:
-    """The README without its picture; links to files lead to the repository, or are words where none is known."""
+    """Return the README without picture; links to files lead to the repository, or are words where none is known."""
     readme = re.sub(r"<picture>.*?</picture>\n*", "", readme, flags=re.DOTALL)
     target = rf"[\1]({repository.rstrip('/')}/blob/HEAD/\2)" if repository else r"\1"
     return re.sub(r"\[([^\]]+)\]\((?![a-z]+:|#)([^)]+)\)", target, readme)

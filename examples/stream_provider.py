@@ -45,7 +45,7 @@ class FarAway:
         self._output.put_nowait(Output(text.encode()))
 
     async def read(self) -> Output | None:
-        """The next piece of output; None at its end."""
+        """Return the next piece of output; None at its end."""
         return await self._output.get()
 
     async def write(self, data: bytes) -> None:
@@ -59,7 +59,7 @@ class FarAway:
         self._print(f"now {cols}x{rows}\r\n")
 
     async def wait(self) -> int:
-        """The exit code."""
+        """Return the exit code."""
         return 7
 
     async def close(self) -> None:

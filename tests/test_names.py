@@ -119,3 +119,41 @@ def test_no_two_files_of_a_folder_and_its_package_are_taken_for_each_other() -> 
     """`base.py` stands only where it holds the interface of its package; no other file name says nothing."""
     empty = {"utils", "util", "helpers", "helper", "common", "misc", "manager"}
     assert [path for path in sources(PACKAGE) if path.stem in empty] == []
+
+
+# Folders whose docstrings state their subject; a folder joins as soon as it holds, and in the end all of them have.
+PLAIN_FOLDERS = ("safety",)
+RIDDLES = frozenset({"What", "Who", "Whose", "Whether", "Which", "Where", "How", "Give", "Say"})
+
+
+def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Every docstring of a module with its line: of modules, classes and functions, and those behind a constant."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        for statement in body if isinstance(body, list) else ():
+            value = statement.value if isinstance(statement, ast.Expr) else None
+            if isinstance(value, ast.Constant) and isinstance(value.value, str):
+                yield statement.lineno, value.value
+
+
+@pytest.mark.parametrize("folder", PLAIN_FOLDERS)
+def test_a_docstring_opens_with_its_subject_or_a_verb(folder: str) -> None:
+    """A noun phrase for a thing, an imperative for a function, `Return True if` for a question: never a riddle."""
+    found = [
+        f"{path.relative_to(PACKAGE)}:{line}: {text.split(maxsplit=6)[:6]}"
+        for path in sources(PACKAGE / folder)
+        for line, text in docstrings(ast.parse(path.read_text()))
+        if text.split() and text.split()[0].rstrip(",:;.") in RIDDLES
+    ]
+    assert found == []
+
+
+def test_every_kind_of_docstring_is_looked_at() -> None:
+    lines = ['"""Module."""', "A = 1", '"""Constant."""', "class B:", '    """Class."""', "    def c(self):"]
+    text = "\n".join([*lines, '        """Function."""'])
+    assert [(line, word) for line, word in docstrings(ast.parse(text))] == [
+        (1, "Module."),
+        (3, "Constant."),
+        (5, "Class."),
+        (7, "Function."),
+    ]

@@ -29,7 +29,7 @@ class Nice:
         self._program = probe.detail
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
-        """The same launch with `nice` in front of it."""
+        """Return the same launch with `nice` in front of it."""
         argv = (self._program, "-n", "10", launch.program, *launch.argv[1:])
         return launch.replace(program=self._program, argv=argv)
 

@@ -149,7 +149,7 @@ def test_good_variables_pass():
 
 @pytest.mark.parametrize("name", ["", "1A", "A B", "A=B", "A\0", "É", "A-B", "a.b", "A\n", None, 7, "x y" * 99])
 def test_a_bad_name_is_named(name):
-    with pytest.raises(BadEnv, match="is not a name of an environment variable") as caught:
+    with pytest.raises(BadEnv, match="is not a valid environment variable name") as caught:
         check_variables({name: "x"})
     assert repr(name)[:20] in str(caught.value)
     assert len(str(caught.value)) < 300
@@ -163,7 +163,7 @@ def test_a_bad_name_is_named(name):
         (True, "is True, not text"),
         (b"x", "not text"),
         (["x"], "not text"),
-        ("x\ud800", "half a character at position 1"),
+        ("x\ud800", "not valid UTF-8 at position 1"),
         ("x" * 131_072, "131072 bytes"),
     ],
 )

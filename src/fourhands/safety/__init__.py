@@ -1,1 +1,1 @@
-"""Judging commands, cleaning text, confining paths, choosing environments, hiding secrets."""
+"""Safety rules: command classification, text sanitizing, path confinement, environments, redaction."""

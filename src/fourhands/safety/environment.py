@@ -1,7 +1,7 @@
-"""Which environment variables a program gets: a person's shell, and what an agent starts (safety-policy.md E).
+"""Environment variables of programs: a person's shell, and what an agent starts (safety-policy.md E).
 
 A person's terminal gets the environment that Fourhands was started with, minus secrets and the server's own variables.
-What an agent starts gets an allow-list. Nothing here reads `os.environ`: the caller hands over the base.
+What an agent starts gets an allow-list. Nothing here reads `os.environ`: the caller passes the base.
 """
 
 import functools
@@ -18,7 +18,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# A pager waits for a key that nobody presses.
+# A pager would wait for a key that an agent never presses.
 NO_PAGERS: dict[str, str] = dict.fromkeys(
     (
         *("PAGER", "GIT_PAGER", "MANPAGER", "SYSTEMD_PAGER", "GH_PAGER", "GLAB_PAGER", "AWS_PAGER", "BAT_PAGER"),
@@ -27,11 +27,11 @@ NO_PAGERS: dict[str, str] = dict.fromkeys(
     "cat",
 )
 
-# Where an agent starts one all the same, it runs nothing.
+# A pager that an agent starts all the same can run no other program.
 AGENT_PAGERS: dict[str, str] = {**NO_PAGERS, "LESSSECURE": "1", "SYSTEMD_PAGERSECURE": "1"}
 
 _SERVER = "FOURHANDS_"
-_TERMINAL = "FOURHANDS_TERMINAL"  # the one that children are meant to see: it says which terminal they belong to
+_TERMINAL = "FOURHANDS_TERMINAL"  # the one that children are meant to see: it names their terminal
 
 _ALLOWED = _words(
     "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TERM COLORTERM TZ TMPDIR PWD CI NO_COLOR FORCE_COLOR CLICOLOR "
@@ -53,7 +53,7 @@ _LONGEST_BYTES = 128 * 1024 - 1
 
 
 def for_person(base: Mapping[str, str]) -> dict[str, str]:
-    """Give the variables for a person's own terminal."""
+    """Return the variables for a person's own terminal."""
     return {
         name: value
         for name, value in base.items()
@@ -62,9 +62,9 @@ def for_person(base: Mapping[str, str]) -> dict[str, str]:
 
 
 def for_agent(base: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str, str]:
-    """Give the variables for what an agent starts; `extra` are names that the user allows besides.
+    """Return the variables for what an agent starts; `extra` are further names that the user allows.
 
-    Not even `extra` lets through a secret or a variable that changes which programs run; it does SSH_AUTH_SOCK.
+    Secrets and variables that change which programs run are left out even if named in `extra`, except SSH_AUTH_SOCK.
     """
     added = _checked_names(extra)
     return {
@@ -78,7 +78,7 @@ def for_agent(base: Mapping[str, str], extra: Iterable[str] = ()) -> dict[str, s
 
 
 def withheld(base: Mapping[str, str]) -> list[str]:
-    """Give the secret values that no program gets, so that they can be redacted wherever they turn up."""
+    """Return the secret values that no program gets, so that they can be redacted wherever they appear."""
     values: dict[str, None] = {}
     for name, value in base.items():
         if not value or is_harmless_value(name) or not _is_secret(name, value):
@@ -90,7 +90,7 @@ def withheld(base: Mapping[str, str]) -> list[str]:
 
 
 def check_variables(env: Mapping[str, str | None]) -> None:
-    """Refuse names and values that cannot be handed to a program; None stands for "without this variable"."""
+    """Refuse names and values that cannot be passed to a program; None means without this variable."""
     if not isinstance(env, Mapping):
         raise BadEnv(f"env must be an object of names and values, not {type(env).__name__}", hint='such as {"CI": "1"}')
     for name, value in env.items():
@@ -100,13 +100,13 @@ def check_variables(env: Mapping[str, str | None]) -> None:
         if not isinstance(value, str):
             raise BadEnv(
                 f"the value of environment variable {name} is {_shown(value)}, not text",
-                hint="give a text, or null to leave the variable out",
+                hint="send a text, or null to leave the variable out",
                 name=name,
             )
         if "\0" in value:
             raise BadEnv(
                 f"the value of environment variable {name} has a NUL at position {value.index(chr(0))}",
-                hint="a value cannot contain NUL",
+                hint="remove the NUL",
                 name=name,
             )
         _check_bytes(name, value)
@@ -148,8 +148,8 @@ def _checked_names(names: Iterable[str]) -> frozenset[str]:
 def _check_name(name: object) -> None:
     if not isinstance(name, str) or not _name.fullmatch(name):
         raise BadEnv(
-            f"{_shown(name)} is not a name of an environment variable",
-            hint="a name has letters A-Z a-z, digits and _, and does not start with a digit",
+            f"{_shown(name)} is not a valid environment variable name",
+            hint="use letters A-Z a-z, digits and _, and do not start with a digit",
             name=str(name),
         )
 
@@ -159,8 +159,8 @@ def _check_bytes(name: str, value: str) -> None:
         size = len(value.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError as error:
         raise BadEnv(
-            f"the value of environment variable {name} has half a character at position {error.start}",
-            hint="a value must be text that can be written as UTF-8",
+            f"the value of environment variable {name} is not valid UTF-8 at position {error.start}",
+            hint="send the value as UTF-8 text",
             name=name,
         ) from None
     if len(name) + 1 + size >= _LONGEST_BYTES:

@@ -1,4 +1,4 @@
-"""Regular expressions that come from others, matched in linear time.
+"""Regular expressions of agents, plugins and users, matched in linear time.
 
 An agent's or a plugin's pattern runs on the server's loop over megabytes of output; Python's own engine can be sent
 into exponential backtracking by accident. RE2 cannot, and patterns that would still take it long are refused: its
@@ -23,11 +23,11 @@ class RegexMatch(Protocol):
     """A match."""
 
     def start(self) -> int:
-        """Where it begins."""
+        """Return the offset of its first character."""
         ...
 
     def end(self) -> int:
-        """Where it ends."""
+        """Return the offset behind its last character."""
         ...
 
 
@@ -35,44 +35,44 @@ class Pattern(Protocol):
     """A compiled pattern."""
 
     def search(self, text: str) -> RegexMatch | None:
-        """The first match in a text."""
+        """Return the first match in a text, or None."""
         ...
 
 
 def compile_pattern(text: str, *, ignore_case: bool = False, lines: bool = False) -> Pattern:
-    """Compile a pattern, or say what is wrong with it. With `lines`, `^` and `$` are the ends of each line."""
+    """Compile a pattern, or raise BadArgument with the reason. With `lines`, `^` and `$` match at line ends."""
     if not isinstance(text, str) or not text:
-        raise BadArgument(f"a pattern must be a text that is not empty, not {text!r}")
+        raise BadArgument(f"a pattern must be a non-empty text, not {text!r}")
     if len(text) > LONGEST:
-        raise BadArgument(f"the pattern has {len(text)} characters, at most {LONGEST} are allowed")
+        raise BadArgument(f"the pattern has {len(text)} characters; the limit is {LONGEST}")
     options = re2.Options()
     options.log_errors = False
     options.case_sensitive = not ignore_case
     try:
-        pattern = re2.compile(text, options)  # as it is, so that what is wrong is said of it as it is
+        pattern = re2.compile(text, options)  # unchanged, so that the error is about the text that was given
         if lines:
             pattern = re2.compile(f"(?m){text}", options)
     except re2.error as error:
         reason = error.args[0].decode() if error.args and isinstance(error.args[0], bytes) else str(error)
         raise BadArgument(
-            f"the pattern {text!r} cannot be used: {reason}",
+            f"the pattern {text!r} is invalid: {reason}",
             hint="syntax is RE2's: no look-around, no back-references; see https://github.com/google/re2/wiki/Syntax",
         ) from error
     if pattern.programsize > MOST_STEPS:
         raise BadArgument(
-            f"the pattern {text!r} is too much to match: {pattern.programsize} steps, at most {MOST_STEPS} are allowed",
+            f"the pattern {text!r} is too complex: {pattern.programsize} steps; the limit is {MOST_STEPS}",
             hint="repeat less: a{500} counts as 500 letters",
         )
     return pattern  # type: ignore[no-any-return]  # the library has no types
 
 
 class Patterns:
-    """Several patterns, with which a text is compared at once."""
+    """Several patterns that are compared with a text at once."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         self._each = [(text, compile_pattern(text)) for text in texts]
         self._any: Pattern | None = None
-        # A quotation that nobody closes would go on into the next pattern.
+        # A quotation that is not closed would continue into the next pattern.
         if len(texts) > 1 and not any("\\Q" in text for text in texts):
             options = re2.Options()
             options.log_errors = False
@@ -84,7 +84,7 @@ class Patterns:
         return bool(self._each)
 
     def found_in(self, text: str) -> str:
-        """The first pattern that is found in a text, or nothing."""
+        """Return the first pattern found in a text, or nothing."""
         text = text.encode("utf-8", "replace").decode()  # bytes that are not text are nothing to RE2
         if self._any is not None and self._any.search(text) is None:
             return ""

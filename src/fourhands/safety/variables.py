@@ -10,7 +10,7 @@ _part = re.compile(
 _whole = re.compile(r"(?:.+_)?(?:DSN|DATABASE_URL|CONNECTION_STRING)|.+_PWD")
 # The names say AUTH and SESSION, but their values are addresses, and a person's ssh and desktop need them.
 ADDRESSES = frozenset({"SSH_AUTH_SOCK", "DBUS_SESSION_BUS_ADDRESS"})
-# So too for the desktop's session, whose values are ordinary words: nobody's secret, though nobody gets them.
+# The same holds for the desktop's session: its values are no secrets, although no program gets them.
 _desktop = re.compile(r"XDG_SESSION_\w+|DESKTOP_SESSION|SESSION_MANAGER")
 
 
@@ -30,7 +30,7 @@ _CHANGING_ENDS = ("_PAGER", "_EDITOR", "_ASKPASS", "_BROWSER")  # many programs 
 
 
 def changes_execution(name: str) -> bool:
-    """Tell whether a variable changes which programs run, or what they run (safety-policy.md C3.4)."""
+    """Return True if a variable changes which programs run, or what they run (safety-policy.md C3.4)."""
     return name in _CHANGING or name.startswith(_CHANGING_STARTS) or name.endswith(_CHANGING_ENDS)
 
 
@@ -39,7 +39,7 @@ _GUIDING = frozenset({"HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HO
 
 
 def guides_shell(name: str) -> bool:
-    """Tell whether a variable decides which files a shell runs or writes that is started with it."""
+    """Return True if a variable decides which files a shell that is started with it runs or writes."""
     return name in _GUIDING or name.startswith("FOURHANDS_")
 
 
@@ -74,14 +74,14 @@ _ANY_BY_VALUE = re.compile("|".join(f"(?:{named.pattern})" for named, _ in _BY_V
 
 
 def names_program(name: str, value: str) -> bool:
-    """Tell whether a variable with this value makes some program run another one, or load its code."""
+    """Return True if a variable with this value makes some program run another one, or load its code."""
     if not _ANY_BY_VALUE.fullmatch(name):
         return False
     return any(named.fullmatch(name) and not harmless.fullmatch(value) for named, harmless in _BY_VALUE)
 
 
 def is_secret_variable(name: str) -> bool:
-    """Tell whether a variable of this name is withheld from programs."""
+    """Return True if a variable of this name is withheld from programs."""
     upper = name.upper()
     if _whole.fullmatch(upper):
         return True
@@ -89,5 +89,5 @@ def is_secret_variable(name: str) -> bool:
 
 
 def is_harmless_value(name: str) -> bool:
-    """Tell whether the value of a variable is no secret although its name says so."""
+    """Return True if the value of a variable is no secret although its name says so."""
     return name in ADDRESSES or _desktop.fullmatch(name) is not None

@@ -493,7 +493,7 @@ async def confinement(doors: Doors) -> None:
         for command, more in (("read", {}), ("write", {"content": "x"}), ("list", {})):
             refused = await doors.refusal(f"openspace.file.{command}", {"path": path, **more}, agent=True)
             assert refused["code"] == "outside-workspace"
-            assert "below the workspace" in refused["hint"]
+            assert "inside the workspace" in refused["hint"]
     like(await doors.agent("openspace.file.read", {"path": "src/../a.txt"}), {"content": "inside\n"})
 
 

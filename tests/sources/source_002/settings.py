@@ -227,7 +227,7 @@ for name, lines in CHANGING.items():
 
 async def _ipconfig(doors: Doors) -> None:
     judged = classify("ipconfig /all")
-    assert (judged.level, judged.reason) == ("unknown", "not in any list: ipconfig")
+    assert (judged.level, judged.reason) == ("unknown", "unknown program: ipconfig")
 
 
 DOCUMENT.not_here(

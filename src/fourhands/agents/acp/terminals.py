@@ -260,7 +260,7 @@ def _variables(pairs: list[EnvVariable]) -> dict[str, str]:
     """Pairs as a mapping; a name that comes twice has its last value, as for a shell."""
     for pair in pairs:
         if "\0" in pair.name or "=" in pair.name or not pair.name:
-            raise BadEnv(f"{pair.name!r:.100} is not a name of an environment variable")
+            raise BadEnv(f"{pair.name!r:.100} is not a valid environment variable name")
     return {pair.name: pair.value for pair in pairs}
 
 

@@ -1,4 +1,4 @@
-"""What can be wrong with a path: errors that name it as it was given and tell nothing about what lies outside."""
+"""Errors about a path: they name it as it was given, and reveal nothing about what lies outside the workspace."""
 
 import errno
 from collections.abc import Iterator
@@ -7,75 +7,75 @@ from contextlib import contextmanager
 from fourhands.core.errors import BadArgument, Conflict, Denied, FourhandsError, LimitReached, NotFound, Unavailable
 
 IN_PIECES = 'write a large file in pieces: openspace.file.write with "append": true; change it by openspace.file.edit'
-"""What to do where a message is too large to be taken."""
+"""The hint for a message that is too large."""
 
 
 class BadPath(BadArgument):
-    """A path is not written in a form that is accepted, or has too many links."""
+    """A path whose form is not accepted, or with too many links."""
 
     code = "bad-path"
 
 
 class OutsideWorkspace(Denied):
-    """A path leads out of the workspace, or would on its way."""
+    """A path that leaves the workspace, at its end or on the way."""
 
     code = "outside-workspace"
 
 
 class DeniedPath(Denied):
-    """A path names something that is closed to agents: git's own files, packages, secrets."""
+    """A path that agents may not use: git's own files, packages, secrets."""
 
     code = "denied-path"
 
 
 class NotRegular(BadArgument):
-    """A path names a directory, pipe, device or socket where a file is needed, or the other way round."""
+    """A path of a directory, pipe, device or socket where a file is needed, or of a file where a directory is."""
 
     code = "not-regular"
 
 
 class FileTooLarge(LimitReached):
-    """A file, directory or text is larger than the limit for one call."""
+    """A file, directory or text above the limit for one call."""
 
     code = "too-large"
 
 
 class NoSpace(LimitReached, OSError):
-    """The disk, the quota or the largest file size is used up; the old file is whole."""
+    """A full disk, quota or largest file size; the old file is whole."""
 
     code = "no-space"
 
 
 class Changed(Conflict):
-    """A directory on the way was moved or replaced while the path was being followed."""
+    """A directory on the way that was moved or replaced while the path was being followed."""
 
     code = "changed"
 
 
 class NoSuchFile(NotFound, FileNotFoundError):
-    """Nothing is there under that path; the hint lists what is."""
+    """A path at which nothing exists; the hint lists what does."""
 
     code = "not-found"
 
 
 def shown(path: object) -> str:
-    """Give a path as it may stand in a message: quoted, escaped, and short however long it is."""
+    """Return a path for a message: quoted, escaped and shortened."""
     text = repr(path)
     return text if len(text) <= 200 else f"{text[:120]}...{text[-60:]}"
 
 
 def outside(path: str) -> OutsideWorkspace:
-    """Say that a path leads out, and nothing about where to."""
+    """Return the error for a path that leaves the workspace; its target is not named."""
     return OutsideWorkspace(
-        f"path {shown(path)} leads outside the workspace",
-        hint="only files below the workspace can be used; '.' is the workspace itself",
+        f"path {shown(path)} is outside the workspace",
+        hint="use a path inside the workspace; '.' is the workspace itself",
         path=path,
     )
 
 
 @contextmanager
 def reported(path: str) -> Iterator[None]:
-    """Turn what the system says about a path into one of our errors, which name the path as it was given."""
+    """Turn an `OSError` into an error that names the path as it was given."""
     try:
         yield
     except FourhandsError:
@@ -89,15 +89,13 @@ def _translated(error: OSError, path: str) -> FourhandsError:
     about = f"path {shown(path)}: {reason}"
     match error.errno:
         case errno.EACCES | errno.EPERM | errno.EROFS:
-            return Denied(
-                about, hint="the system refuses it: see the permissions of the file and its directory", path=path
-            )
+            return Denied(about, hint="check the permissions of the file and its directory", path=path)
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
-            return NoSpace(about, hint="nothing was changed; make room and try again", path=path)
+            return NoSpace(about, hint="nothing was changed; free space and try again", path=path)
         case errno.ENAMETOOLONG | errno.EILSEQ:
-            return BadPath(about, hint="the file system does not take this name", path=path)
+            return BadPath(about, hint="choose a name that the file system accepts", path=path)
         case errno.EISDIR | errno.ENOTDIR | errno.ENXIO | errno.ELOOP:
-            return NotRegular(about, hint="it is not what it was a moment ago, or not a file", path=path)
+            return NotRegular(about, hint="the file changed type, or is not a regular file", path=path)
         case errno.ENOENT | errno.ESTALE:
-            return NoSuchFile(about, hint="it went away meanwhile; list the directory above it", path=path)
-    return Unavailable(about, hint="the system could not do it", path=path)
+            return NoSuchFile(about, hint="the file was deleted; list its directory", path=path)
+    return Unavailable(about, hint="try again; the file system reported this error", path=path)

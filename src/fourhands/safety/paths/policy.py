@@ -1,6 +1,6 @@
 """The form of a workspace path, and the names that an agent may not touch (safety-policy.md P1, P4 to P6).
 
-Everything here looks at text only; `paths` follows it on the disk and asks these rules about each step.
+Only text is read here; `walk` follows the path on disk and checks each step against these rules.
 """
 
 import os
@@ -30,7 +30,7 @@ _NODE_MODULES = frozenset({"node_modules", "node_m~1"})
 
 
 class Purpose(Enum):
-    """What a path is wanted for: the deny-lists differ."""
+    """The purpose of a path: the deny-lists differ."""
 
     READ = "read"
     WRITE = "write"
@@ -44,7 +44,7 @@ _WRITING = frozenset({Purpose.WRITE, Purpose.REMOVE})
 
 
 def plain(path: str) -> str:
-    """Give a name found on disk as text that can be sent: one that is not UTF-8 is shown, and cannot be opened."""
+    """Return a name found on disk as valid text; a name that is not UTF-8 is escaped, and cannot be opened so."""
     return path if path.isascii() else os.fsencode(path).decode(errors="replace")
 
 
@@ -56,11 +56,11 @@ def split(path: object, *, file: bool) -> list[str]:
         raise BadPath(f"a path must be text, not {shown(path)}", hint="such as 'src/main.py'", path=str(path))
     problem = _problem(path)
     if not problem and file and path.endswith("/"):
-        problem = "it ends with a slash, and a file is needed"
+        problem = "it ends with a slash, but a file is needed"
     if problem:
         raise BadPath(
             f"path {shown(path)} cannot be used: {problem}",
-            hint="give a path relative to the workspace with plain slashes, such as 'src/main.py'",
+            hint="use a path relative to the workspace, such as 'src/main.py'",
             path=path[:LONGEST_PATH_BYTES].encode(errors="replace").decode(),
         )
     return path.split("/")
@@ -74,11 +74,11 @@ def _problem(path: str) -> str:
     except UnicodeEncodeError:
         return "it is not valid Unicode text"
     if size > LONGEST_PATH_BYTES:
-        return f"it has {size} bytes, at most {LONGEST_PATH_BYTES} are possible"
+        return f"it is {size} bytes long; the limit is {LONGEST_PATH_BYTES}"
     if found := _CONTROL.search(path):
-        return f"it has the control character {found.group()!r}"
+        return f"it contains the control character {found.group()!r}"
     if "\\" in path:
-        return "it has a backslash"
+        return "it contains a backslash"
     if _SCHEME.match(path):
         return "it is an address, not a path"
     if _DRIVE.match(path):
@@ -86,23 +86,23 @@ def _problem(path: str) -> str:
     if size > LONGEST_PART_BYTES:
         longest = max(len(part.encode()) for part in path.split("/"))
         if longest > LONGEST_PART_BYTES:
-            return f"one of its names has {longest} bytes, at most {LONGEST_PART_BYTES} are possible"
+            return f"one of its names is {longest} bytes long; the limit is {LONGEST_PART_BYTES}"
     return ""
 
 
 @lru_cache(maxsize=8192)
 def is_git_name(name: str) -> bool:
-    """Tell whether some file system or some reader would take this name for `.git`."""
+    """Return True if some file system or reader would take this name for `.git`."""
     return _is(name, _GIT)
 
 
 @lru_cache(maxsize=8192)
 def is_packages_name(name: str) -> bool:
-    """Tell whether some file system or some reader would take this name for `node_modules`."""
+    """Return True if some file system or reader would take this name for `node_modules`."""
     return _is(name, _NODE_MODULES)
 
 
-@lru_cache(maxsize=65536)  # a search judges every file of a workspace, again and again
+@lru_cache(maxsize=65536)  # a search checks every file of a workspace, again and again
 def _is_secret(full: str, names: SecretNames | None) -> bool:
     return is_secret_name(full, names)
 
@@ -116,39 +116,38 @@ def check_new_name(name: str, path: str) -> None:
     """Refuse to create a name that looks like another one."""
     if found := _DECEIVING.search(name):
         raise BadPath(
-            f"path {shown(path)} cannot be created: a name in it has the invisible or reordering character "
-            f"U+{ord(found.group()):04X}",
-            hint="leave that character out",
+            f"path {shown(path)} cannot be created: it contains the invisible character U+{ord(found.group()):04X}",
+            hint="remove that character",
             path=path,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class PathPolicy:
-    """The deny-lists: they bind agents. A person's rules are open; the confinement holds all the same."""
+    """The deny-lists for agents. A person's policy is `open`; the confinement to the workspace still holds."""
 
     open: bool = False
     secret_names: SecretNames | None = None
 
-    def judge_part(self, part: str, purpose: Purpose, path: str) -> None:
+    def check_part(self, part: str, purpose: Purpose, path: str) -> None:
         """Refuse one name on the way, as given or as found behind a link."""
         if self.open:
             return
         if is_git_name(part):
-            raise _denied(path, "git's own files are closed to agents", "use git in a terminal")
+            raise _denied(path, "agents may not use git's own files", "use git in a terminal")
         if purpose in _WRITING and is_packages_name(part):
             raise _denied(
-                path, "nothing is written below node_modules", "change package.json and let the package manager run"
+                path, "agents may not write below node_modules", "change package.json and run the package manager"
             )
         if TEMPORARY.match(part):
-            raise _denied(path, "it is an unfinished write", "read the file itself")
+            raise _denied(path, "it is the temporary file of an unfinished write", "read the file itself")
 
-    def judge(self, parts: Iterable[str], purpose: Purpose, path: str) -> None:
+    def check(self, parts: Iterable[str], purpose: Purpose, path: str) -> None:
         """Refuse a whole path by its names."""
         for part in parts:
-            self.judge_part(part, purpose, path)
+            self.check_part(part, purpose, path)
 
-    def judge_secret(self, full: str, purpose: Purpose, path: str) -> None:
+    def check_secret(self, full: str, purpose: Purpose, path: str) -> None:
         """Refuse to read or write a secret file; its name may be shown."""
         if self.open or purpose not in FILE_PURPOSES:
             return
@@ -156,14 +155,14 @@ class PathPolicy:
             raise _denied(
                 path,
                 "its name is on the list of secret files",
-                "ask the person to open it, or to take the name off the list in the settings",
+                "ask the person to open it, or to remove the name from the list in the settings",
             )
 
     def allows(self, parts: Iterable[str], full: str, purpose: Purpose) -> bool:
-        """Tell whether the rules let a path pass, for those who leave out rather than refuse."""
+        """Return True if the policy allows a path; for callers that leave out rather than refuse."""
         try:
-            self.judge(parts, purpose, full)
-            self.judge_secret(full, purpose, full)
+            self.check(parts, purpose, full)
+            self.check_secret(full, purpose, full)
         except DeniedPath:
             return False
         return True

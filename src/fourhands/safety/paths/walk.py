@@ -1,12 +1,12 @@
-"""Following a workspace path so that check and use are one (safety-policy.md P2, P3).
+"""The walk down a workspace path, in which check and use are one (safety-policy.md P2, P3).
 
 A `PathWalk` walks from the workspace's root with directory descriptors and never lets the kernel follow a link:
-links are read and taken apart here. What it ends with is a descriptor of the last directory and a plain name in it,
+links are read and taken apart here. It ends with a descriptor of the last directory and a plain name in it,
 so whatever is swapped meanwhile, the operation either meets what was checked or fails. `openat2` is not used: the
-resolved names are needed anyway, to judge them.
+resolved names are needed anyway, for the policy.
 
-One thing no walk can prevent: a directory that is moved out of the workspace while it is held open goes on being the
-one that was checked.
+One thing no walk can prevent: a directory that is moved out of the workspace while it is open stays the one that was
+checked.
 """
 
 import errno
@@ -56,7 +56,7 @@ class Root:
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise BadArgument(
-                f"{shown(os.fspath(root))} cannot be a workspace: {reason}", hint="give a directory that exists"
+                f"{shown(os.fspath(root))} cannot be a workspace: {reason}", hint="name an existing directory"
             ) from error
         spellings = {self.path}
         if os.path.realpath(given) == self.path:
@@ -67,7 +67,7 @@ class Root:
         os.close(os.open(self.path, _DIRECTORY))
 
     def below(self, parts: list[str], path: str) -> list[str]:
-        """Give the part of an absolute path that lies below the root; nothing outside is looked at."""
+        """Return the part of an absolute path below the root, without reading anything outside."""
         plain = [part for part in parts if part not in ("", ".")]
         for spelling in self._spellings:
             if plain[: len(spelling)] == spelling:
@@ -76,7 +76,7 @@ class Root:
         raise outside(path)
 
     def relative(self, path: str, *, file: bool) -> list[str]:
-        """Check the form of a path and give its parts relative to the root."""
+        """Check the form of a path and return its parts relative to the root."""
         parts = split(path, file=file)
         return self.below(parts, path) if parts[0] == "" else parts
 
@@ -129,13 +129,13 @@ class PathWalk:
 
     def __enter__(self) -> Self:
         parts = self.root.relative(self.given, file=self.purpose in FILE_PURPOSES)
-        self.rules.judge(parts, self.purpose, self.given)
-        self.rules.judge_secret(self._full(parts), self.purpose, self.given)
+        self.rules.check(parts, self.purpose, self.given)
+        self.rules.check_secret(self._full(parts), self.purpose, self.given)
         with reported(self.given):
             self._root_fd = os.open(self.root.path, _DIRECTORY)
             try:
                 self._walk(parts)
-                self.rules.judge_secret(self._full([*self.names, self.name]), self.purpose, self.given)
+                self.rules.check_secret(self._full([*self.names, self.name]), self.purpose, self.given)
             except BaseException:
                 self.unmake()
                 self._close()
@@ -155,7 +155,7 @@ class PathWalk:
     def open_file(self) -> int:
         """Open the file reached for reading; the caller closes it."""
         self.check_regular()
-        # O_NONBLOCK: a pipe that was put in its place must not hold us up.
+        # O_NONBLOCK: opening a pipe that took its place must not block.
         fd = os.open(self.name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=self.fd)
         mode = os.fstat(fd).st_mode
         if not stat.S_ISREG(mode):
@@ -164,7 +164,7 @@ class PathWalk:
         return fd
 
     def look_again(self) -> None:
-        """Bring the entry's state up to date."""
+        """Update the entry's status."""
         self.status = os.stat(self.name, dir_fd=self.fd, follow_symlinks=False)
 
     def open_directory(self) -> int:
@@ -195,7 +195,7 @@ class PathWalk:
                 os.rmdir(name, dir_fd=self.fd)
 
     def missing(self) -> NoSuchFile:
-        """Say that the entry is not there, and what is."""
+        """Return the error for a missing entry, with the names that exist beside it."""
         return self._missing(self.name)
 
     def _not_regular(self, mode: int) -> NotRegular:
@@ -216,7 +216,7 @@ class PathWalk:
             if part == "..":
                 self._up()
                 continue
-            self.rules.judge_part(part, self.purpose, self.given)
+            self.rules.check_part(part, self.purpose, self.given)
             last = not pending and self.purpose is not Purpose.LIST
             target = self._look(part) if last else self._down(part, pending)
             if target is not None:
@@ -225,7 +225,7 @@ class PathWalk:
             self.status = os.fstat(self.fd)
 
     def _look(self, part: str) -> str | None:
-        """End the walk at an entry, or give a link's target."""
+        """End the walk at an entry, or return a link's target."""
         try:
             status = os.stat(part, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -239,7 +239,7 @@ class PathWalk:
         return None
 
     def _down(self, part: str, pending: list[str]) -> str | None:
-        """Enter a directory (made if it is missing and something is to be written), or give a link's target."""
+        """Enter a directory (made if it is missing and something is to be written), or return a link's target."""
         try:
             self._enter(part)
         except FileNotFoundError:
@@ -264,7 +264,7 @@ class PathWalk:
         try:
             self._system.mkdir(part, dir_fd=self.fd)
         except FileExistsError:
-            self.made = 0  # somebody else made it just now: then it is not ours to remove
+            self.made = 0  # another process made it just now, so this walk must not remove it
             self._enter_unchanged(part)
             return
         self.sync_directory()
@@ -327,7 +327,7 @@ class PathWalk:
             try:
                 with os.scandir(fd) as entries:
                     for entry in entries:
-                        if entry.name.isprintable():  # a hint must not carry somebody's escape sequences
+                        if entry.name.isprintable():  # a hint must not contain escape sequences
                             names.append(entry.name)
                         if len(names) >= _NAMES_READ:
                             break

@@ -1,6 +1,6 @@
 """Names of files whose content is secret (safety-policy.md P6): one test for confinement and for the classifier.
 
-A name is judged after folding, because `.ENV`, `.env.` and `.env` with a zero-width space open the same file on
+A name is compared after folding, because `.ENV`, `.env.` and `.env` with a zero-width space open the same file on
 some file systems and look the same to a person everywhere. Patterns are data; a user adds or removes them with
 `SecretNames`.
 """
@@ -62,16 +62,16 @@ class SecretNames:
         object.__setattr__(self, "_places", _compiled_places(patterns))
 
     def match(self, path: str) -> bool:
-        """Tell whether the file called `path` is secret."""
+        """Return True if the file called `path` is secret."""
         return any(self._names.search(form) is not None for form in _forms(path))
 
     def holds(self, path: str) -> bool:
-        """Tell whether `path` is itself a directory below which files are secret."""
+        """Return True if `path` is itself a directory below which files are secret."""
         return any(self._places.search(form + "/") is not None for form in _forms(path))
 
 
 def is_secret_name(path: str, names: SecretNames | None = None) -> bool:
-    """Tell whether `path`, as given, names a secret file; call it for the resolved path too."""
+    """Return True if `path`, as given, names a secret file. Call it for the resolved path too."""
     return (names or BUILT_IN).match(path)
 
 

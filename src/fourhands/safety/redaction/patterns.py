@@ -1,7 +1,7 @@
-"""What secrets look like inside a line of text (safety-policy.md R): tokens, headers, addresses, assignments.
+"""Patterns of secrets inside a line of text (safety-policy.md R): tokens, headers, addresses, assignments.
 
-Every form has a sign that is always part of it. One automaton looks for all signs at once, and only the lines in
-which it finds one are looked at closely: ordinary output costs one pass.
+Every pattern has a sign that is always part of it. One automaton searches for all signs at once, and only lines in
+which it finds one are examined: ordinary output costs one pass.
 """
 
 import re
@@ -11,8 +11,8 @@ import re2
 from fourhands.safety.variables import is_harmless_value, is_secret_variable
 
 
-def mark(kind: str) -> str:
-    """Give what stands in the place of a secret."""
+def placeholder(kind: str) -> str:
+    """Return the text that replaces a secret."""
     return f"[redacted:{kind}]"
 
 
@@ -60,7 +60,9 @@ _TOKENS: tuple[tuple[str, str, str], ...] = (
     ("age-key", "AGE-SECRET-KEY-", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}+"),
     ("jwt", "eyJ", r"eyJ[\w-]{8,}+\.(?:eyJ[\w-]{6,}+\.[\w-]*+|[\w-]*+(?:\.[\w-]++){3})"),
 )
-_tokens = tuple((sign, re.compile(rf"(?<![A-Za-z0-9_-]){form}", re.ASCII), mark(kind)) for kind, sign, form in _TOKENS)
+_tokens = tuple(
+    (sign, re.compile(rf"(?<![A-Za-z0-9_-]){form}", re.ASCII), placeholder(kind)) for kind, sign, form in _TOKENS
+)
 
 # What stands where a secret would, in code and documentation: references, placeholders, words for yes and no.
 _stand_in = re.compile(
@@ -168,9 +170,9 @@ def _line_without_secrets(text: str) -> str:
     if "authorization" in lower:
         text = _plain_header.sub(_in_header, _authorization.sub(_in_authorization, text))
     if "cookie" in lower:
-        text = _cookie.sub(rf"\1{mark('cookie')}", text)
+        text = _cookie.sub(rf"\1{placeholder('cookie')}", text)
     if "x-" in lower:
-        text = _key_header.sub(rf"\1{mark('authorization')}", text)
+        text = _key_header.sub(rf"\1{placeholder('authorization')}", text)
     if any(word in lower for word in _assignment_words):
         if "=" in text:
             text = _assignment.sub(_in_assignment, _variable_line.sub(_in_variable_line, text))
@@ -181,27 +183,27 @@ def _line_without_secrets(text: str) -> str:
 def _in_authorization(found: re.Match[str]) -> str:
     if _stand_in.match(found[2] or found[3]):
         return found[0]
-    return found[1] + mark("authorization")
+    return found[1] + placeholder("authorization")
 
 
 def _in_header(found: re.Match[str]) -> str:
     # A scheme with a stand-in was left alone above.
     if _stand_in.match(found[2]) or _stand_in.match(found[3].strip()):
         return found[0]
-    return found[1] + mark("authorization")
+    return found[1] + placeholder("authorization")
 
 
 def _in_address(found: re.Match[str]) -> str:
     if _stand_in.match(found[2]):
         return found[0]
-    return f"{found[1]}{mark('password')}@"
+    return f"{found[1]}{placeholder('password')}@"
 
 
 def _in_variable_line(found: re.Match[str]) -> str:
     before, name, value = found.groups()
     if not _is_variable(name) or _is_no_secret(value):
         return found[0]
-    return f"{before}{name}={mark('secret')}"
+    return f"{before}{name}={placeholder('secret')}"
 
 
 def _in_assignment(found: re.Match[str]) -> str:
@@ -217,7 +219,7 @@ def _in_assignment(found: re.Match[str]) -> str:
     if not secret:
         return found[0]
     closing = quote if len(value) > 1 and value.endswith(quote) else ""
-    return f"{name}={quote}{mark('secret')}{closing}"
+    return f"{name}={quote}{placeholder('secret')}{closing}"
 
 
 def _in_member(found: re.Match[str]) -> str:
@@ -226,7 +228,7 @@ def _in_member(found: re.Match[str]) -> str:
     known = _is_variable(name) or _program_name.fullmatch(name) is not None
     if not known or _is_no_secret(inner) or not _is_literal(name, inner):
         return found[0]
-    return f"{found[0][: -len(inner) - 1]}{mark('secret')}{value[0]}"
+    return f"{found[0][: -len(inner) - 1]}{placeholder('secret')}{value[0]}"
 
 
 def _is_variable(name: str) -> bool:
@@ -243,14 +245,14 @@ def _is_no_secret(value: str) -> bool:
 
 
 def _is_literal(name: str, value: str) -> bool:
-    """Whether a quoted text in a program or a document is a secret itself, and not a word about one."""
+    """Return True if a quoted text in a program or document is itself a secret, not a word about one."""
     if any(char.isspace() for char in value):
         return False
     return len(value) >= 4 and (_password_name.fullmatch(name) is not None or any(char.isdigit() for char in value))
 
 
 def _is_literal_word(found: re.Match[str], name: str, value: str) -> bool:
-    """Whether a bare word is a secret itself, and not the name of a variable that holds one."""
+    """Return True if a bare word is itself a secret, not the name of a variable that holds one."""
     if _path.fullmatch(value) or _identifier.fullmatch(value):
         return False
     if len(value) >= 6 and any(char.isdigit() for char in value):

@@ -1,7 +1,7 @@
-"""Secrets taken out of text before an agent or a log sees it (safety-policy.md R).
+"""Removal of secrets from text before an agent or a log gets it (safety-policy.md R).
 
-`Redactor` takes text in pieces and gives the same whatever the pieces are; `redact` takes it whole. A secret becomes
-`[redacted:KIND]`: neither its length nor any part of it is kept, here or in a log.
+`Redactor` takes text in pieces of any size with the same result; `redact` takes it whole. A secret becomes
+`[redacted:KIND]`: neither its length nor any part of it is stored or logged.
 
 The unit is the line, since a secret seldom has a line end in it. Held back are the last line while its end is missing
 (a line longer than `RedactorLimits.line` goes in parts, none of which ends inside a secret) and, from its first line
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from fourhands.core.errors import BadArgument
-from fourhands.safety.redaction.patterns import mark, without_secrets
+from fourhands.safety.redaction.patterns import placeholder, without_secrets
 
 LONGEST_KEY = 1 << 14
 SHORTEST_VALUE = 8
@@ -30,8 +30,8 @@ class RedactorLimits:
 
 DEFAULT_LIMITS = RedactorLimits()
 
-_KEY = mark("private-key")
-_VALUE = mark("environment")
+_KEY = placeholder("private-key")
+_VALUE = placeholder("environment")
 _begin = re.compile(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _end = re.compile(r"-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 # Behind a quotation mark the line is a constant in a program, unless a key follows all the same.
@@ -55,13 +55,13 @@ def redact(text: str, values: Iterable[str] = (), limits: RedactorLimits = DEFAU
 
 
 def redact_lines(lines: Sequence[str], values: Iterable[str] = ()) -> list[str]:
-    """Replace every secret in lines that follow each other, and give as many: each line of a key is one mark."""
+    """Replace every secret in consecutive lines and return as many; each line of a key becomes one placeholder."""
     redactor = Redactor(values, keep_lines=True)
     return (redactor.feed("\n".join(lines)) + redactor.close()).split("\n") if lines else []
 
 
 class Redactor:
-    """Redacts a stream: feed it pieces of any size, then close it. With `keep_lines` no line end is lost in a key."""
+    """Redaction of a stream: feed pieces of any size, then close. With `keep_lines` a key keeps its line ends."""
 
     def __init__(
         self, values: Iterable[str] = (), *, keep_lines: bool = False, limits: RedactorLimits = DEFAULT_LIMITS
@@ -79,7 +79,7 @@ class Redactor:
         return len(self._held)
 
     def feed(self, text: str) -> str:
-        """Take more text; give what is certain to be free of secrets."""
+        """Take more text and return what is certain to be free of secrets."""
         if not isinstance(text, str):
             raise BadArgument(f"only text can be redacted, not {type(text).__name__}")
         out: list[str] = []
@@ -92,7 +92,7 @@ class Redactor:
         return "".join(out)
 
     def close(self) -> str:
-        """Give the rest. The redactor is then as new."""
+        """Return the rest and start anew."""
         out: list[str] = []
         self._advance(out, closing=True)
         self._reset()
@@ -114,20 +114,20 @@ class Redactor:
         if self._key_open:
             return
         end = len(self._held) if closing else self._held.rfind("\n") + 1
-        self._give(out, self._held[:end])
+        self._release(out, self._held[:end])
         self._held = self._held[end:]
         if len(self._held) >= self._limits.line:
             self._split_line(out)
 
     def _take_keys(self, out: list[str], *, closing: bool) -> None:
-        """Replace blocks that are private keys; each starts a part of its own, whether it proves to be a key or not."""
+        """Replace blocks that are private keys; each block starts a part of its own, even if it proves to be no key."""
         self._key_open = False
         after = 0
         while "PRIVATE KEY-" in self._held or "PRIVATE KEY BLOCK-" in self._held:
             begin = _begin.search(self._held, after)
             if begin is None:
                 return
-            self._give(out, self._held[: begin.start()])
+            self._release(out, self._held[: begin.start()])
             self._held = self._held[begin.start() :]
             after = begin.end() - begin.start()
             end = self._end_of_key(after, closing=closing)
@@ -145,7 +145,7 @@ class Redactor:
                     return
 
     def _end_of_key(self, start: int, *, closing: bool) -> int | None:
-        """Where the key at the beginning of the held text ends: 0 if it is none, None if more text must tell."""
+        """Return the end of the key at the beginning of the held text: 0 if it is none, None if more text is needed."""
         held, longest = self._held, self._limits.key
         line_end = held.find("\n", start)
         outside = _outside.search(held, line_end + 1, longest) if line_end >= 0 else None
@@ -160,14 +160,14 @@ class Redactor:
         return inside if _long_run.search(held, start, inside) else 0
 
     def _split_line(self, out: list[str]) -> None:
-        """Give the first part of a line that is too long to hold, cut where no secret is."""
+        """Release the first part of a line that is too long to hold, cut where no secret is."""
         held, whole = self._held, self._clean(self._held)
         for cut in _places_to_cut(held, self._limits.line):
             within = self._within_line
             parts: list[str] = []
-            self._give(parts, held[:cut])
+            self._release(parts, held[:cut])
             first = "".join(parts)
-            self._give(parts, held[cut:])
+            self._release(parts, held[cut:])
             self._within_line = within
             if "".join(parts) == whole:
                 out.append(first)
@@ -180,7 +180,7 @@ class Redactor:
         if whole.endswith("]") and not held.endswith("]"):
             self._swallow = _word  # the secret goes on
 
-    def _give(self, out: list[str], text: str) -> None:
+    def _release(self, out: list[str], text: str) -> None:
         if text:
             out.append(self._clean(text))
             self._within_line = text[-1] != "\n"

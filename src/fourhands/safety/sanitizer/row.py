@@ -4,7 +4,7 @@ A row starts as plain text that only grows, which is all that most lines ever ne
 turns it into cells. What is left and right of the cursor are two stacks, so that no operation costs more than the
 cells it passes over.
 
-A row holds at most `longest` characters. One that reaches it is given out as it stands, except for its last
+A row holds at most `longest` characters. One that reaches it is released as it stands, except for its last
 character, which becomes column 0: a longer line appears whole, only its earlier parts can no longer be overwritten.
 """
 
@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Iterable
 
 LONGEST = 1 << 18
-# Characters that share one cell. More marks than this take cells of their own: nobody can read them anyway, and
-# adding to a cell must stay cheap.
+# Characters that share one cell. More combining characters than this take cells of their own: they are
+# unreadable anyway, and adding to a cell must stay cheap.
 FULLEST = 64
 
 JOINERS = "\u200c\u200d"
@@ -31,7 +31,7 @@ _FIRST_MARK = "\u0300"  # no character below it shares a cell
 
 
 class Row:
-    """The line being written; what can no longer change goes to `out`."""
+    """The line being written; final text goes to `out`."""
 
     def __init__(self, out: list[str], longest: int = LONGEST) -> None:
         self._out = out
@@ -66,7 +66,7 @@ class Row:
             end = at + self._longest - self._size
             self._text.append(text[at:end])
             at = end
-            self._give("".join(self._text))
+            self._release("".join(self._text))
         self._text.append(text[at:] if at else text)
         self._size += len(text) - at
 
@@ -77,7 +77,7 @@ class Row:
         self.write(_seen.sub(" ", text))
 
     def end(self) -> None:
-        """Give the rest of the line, without a line end, and start a new one."""
+        """Release the rest of the line, without a line end, and start a new one."""
         text = "".join(self._cells()) if self._moved else "".join(self._text)
         if not text.isascii():
             text = _loose.sub("", _idle.sub("", text))
@@ -167,8 +167,8 @@ class Row:
         self._left = []
         self._right = []
 
-    def _give(self, text: str) -> None:
-        """Give a row that has become too long; its last character stays, for it may still be joined to the next."""
+    def _release(self, text: str) -> None:
+        """Release a row that has become too long; its last character stays, since the next may be joined to it."""
         if not text.isascii():
             text = _parted.sub("", _idle.sub("", text))
         kept = -2 if text[-1:] in _JOINING else -1
@@ -181,7 +181,7 @@ class Row:
         self._start(text[kept:])
 
     def _behind(self, text: str) -> str:
-        """What follows an earlier part of the line, as it looks behind that part's end."""
+        """Return text as it appears behind the earlier part of its line."""
         if self._owed:
             return " " * self._owed + text
         if self._last in _JOINING and text[:1] > "\x7f":
@@ -225,7 +225,7 @@ class Row:
     def _full(self) -> bool:
         if self._column + len(self._right) + self._shared < self._longest:
             return False
-        self._give("".join(self._cells()))
+        self._release("".join(self._cells()))
         return True
 
     def _put(self, char: str) -> None:

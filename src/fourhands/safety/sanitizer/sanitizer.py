@@ -1,6 +1,6 @@
 """Terminal output as the text a person would see, line by line (safety-policy.md S).
 
-`Sanitizer` takes output in pieces, `sanitize` takes it whole; how the bytes were cut never changes the result.
+`Sanitizer` takes output in pieces, `sanitize` takes it whole; the result does not depend on how the bytes were cut.
 A state machine that follows each line's cursor defines what comes out. Most lines have nothing but colours in them:
 those are found with one search and cleaned in bulk, many at a time, with the same result.
 
@@ -91,7 +91,7 @@ def sanitize(data: bytes | str, limits: SanitizerLimits = DEFAULT_LIMITS) -> str
 
 
 class Sanitizer:
-    """Sanitizes a stream: feed it pieces of any size, then close it."""
+    """Sanitizing of a stream: feed pieces of any size, then close."""
 
     def __init__(self, limits: SanitizerLimits = DEFAULT_LIMITS) -> None:
         self._limits = limits
@@ -110,18 +110,18 @@ class Sanitizer:
         return self._pending_size + len(self._taken) + self._row.held
 
     def feed(self, data: bytes | str) -> str:
-        """Take more output; give the lines that are now complete (and parts of very long ones)."""
+        """Take more output and return the lines that are now complete, and parts of very long ones."""
         self._take(self._decode(data))
-        return self._given()
+        return self._released()
 
     def close(self) -> str:
-        """Give the last line, if it had no end. The sanitizer is then as new."""
+        """Return the last line, if it had no end, and start anew."""
         self._take(self._decoder.decode(b"", final=True))
         self._run_pending()
         self._row.end()
         self._state = _State.GROUND
         self._concealed = False
-        return self._given()
+        return self._released()
 
     def _decode(self, data: bytes | str) -> str:
         if isinstance(data, str):
@@ -129,10 +129,10 @@ class Sanitizer:
             text = self._decoder.decode(b"", final=True) + data
             return text if text.isascii() else _surrogates.sub("\ufffd", text)
         if not isinstance(data, bytes | bytearray | memoryview):
-            raise BadArgument(f"terminal output is bytes or text, not {type(data).__name__}")
+            raise BadArgument(f"terminal output must be bytes or text, not {type(data).__name__}")
         return self._decoder.decode(data)
 
-    def _given(self) -> str:
+    def _released(self) -> str:
         text = "".join(self._out)
         self._out.clear()
         return text
@@ -189,7 +189,7 @@ class Sanitizer:
         self._out.append(text)
 
     def _run(self, text: str, at: int) -> int:
-        """Take characters one by one; return behind the line end after which the bulk way can go on."""
+        """Take characters one by one; return the offset behind the line end after which the bulk way can continue."""
         while at < len(text):
             state = self._state
             match state:
@@ -244,7 +244,7 @@ class Sanitizer:
         self._taken = ""
 
     def _whole_sequence(self, text: str, at: int) -> int:
-        """Take a control sequence that lies whole in the text, behind its ESC: nearly all do."""
+        """Take a control sequence that lies whole in the text, behind its ESC, as nearly all do."""
         found = _control_sequence.match(text, at)
         if found is None:
             return at
@@ -255,7 +255,7 @@ class Sanitizer:
         return found.end()
 
     def _escape(self, text: str, at: int) -> int:
-        """Go on behind an ESC, or behind an ESC and intermediates."""
+        """Continue behind an ESC, or behind an ESC and intermediates."""
         found = _intermediates.match(text, at)
         if found:
             self._state = _State.INTERMEDIATE
@@ -272,7 +272,7 @@ class Sanitizer:
         return at + 1
 
     def _collect(self, text: str, at: int) -> int:
-        """Go on inside a control sequence."""
+        """Continue inside a control sequence."""
         found = _parameters.match(text, at)
         if found and found.group():
             # One character over the limit is enough to know that it has no effect.

@@ -1,4 +1,4 @@
-"""Judge shell command lines: safe, unknown or dangerous, with the reason a person reads before confirming.
+"""Classification of shell command lines: safe, unknown or dangerous, with the reason a person reads.
 
     >>> classify("rm -rf build").reason
     'deletes files: rm with 1 operand'
@@ -21,14 +21,14 @@ from fourhands.safety.shell.verdict import ClassifierRules, Verdict, VerdictPart
 
 __all__ = ["ClassifierRules", "Rules", "Verdict", "VerdictPart", "classify", "parse", "visible"]
 
-Rules = ClassifierRules  # the name under which others import it
+Rules = ClassifierRules  # the former name, for one release
 
 _DEFAULT = ClassifierRules()
 _LONG = 10_000
 
 
 def classify(line: str, rules: ClassifierRules | None = None, *, interactive: bool | str = False) -> Verdict:
-    """Judge a command line; the worst of its parts decides.
+    """Classify a command line; the worst of its parts decides.
 
     `interactive` is for a line that is typed into a shell with history expansion: its name, or True for any.
     """
@@ -42,14 +42,14 @@ def classify(line: str, rules: ClassifierRules | None = None, *, interactive: bo
     if finding.rank < DANGEROUS and rules.patterns and rules.patterns.found_in(text):
         finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")
     if interactive and finding.rank < DANGEROUS and recalls(text, interactive if isinstance(interactive, str) else ""):
-        finding = dangerous("C2.6", "history expansion (! or ^) may put earlier commands in")
+        finding = dangerous("C2.6", "history expansion (! or ^) may insert earlier commands")
     reason = finding.reason if finding is not FINE or parts else "nothing to run"
     return Verdict(LEVELS[finding.rank], reason, finding.rule, parts)
 
 
 @contextlib.contextmanager
 def _uncollected() -> Iterator[None]:
-    """Keep the garbage collector from looking again and again at a hundred thousand tokens that are all in use."""
+    """Suspend the garbage collector: it would scan a hundred thousand tokens in use again and again."""
     if not gc.isenabled():
         yield
         return

@@ -1,7 +1,7 @@
-"""Judge every command of a line, the scripts inside it included, and keep what earlier commands changed.
+"""The classifier of a command line: every command in it, and the scripts inside those.
 
-The judge follows variables, the directory, functions and downloads through one line, so that a command is judged by
-what the shell will run, not by how it is written.
+It follows variables, the directory, functions and downloads through one line, so that a command is classified by what
+the shell will run, not by how it is written.
 """
 
 import re
@@ -46,7 +46,7 @@ _NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n"
 
 
 class LineClassifier(ProgramClassifier):
-    """The judge of one line: what it learns in one command counts for the next."""
+    """The classifier of one line; what one command changes counts for the next."""
 
     def __init__(self, rules: ClassifierRules) -> None:
         super().__init__(rules)
@@ -61,7 +61,7 @@ class LineClassifier(ProgramClassifier):
     # Texts ---------------------------------------------------------------------------------------------------
 
     def line(self, text: str) -> tuple[Finding, list[VerdictPart]]:
-        """Judge a text that the shell reads: the worst finding, and the commands with theirs."""
+        """Classify a text that the shell reads: the worst finding, and the commands with theirs."""
         if not self.depth:
             self.budget = 4 * len(text) + 65_536
         found = scan(text, self.depth, self.left)
@@ -88,19 +88,19 @@ class LineClassifier(ProgramClassifier):
                     parts.append(_part(script, command, finding, argv))
             self.baits, self.loads, self.substituted = outer
         if self.left < 0:
-            result = worst(dangerous("C2.1", f"too long to look at: more than {MOST_TOKENS:,} words and signs"), result)
+            result = worst(dangerous("C2.1", f"too long to check: more than {MOST_TOKENS:,} words and signs"), result)
         elif broken:
-            deep = "nested too deeply to follow" if found.too_deep else "the shell grammar does not fit"
-            result = worst(unknown("C2.1", f"not understood: {deep}"), result, self.lexical(text))
+            deep = "nested too deeply" if found.too_deep else "invalid shell syntax"
+            result = worst(unknown("C2.1", f"cannot be parsed: {deep}"), result, self.lexical(text))
         return result, parts
 
     def script(self, text: str, what: str) -> Finding:
-        """Judge a text that a shell will run later; text that is not static is dangerous."""
+        """Classify a text that a shell will run later; text that is not static is dangerous."""
         if not is_static(text):
-            return dangerous("C2.4", f"{what} runs text that is not wholly known here")
+            return dangerous("C2.4", f"{what} runs text that is only known at run time")
         self.budget -= len(text)
         if self.depth >= DEPTH_LIMIT or self.budget < 0:
-            return worst(unknown("C2.4", f"{what}: too deep to follow"), self.lexical(text))
+            return worst(unknown("C2.4", f"{what}: nested too deeply"), self.lexical(text))
         self.depth += 1
         cwd, places = self.cwd, [*self.places]
         finding, _ = self.line(text)
@@ -110,7 +110,7 @@ class LineClassifier(ProgramClassifier):
         return finding._replace(reason=f"{what}: {finding.reason}"[:200]) if finding.rank else finding
 
     def lexical(self, text: str) -> Finding:
-        """Look for dangerous commands in a text that no grammar fits."""
+        """Search for dangerous commands in a text that no grammar fits."""
         result = fork_bomb(text)
         if result.rank:
             return result
@@ -131,7 +131,7 @@ class LineClassifier(ProgramClassifier):
     # Commands ------------------------------------------------------------------------------------------------
 
     def simple(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
-        """Judge one simple command of a script, wherever the line may have gone before."""
+        """Classify one simple command of a script, wherever the line may have gone before."""
         finding, argv = self._here(command, number, argvs)
         others = [place for place in self.places if place != self.cwd]
         if others and not self.revisiting and argv[:1] not in (["cd"], ["pushd"]):
@@ -139,7 +139,7 @@ class LineClassifier(ProgramClassifier):
             for place in others:
                 self.budget -= 64
                 if self.budget < 0:
-                    finding = worst(finding, unknown("C5.4", "too many directories to follow"))
+                    finding = worst(finding, unknown("C5.4", "changes to too many directories"))
                     break
                 self.cwd = place
                 finding = worst(finding, self._here(command, number, argvs)[0])
@@ -147,7 +147,7 @@ class LineClassifier(ProgramClassifier):
         return finding, argv
 
     def _here(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
-        """Judge one simple command in the directory where the line is now."""
+        """Classify one simple command in the directory where the line is now."""
         loop = FINE if command.loop is None else self._loop(command.loop)
         words, place = command.words, command.place
         if (
@@ -160,14 +160,14 @@ class LineClassifier(ProgramClassifier):
             quick = self._quick(words, self._fed(place, number, argvs))
             if quick is not None:
                 return quick, words  # type: ignore[return-value]  # quick findings are for plain words only
-        finding, argv = self._judged(command, number, argvs)
+        finding, argv = self._classified(command, number, argvs)
         finding = worst(finding, loop, self.hidden)
         if self.older and any(isinstance(word, Word) for word in words):
             finding = worst(finding, self._with_older(command, number, argvs))
         return finding, argv
 
     def _fed(self, place: CommandScope, number: int, argvs: list[list[str]]) -> str:
-        """Tell what a command reads: `nothing`, `data` that makes no difference what it is, or `more` than that."""
+        """Return the kind of input: `nothing`, `data` whose content makes no difference, or `more` than that."""
         start = place.fed_from
         if start < 0:
             return "nothing"
@@ -175,7 +175,7 @@ class LineClassifier(ProgramClassifier):
         return "more" if known or start in self.loads or self.baits.get(start) else "data"
 
     def _quick(self, words: list[str | Word], fed: str) -> Finding | None:
-        """Judge plain words that need nothing but a look into a table; most commands of most lines do."""
+        """Classify plain words by a table alone, which is enough for most commands of most lines."""
         for word in words:
             if type(word) is not str:
                 return None
@@ -194,7 +194,7 @@ class LineClassifier(ProgramClassifier):
             self.cache[key] = finding
         return finding
 
-    def _judged(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
+    def _classified(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
         findings = [FINE]
         words = command.words
         if command.arithmetic:
@@ -221,13 +221,13 @@ class LineClassifier(ProgramClassifier):
             findings.extend(self._redirect(redirect, argv, command, context) for redirect in command.redirects)
             if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
                 # bash does nothing then, and zsh starts a pager with it.
-                findings.append(unknown("C3.3", "no command: what reads the file, the shell decides"))
+                findings.append(unknown("C3.3", "no command: the shell decides what reads the file"))
         if rest and self.rules.patterns:
             findings.append(self.user_rules(argv))
         return worst(*findings), argv
 
     def _with_older(self, command: Simple, number: int, argvs: list[list[str]]) -> Finding:
-        """Judge a command again with the other values its variables were given in this line."""
+        """Classify a command again with the other values its variables were given in this line."""
         pieces = [piece for word in command.words if isinstance(word, Word) for piece in word.pieces]
         used = {
             piece.inner.name if isinstance(piece.inner, Param) else piece.text
@@ -240,10 +240,10 @@ class LineClassifier(ProgramClassifier):
             for value in self.older[name]:
                 self.budget -= 16 + len(value or "")
                 if self.budget < 0:
-                    result = worst(result, unknown("C3.2", f"too many values of ${name} to follow"))
+                    result = worst(result, unknown("C3.2", f"${name} has too many values"))
                     break
                 self.variables[name] = value
-                result = worst(result, self._judged(command, number, argvs)[0])
+                result = worst(result, self._classified(command, number, argvs)[0])
             self.variables[name] = newest
         return result
 
@@ -265,7 +265,7 @@ class LineClassifier(ProgramClassifier):
         return context
 
     def _remember(self, command: Simple, number: int, argv: list[str]) -> None:
-        """Keep what a pipeline's later stages must know of this one."""
+        """Record what a pipeline's later stages must know of this one."""
         start = command.place.fed_from if command.place.fed_from >= 0 else number
         if argv[0] in NETWORK:
             self.loads.add(start)
@@ -273,27 +273,27 @@ class LineClassifier(ProgramClassifier):
             self.baits[start] = found
 
     def _name(self, word: str | Word, argv: list[str], command: Simple) -> Finding | None:
-        """Judge a command name that the text does not decide (C3.3)."""
+        """Classify a command name that the text does not decide (C3.3)."""
         if isinstance(word, str) or not argv:
             return None
         name = argv[0]
         if is_static(name):
             if not GLOBS.isdisjoint(name) and name[:1] not in ("[", "\ue003"):
-                return dangerous("C3.3", f"a command name that is a pattern: {shown(name)}")
+                return dangerous("C3.3", f"the command name is a pattern: {shown(name)}")
             return None
         pieces = [piece for piece in word.pieces if piece.text or piece.kind != LIT]
         if len(pieces) == 1 and (pieces[0].kind == VAR or _is_plain(pieces[0])):
             if command.place.functions and (pieces[0].text in ("@", "*") or pieces[0].text.isdigit()):
                 self.forwarders.add(command.place.functions[-1])
-            return unknown("C3.3", f"a command name that only the shell knows: ${pieces[0].text or '{…}'}")
-        return dangerous("C3.3", "a command name that is put together while it runs")
+            return unknown("C3.3", f"the command name is only known at run time: ${pieces[0].text or '{…}'}")
+        return dangerous("C3.3", "the command name is built at run time")
 
     def _position(self, command: Simple, argv: list[str]) -> Finding:
         place = command.place
         if place.functions:
             self.functions.add(place.functions[-1])
             if argv and argv[0] in place.functions and (place.piped or place.background):
-                return dangerous("C2.7", f"a function that starts itself again and again: {shown(argv[0])}")
+                return dangerous("C2.7", f"a function that keeps starting itself: {shown(argv[0])}")
         if place.endless and place.background:
             return dangerous("C2.7", "an endless loop that starts background jobs")
         return FINE
@@ -343,7 +343,9 @@ class LineClassifier(ProgramClassifier):
                     if isinstance(pointed, str) and is_static(pointed):
                         name = pointed
                     else:
-                        findings.append(unknown("C5.4", f"expands a variable that only the shell knows: ${{!{name}}}"))
+                        findings.append(
+                            unknown("C5.4", f"expands a variable whose name is only known at run time: ${{!{name}}}")
+                        )
                 if depth < DEPTH_LIMIT:
                     self._pieces(piece.inner.operand, findings, depth + 1)
             elif piece.kind != VAR:
@@ -351,7 +353,7 @@ class LineClassifier(ProgramClassifier):
                     findings.append(found)
                 continue
             if name == "IFS":
-                findings.append(dangerous("C3.3", "$IFS stands for a blank that nobody sees"))
+                findings.append(dangerous("C3.3", "$IFS is used to hide a space"))
             elif kept and name not in self.variables and SECRET_VARIABLE.search(name):
                 findings.append(dangerous("C5.4", f"expands the secret variable ${name}"))
 
@@ -373,7 +375,7 @@ class LineClassifier(ProgramClassifier):
             if found := self.secret([path]) or device([path], self.cwd):
                 findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
             elif not is_static(path) and path[:1] != "\ue009":
-                findings.append(unknown("C3.1", "reads a file whose name is not in the text"))
+                findings.append(unknown("C3.1", "reads a file whose name is only known at run time"))
             return worst(FINE, *findings)
         if path[:1] == "\ue009":
             return worst(FINE, *findings)

@@ -1,4 +1,4 @@
-"""What a judge of one program gets to know besides its arguments."""
+"""The context of one program's classification, besides its arguments."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from fourhands.safety.shell.options import Tool
 
 
 class Classifier(Protocol):
-    """The judge of whole commands, for programs that run other commands."""
+    """The classifier of whole commands, for programs that run other commands."""
 
     cwd: str
     downloads: set[str]
 
     def enter(self, directory: str) -> Finding:
-        """Go to another directory."""
+        """Follow a change of directory."""
         ...
 
     def script(self, text: str, what: str) -> Finding:
-        """Judge a text that a shell will run; text that is not static is dangerous."""
+        """Classify a text that a shell will run; text that is not static is dangerous."""
         ...
 
     def argv(self, argv: list[str], context: "CommandContext") -> Finding:
-        """Judge a command by its resolved arguments."""
+        """Classify a command by its resolved arguments."""
         ...
 
     def plain(self, tool: Tool, argv: list[str], context: "CommandContext") -> Finding:
-        """Judge arguments by a table entry alone."""
+        """Classify arguments by a table entry alone."""
         ...
 
     def secret(self, argv: list[str]) -> str:
@@ -37,7 +37,7 @@ class Classifier(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Stdin:
-    """What a command reads: `nothing` special, a static `text` (with `source`), or `data` nobody knows here."""
+    """A command's input: `nothing` special, a static `text` (with `source`), or `data` that is unknown here."""
 
     kind: str = "nothing"
     text: str = ""

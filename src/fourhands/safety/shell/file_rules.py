@@ -11,7 +11,7 @@ from fourhands.safety.shell.parser.expansion import BRACKET, COMMAND, DYNAMIC, G
 _HARMLESS = re.compile(r"/dev/(?:null|stdout|stderr|tty|fd/\d+|fd/…)\Z|/proc/self/fd/\d+\Z")
 NULL = "/dev/null"
 _SYSTEM = ("etc", "boot", "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "sys", "proc", "dev")
-_ANYBODYS = re.compile(r"/(?:tmp|var/tmp|usr|opt|lib\w*|bin|sbin|nix|snap)(?:/|\Z)")
+_SHARED = re.compile(r"/(?:tmp|var/tmp|usr|opt|lib\w*|bin|sbin|nix|snap)(?:/|\Z)")
 _PROTECTED = re.compile(
     r"(?:\A|/)(?:"
     r"\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|"
@@ -63,7 +63,7 @@ _REMOTE = re.compile(r"\A(?!file:)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 def normal(path: str, cwd: str = "") -> str:
-    """Return a path without `.`, `..` and doubled slashes, as far as the text tells."""
+    """Return a path without `.`, `..` and doubled slashes, as far as the text decides them."""
     path = literal(path)
     if cwd and path[:1] not in ("/", "~"):
         path = f"{cwd}/{path}"
@@ -74,7 +74,7 @@ def normal(path: str, cwd: str = "") -> str:
 
 @lru_cache(maxsize=1024)
 def written(path: str, cwd: str = "", verb: str = "writes") -> Finding:
-    """Judge a file that a command writes."""
+    """Classify a file that a command writes."""
     clean = normal(path, cwd)
     if _HARMLESS.match(clean):
         return FINE
@@ -86,17 +86,17 @@ def written(path: str, cwd: str = "", verb: str = "writes") -> Finding:
 
 
 def is_protected(path: str, cwd: str = "") -> bool:
-    """Tell whether a path belongs to the system or changes what programs run."""
+    """Return True if a path belongs to the system or changes what programs run."""
     clean = normal(path, cwd)
     return not _HARMLESS.match(clean) and _why_protected(clean, path) != ""
 
 
 def is_outside(path: str, cwd: str = "", workspace: str = "") -> bool:
-    """Tell whether a directory is somebody's: neither in the workspace, nor temporary, nor installed for everybody."""
+    """Return True if a directory is neither in the workspace, nor temporary, nor part of the installed system."""
     clean = normal(path, cwd)
     if workspace and (clean == workspace or clean.startswith(workspace.rstrip("/") + "/")):
         return False
-    return (clean[:1] in ("/", "~", DYNAMIC, COMMAND) and not _ANYBODYS.match(clean)) or clean.startswith("..")
+    return (clean[:1] in ("/", "~", DYNAMIC, COMMAND) and not _SHARED.match(clean)) or clean.startswith("..")
 
 
 def _why_protected(clean: str, given: str) -> str:
@@ -134,7 +134,7 @@ def _hints(cwd: str) -> bool:
 
 
 def device(argv: list[str], cwd: str = "") -> str:
-    """Return the first argument that is a disk, memory or a keyboard: whoever reads it reads everything."""
+    """Return the first argument that is a disk, memory or a keyboard: reading it reads everything."""
     return next((word for word in argv if "dev" in word + cwd and _DEVICE.match(normal(word, cwd))), "")
 
 

@@ -1,12 +1,12 @@
-"""History expansion: what bash and zsh do to a line that is typed, and not to one in a script.
+"""History expansion, which bash and zsh apply to a line that is typed but not to one in a script.
 
 `!` stands for an earlier command also in double quotes, where a script has text, and `^` in front replaces a part of
-the last one. What is said here holds for both shells, unless the one is named.
+the last one. All of this holds for both shells, unless one is named.
 """
 
 
 def recalls(text: str, shell: str = "bash") -> bool:
-    """Whether this shell, typed into, would put earlier commands in, or change the line; "" stands for any shell."""
+    """Return True if this shell would insert earlier commands into the typed line, or change it; "" is any shell."""
     if "!" not in text and "^" not in text:
         return False
     quote = ""
@@ -29,7 +29,7 @@ def recalls(text: str, shell: str = "bash") -> bool:
 
 
 def _plain(quote: str, shell: str) -> str:
-    """What may stand behind an exclamation mark that is only one."""
+    """Return the character that makes an exclamation mark in front of it plain text."""
     if not quote:
         return "("
     return '"' if shell == "bash" else ""

@@ -1,4 +1,4 @@
-"""The three levels, and a finding: how bad, by which rule of the policy, and why in words for a person."""
+"""The three levels, and findings: a level, the rule of the policy, and the reason for a person."""
 
 from typing import NamedTuple
 
@@ -9,15 +9,15 @@ SAFE, UNKNOWN, DANGEROUS = 0, 1, 2
 
 
 class Finding(NamedTuple):
-    """One judgement; findings compare by rank, and of equals the first one stays."""
+    """A level with its rule and reason."""
 
     rank: int
     rule: str
     reason: str
 
 
-ROUTINE = "reads only, or is routine"
-"""Why something is safe: of what reads as of tests, builds and new directories, so that it is true of a whole line."""
+ROUTINE = "read-only or routine"
+"""The reason of every safe line: reading, tests, builds and new directories."""
 
 READ_ONLY = "read-only"
 
@@ -25,12 +25,12 @@ FINE = Finding(SAFE, "C7", ROUTINE)
 
 
 def unknown(rule: str, reason: str) -> Finding:
-    """Return a finding that a person should look at."""
+    """Return a finding that a person should see."""
     return Finding(UNKNOWN, rule, reason)
 
 
 def dangerous(rule: str, reason: str) -> Finding:
-    """Return a finding that a person must confirm."""
+    """Return a finding that a person must approve."""
     return Finding(DANGEROUS, rule, reason)
 
 

@@ -1,4 +1,4 @@
-"""A look at text that no grammar fits: its pieces that may be commands, and functions that start themselves."""
+"""The lexical scan of text that no grammar fits: pieces that may be commands, and functions that start themselves."""
 
 import itertools
 import re
@@ -32,5 +32,5 @@ def fork_bomb(text: str) -> Finding:
             continue
         name, body = re.escape(found[1]), text[head.end() : head.end() + _BODY]
         if re.match(rf"(?:[^{{}}]*[\s;&|(])?{name}\s*(?:\|&?\s*{name}|&(?!&))", body):
-            return dangerous("C2.7", f"a function that starts itself again and again: {shown(found[1])}")
+            return dangerous("C2.7", f"a function that keeps starting itself: {shown(found[1])}")
     return FINE

@@ -1,4 +1,4 @@
-"""What the raw text alone tells, before parsing: characters that deceive (C1), and how to show them."""
+"""Characters in the raw text that deceive a reader (C1), and how to show them."""
 
 import re
 import unicodedata
@@ -25,12 +25,12 @@ _LOOKALIKES = {
 
 
 def raw(text: str) -> list[Finding]:
-    """Judge the characters of a text."""
+    """Classify the characters of a text."""
     findings: list[Finding] = []
     if found := controls.search(text):
         findings.append(dangerous("C1.1", f"a control character (U+{ord(found.group()):04X})"))
     if _LONE_CR.search(text):
-        findings.append(dangerous("C1.1", "a carriage return that hides what stands before it"))
+        findings.append(dangerous("C1.1", "a carriage return that hides the text before it"))
     if text.isascii():
         return findings
     if found := bidi.search(text):
@@ -49,7 +49,7 @@ def skeleton(text: str) -> str:
 
 
 def name(word: str) -> Finding | None:
-    """Judge a command name that is not ASCII."""
+    """Classify a command name that is not ASCII."""
     if word.isascii():
         return None
     if skeleton(word).isascii():
@@ -58,7 +58,7 @@ def name(word: str) -> Finding | None:
 
 
 def hosts(word: str) -> Finding | None:
-    """Judge the host of an address that is not ASCII."""
+    """Classify the host of an address that is not ASCII."""
     for host in _HOST.findall(word):
         if host.isascii():
             continue
@@ -70,5 +70,5 @@ def hosts(word: str) -> Finding | None:
 
 
 def visible(line: str) -> str:
-    """Return `line` with every character that nobody can see written as `<U+XXXX>`; TAB and line ends stay."""
+    """Return `line` with every invisible character written as `<U+XXXX>`; TAB and line ends stay."""
     return _SHOW.sub(lambda found: f"<U+{ord(found.group()):04X}>", line)

@@ -1,4 +1,4 @@
-"""How a program's arguments are read: the table entry `Tool`, and options and operands cut as getopt does."""
+"""Programs' arguments: the table entry `Tool`, and options and operands split as getopt does."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,9 +15,9 @@ def words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Tool:
-    """What the policy knows of one program (or one of its subcommands).
+    """A table entry: the policy for one program, or one of its subcommands.
 
-    `operands` says what they are: `read` (files whose content is read), `name` (files of which only the name is used),
+    `operands` are `read` (files whose content is read), `name` (files of which only the name is used),
     `text` (no files), `write` (all written), `last` (the last is written, the others read), `second` (the same for a
     second one). `skip` leading operands are text, unless one of the options `unskip` gave that text.
     Options: `takes` a value; the value is a file in `writes`, a program in `runs`, text in `texts`. `danger` and `ask`
@@ -60,7 +60,7 @@ class Arguments:
     operands: list[str]
 
     def has(self, *names: str) -> bool:
-        """Tell whether one of these options was given."""
+        """Return True if one of these options was given."""
         return any(option in names for option, _ in self.options)
 
     def values(self, *names: str) -> list[str]:

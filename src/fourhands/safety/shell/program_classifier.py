@@ -1,7 +1,7 @@
-"""Judge one program by its resolved arguments: wrappers first, then the program's handler or its table entry.
+"""The classifier of one program by its resolved arguments: wrappers, the program's handler or its table entry.
 
-This is where most verdicts come from. What a program changes for the commands behind it (variables, the directory,
-downloads) is kept here too.
+Most verdicts come from here. What a program changes for later commands (variables, the directory, downloads) is stored
+here too.
 """
 
 import re
@@ -65,7 +65,7 @@ _WRITTEN = {"write": slice(None), "last": slice(-1, None), "second": slice(1, 2)
 
 HANDLERS: dict[str, ProgramHandler] = {**PACKAGES, **SERVICES, **NETWORK, **FILES, **FILTERS, **CODE, "git": git}
 TABLE: Mapping[str, Tool] = {**READERS, **SYSTEM, **PROJECT}
-# Programs that are judged by a table alone: what they read makes no difference.
+# Programs that are classified by a table alone: what they read makes no difference.
 UNFED = frozenset(
     name for name, tool in TABLE.items() if name not in HANDLERS and tool.operands not in ("write", "last")
 )
@@ -74,7 +74,7 @@ SUSPECTS = frozenset((*HANDLERS, *TABLE, *WRAPPERS, *PRIVILEGE, *DATABASE_TOOLS,
 
 
 class ProgramClassifier(ABC):
-    """The judge of programs; what it learns from one counts for the next."""
+    """The classifier of programs; what one changes counts for the next."""
 
     def __init__(self, rules: ClassifierRules) -> None:
         self.rules = rules
@@ -92,16 +92,16 @@ class ProgramClassifier(ABC):
 
     @abstractmethod
     def script(self, text: str, what: str) -> Finding:
-        """Judge a text that a shell will run later; text that is not static is dangerous."""
+        """Classify a text that a shell will run later; text that is not static is dangerous."""
 
     @abstractmethod
     def lexical(self, text: str) -> Finding:
-        """Look for dangerous commands in a text that no grammar fits."""
+        """Search for dangerous commands in a text that no grammar fits."""
 
     def argv(self, argv: list[str], context: CommandContext) -> Finding:
-        """Judge resolved arguments: wrappers first, then the program inside them."""
+        """Classify resolved arguments: wrappers first, then the program inside them."""
         if self.inside >= DEPTH_LIMIT:
-            return worst(unknown("C4", "too many programs inside each other"), self.lexical(" ".join(argv[-200:])))
+            return worst(unknown("C4", "too many nested programs"), self.lexical(" ".join(argv[-200:])))
         self.inside += 1
         try:
             return self._argv(argv, context)
@@ -133,8 +133,8 @@ class ProgramClassifier(ABC):
                 *findings, unknown("C4", "too many wrappers around a command"), self.lexical(" ".join(argv[-200:]))
             )
         if not is_static(argv[0]):
-            # The name itself was judged where the word is known; inside a wrapper nobody did.
-            findings.append(unknown("C3.3", "a command name that only the shell knows"))
+            # The name itself was classified where the word is known, but not inside a wrapper.
+            findings.append(unknown("C3.3", "the command name is only known at run time"))
         elif program in WINDOWS and program not in self.functions and argv[1:] not in (["--help"], ["--version"]):
             findings.append(dangerous("C5.1", f"{WINDOWS[program]} on Windows: {program}"))
         else:
@@ -144,7 +144,7 @@ class ProgramClassifier(ABC):
         return worst(*findings)
 
     def everywhere(self, argv: list[str]) -> Finding:
-        """Judge what is dangerous whatever the program."""
+        """Classify what is dangerous whatever the program."""
         text, name = "\n".join(argv), argv[0]
         if "/dev/tcp/" in text or "/dev/udp/" in text:
             return dangerous("C7", "opens a connection: /dev/tcp")
@@ -159,7 +159,7 @@ class ProgramClassifier(ABC):
         return unknown("C6.1", f"runs the program {shown(program)}")
 
     def _program(self, name: str, argv: list[str], context: CommandContext) -> Finding:
-        """Judge one program by its handler or its table entry."""
+        """Classify one program by its handler or its table entry."""
         argv = argv if argv[0] == name else [name, *argv[1:]]
         rest = argv[1:]
         if (
@@ -210,13 +210,13 @@ class ProgramClassifier(ABC):
                 return self.argv(argv[1:], context)
             if any(_HIDDEN.search(word) for word in argv[1:]):
                 return dangerous("C2.5", f"a command hidden in an argument of {name}")
-            return Finding(SAFE, "C2.2", f"calls the function {name}, whose commands are judged")
+            return Finding(SAFE, "C2.2", f"calls the function {name}, whose commands are classified")
         if found := self.secret(argv[1:]):
             return dangerous("C5.4", f"could read the secret file {shown(found)}")
-        return unknown("C7", f"not in any list: {shown(name)}")
+        return unknown("C7", f"unknown program: {shown(name)}")
 
     def plain(self, tool: Tool, rest: list[str], context: CommandContext) -> Finding:
-        """Judge arguments by a table entry alone."""
+        """Classify arguments by a table entry alone."""
         args = read(rest, tool)
         kind = tool.operands
         if kind == "name" and not args.options:
@@ -240,7 +240,7 @@ class ProgramClassifier(ABC):
         operands = args.operands[skip:]
         if kind == "made":
             bad = [word for word in operands if is_protected(word, self.cwd)]
-            return worst(*findings, *(dangerous("C5.2", f"changes {shown(word)}: a protected place") for word in bad))
+            return worst(*findings, *(dangerous("C5.2", f"changes {shown(word)}: a protected path") for word in bad))
         targets = operands[_WRITTEN[kind]] if kind in _WRITTEN else []
         findings += [written(word, self.cwd) for word in targets if word != "-"]
         read_words = operands
@@ -256,7 +256,7 @@ class ProgramClassifier(ABC):
         if found := self.secret(read_words):
             findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
         if kind == "read" and (found := device(operands, self.cwd)):
-            findings.append(dangerous("C5.4", f"reads all that is behind {shown(found)}"))
+            findings.append(dangerous("C5.4", f"reads the whole device {shown(found)}"))
         if tool.deep and args.has(*tool.deep):
             findings.extend(
                 unknown("C5.4", f"reads every file below {shown(word)}, secrets too")
@@ -265,19 +265,19 @@ class ProgramClassifier(ABC):
             )
         places = [self.cwd, *operands] if operands else []
         if tool.rank == SAFE and kind == "read" and any(DYNAMIC in word or COMMAND in word for word in places):
-            findings.append(unknown("C3.1", "reads a file whose name is not in the text"))
+            findings.append(unknown("C3.1", "reads a file whose name is only known at run time"))
         return worst(*findings)
 
     def enter(self, directory: str) -> Finding:
-        """Go to another directory; those where the line was before still count, since going there may fail."""
+        """Follow a change of directory; earlier directories still count, since the change may fail."""
         if self.revisiting:
             return FINE
         there = normal(directory, self.cwd)
         if len(there) > _LONGEST_PLACE:
-            return dangerous("C5.4", "goes to a directory too deep to follow")
+            return dangerous("C5.4", "changes to a directory that is nested too deeply")
         if there not in self.places:
             if len(self.places) >= _MOST_PLACES:
-                return unknown("C5.4", "goes to more directories than can be followed")
+                return unknown("C5.4", "changes to too many directories")
             self.places.append(there)
         self.cwd = there
         return FINE
@@ -287,12 +287,12 @@ class ProgramClassifier(ABC):
         return secret(argv, self.cwd, self.names)
 
     def user_rules(self, argv: list[str]) -> Finding:
-        """Judge resolved arguments by the user's own expressions."""
+        """Classify resolved arguments by the user's own expressions."""
         text = " ".join(map(shown, argv))
         if pattern := self.rules.patterns.found_in(text[:_LONGEST_COMPARED]):
             return dangerous("rules", f"matches your dangerous command {pattern!r}")
         if len(text) > _LONGEST_COMPARED:
-            return unknown("rules", "too long to be compared with your dangerous commands")
+            return unknown("rules", "too long to compare with your dangerous commands")
         return FINE
 
     def _builtin(self, name: str, argv: list[str]) -> None:
@@ -323,7 +323,7 @@ class ProgramClassifier(ABC):
         return FINE
 
     def set(self, name: str, value: Value | None) -> None:
-        """Give a variable a value; the values it had before in this line still count."""
+        """Set a variable; its earlier values in this line still count."""
         if any(_HIDDEN.search(text) for text in ([value] if isinstance(value, str) else value or ())):
             self.hidden = dangerous("C2.5", f"a command hidden in the value of {name}")
         if name in self.variables and self.variables[name] != value:
@@ -333,7 +333,7 @@ class ProgramClassifier(ABC):
         self.variables[name] = value
 
     def setting(self, name: str, value: Value | None) -> Finding:
-        """Judge the assignment of a variable (C3.4)."""
+        """Classify the assignment of a variable (C3.4)."""
         if name == "PROMPT_COMMAND" and isinstance(value, str):
             return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
         if name.endswith("_PAGER") and name != "GIT_PAGER" and value in ("", "cat"):

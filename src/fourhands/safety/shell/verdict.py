@@ -1,4 +1,4 @@
-"""What a judgement says to others: the verdict, its parts, and the rules a user adds."""
+"""Verdicts, their parts, and the rules a user adds."""
 
 import re
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ class VerdictPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The judgement of a command line; its level is that of its worst part."""
+    """The classification of a command line; its level is that of its worst part."""
 
     level: RiskLevel
     reason: str
@@ -36,9 +36,9 @@ class Verdict:
 
 @dataclass(frozen=True)
 class ClassifierRules:
-    """What a user adds: names that are safe, regular expressions that are dangerous, other secret names.
+    """A user's rules: names that are safe, regular expressions that are dangerous, other secret names.
 
-    `workspace` is the directory whose files are theirs to work on, absolute; without it only relative paths are.
+    `workspace` is the absolute path of the workspace; without it only relative paths count as inside.
     """
 
     safe_commands: tuple[str, ...] = ()

@@ -127,12 +127,11 @@ class Screen:
 class LiveScreen:
     """A screen that follows a terminal's output."""
 
-    def __init__(self, cols: int, rows: int, emulator: Emulator | None = None, *, most_held: int = MOST_HELD) -> None:
+    def __init__(self, cols: int, rows: int, emulator: Emulator | None = None) -> None:
         self._size = _checked(cols, rows)
         if emulator is None:
             emulator = load()(cols, rows)
         self._emulator = emulator
-        self._most_held = most_held
         self._held = b""
         self._passed: _Passed | None = None
         self._joins = False
@@ -151,7 +150,7 @@ class LiveScreen:
         data = self._held + data
         cut = settled(data)
         self._held = data[cut:]
-        if len(self._held) > self._most_held:
+        if len(self._held) > MOST_HELD:
             self._passed = _COMMAND if self._held[1:2] == b"]" else _OTHER
             self._held = b""
         if cut:

@@ -1,7 +1,7 @@
-"""Turn words into the arguments a program would get, as far as the text alone decides them.
+"""Expansion of words into the arguments a program would get, as far as the text alone decides them.
 
 A resolved argument is a plain string in which private-use characters stand for what is not plain: `DYNAMIC` for text
-that only the running shell knows, `COMMAND` and `PROCESS` for what a substitution gives, and one for each unquoted
+that only the running shell knows, `COMMAND` and `PROCESS` for the output of a substitution, and one for each unquoted
 pattern sign. `shown` turns them back for people.
 """
 
@@ -53,7 +53,7 @@ _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
 _MOST_WORDS = 512
 LONGEST_VALUE = 1_000
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=", re.ASCII)
-# What these hold is known well enough to judge paths.
+# Their values are known well enough to classify paths.
 _KNOWN = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}
 
 
@@ -68,12 +68,12 @@ def literal(text: str) -> str:
 
 
 def _replaced(text: str, table: dict[int, str]) -> str:
-    """Translate a text that has something to translate; looking for it is far cheaper than translating."""
+    """Translate a text that has something to translate; searching is far cheaper than translating."""
     return text.translate(table) if any(chr(sign) in text for sign in table) else text
 
 
 def is_static(text: str) -> bool:
-    """Tell whether the text alone decides this argument (patterns do not count)."""
+    """Return True if the text alone decides this argument (patterns do not count)."""
     return text.isascii() or not (DYNAMIC in text or COMMAND in text or PROCESS in text)
 
 
@@ -180,7 +180,7 @@ def _parameter(param: Param, variables: Variables, quoted: bool) -> str:
 
 
 def _substituted(script: Script, variables: Variables) -> str | None:
-    """Return what `$(echo …)` or `$(printf …)` gives, if that is plain."""
+    """Return the output of `$(echo …)` or `$(printf …)`, if it is plain."""
     if not script.tokens or len(script.tokens) > 64:
         return None
     words: list[str | Word] = []

@@ -1,4 +1,4 @@
-"""Undo the two quotings that change characters: `$'…'` and backquotes."""
+"""The two kinds of quoting that change characters: `$'…'` and backquotes."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""Cut shell text into tokens the way bash does: commands, operators, here-documents, continuations.
+"""The scanner of shell text: tokens as bash reads them, with here-documents and continuations.
 
-The grammar (grammar.py) sees only the skeleton that is left. Scripts inside substitutions are scanned here too and
+The grammar (structure.py) sees only the skeleton that is left. Scripts inside substitutions are scanned here too and
 collected in `Scan.inner`, so nothing that bash would run is left inside a word. What cannot be scanned sets
 `Scan.broken`; the caller never calls such text safe.
 """
@@ -53,7 +53,7 @@ _ALONE = re.compile(_WHOLE + r"[ \t]*+\)", re.ASCII)
 
 
 def scan(text: str, depth: int = 0, left: int = MOST_TOKENS) -> Scan:
-    """Scan `text`, at most `left` words and signs of it; line continuations count as nothing, where bash says so."""
+    """Scan `text`, at most `left` words and signs of it; line continuations are removed where bash removes them."""
     scanner = _Scanner(text, depth)
     result = scanner.whole(left)
     if scanner.continuations and not result.too_deep and result.left >= 0:
@@ -180,7 +180,7 @@ class _Scanner(WordScanner):
             self.scan.broken = True
 
     def _still_fresh(self, out: list[Token]) -> bool:
-        """Tell whether a command may start behind the word just read: `time -p`, `function f`, `coproc NAME {`."""
+        """Return True if a command may start behind the word just read: `time -p`, `function f`, `coproc NAME {`."""
         before = out[-2].value
         if before == "coproc":
             return _GROUP.match(self.text, self.pos) is not None

@@ -1,11 +1,11 @@
 """The skeleton of a script: a text for the grammar in which every word is one letter.
 
-Checked here too is whether the grammar could read the script in reasonable time at all.
+Scripts that the grammar could not read in reasonable time are recognized here too.
 """
 
 from fourhands.safety.shell.parser.tokens import ARITHMETIC, DEPTH_LIMIT, OPERATOR, PLAIN, REDIRECT, RESERVED, Token
 
-# Word-like starters that change nothing about structure; the judge sees them as words where it matters.
+# Word-like starters that change nothing about structure; the classifier sees them as words where it matters.
 _DROPPED = frozenset({"!", "time", "coproc"})
 _SAME = {"|&": "|", ";&": ";;", ";;&": ";;", "select": "for"}
 _AFTER_COMPOUND = frozenset({"}", "done", "fi", "esac", ")"})
@@ -71,12 +71,15 @@ def skeleton(tokens: list[Token]) -> tuple[str, dict[int, int]]:
 
 
 def _names(tokens: list[Token], number: int) -> bool:
-    """Tell whether the word behind `coproc` is its name: a group follows."""
+    """Return True if the word behind `coproc` is its name: a group follows."""
     return number + 1 < len(tokens) and tokens[number + 1].value in ("{", "(")
 
 
 def hopeless(tokens: list[Token]) -> str:
-    """Tell whether a script is no bash at all, or nested too deeply: the grammar would take its time to say so."""
+    """Return "wrong" for a script that is no bash, "deep" for one nested too deeply, "" for any other.
+
+    The grammar would take long to find out.
+    """
     depth, cases, before = 0, 0, ""
     for kind, value, _, _ in tokens:
         sign = value if kind in (OPERATOR, RESERVED) and isinstance(value, str) else ""
@@ -98,9 +101,9 @@ def hopeless(tokens: list[Token]) -> str:
 
 
 def unbalanced(tokens: list[Token]) -> bool:
-    """Tell whether compounds are not closed as they were opened, or a list breaks off.
+    """Return True if compounds are not closed as they were opened, or a list breaks off.
 
-    The grammar would look for the least repair of such a script, which takes it the square of its length in time and
+    The grammar would search for the least repair of such a script, which takes it the square of its length in time and
     memory. A script that is right may seem wrong here, never the other way round for one that is merely cut off.
     """
     opened: list[str] = []

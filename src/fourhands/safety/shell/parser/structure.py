@@ -1,4 +1,4 @@
-"""Find the commands of a script: tokens become a skeleton, tree-sitter's bash grammar gives it structure.
+"""The structure of a script: tokens become a skeleton, in which tree-sitter's bash grammar finds the commands.
 
 Every word is one letter in the skeleton, so the grammar decides only what it is good at: lists, pipelines, groups,
 conditions, loops, cases and functions. Nothing here recurses in Python, whatever the nesting.
@@ -24,13 +24,13 @@ from fourhands.safety.shell.parser.tokens import (
 )
 
 _PARSER = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-_SMALL = 200  # tokens that the grammar may look at however wrong they are
+_SMALL = 200  # tokens that the grammar may parse however wrong they are
 _LOOPS = frozenset({"while_statement", "for_statement", "c_style_for_statement"})
 
 
 @dataclass(slots=True)
 class CommandScope:
-    """Where a command stands: what encloses it, and where its input comes from."""
+    """The surroundings of a command: what encloses it, and the source of its input."""
 
     functions: tuple[str, ...] = ()
     background: bool = False
@@ -43,7 +43,7 @@ class CommandScope:
 
 @dataclass(slots=True)
 class Simple:
-    """One simple command; `loop` holds the words that a `for` gives its variable one after the other."""
+    """One simple command; `loop` holds the words that a `for` assigns to its variable one after the other."""
 
     words: list[str | Word]
     redirects: list[Redirect]
@@ -213,7 +213,7 @@ def _pipeline(
     stack: list[tuple[tree_sitter.Node, CommandScope]],
     first: int,
 ) -> None:
-    """Tell each stage where its input starts; the first stage is walked next, so its commands come next."""
+    """Push the stages with the source of their input; the first stage is walked next, so its commands come next."""
     stages = [child for child in children if child.is_named]
     for at in range(len(stages) - 1, -1, -1):
         inner = CommandScope(

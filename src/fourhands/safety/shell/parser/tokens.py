@@ -1,4 +1,4 @@
-"""What the scanner produces: words made of pieces, redirections, operators, and scripts made of those."""
+"""The scanner's results: words made of pieces, redirections, operators, and scripts made of those."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -6,10 +6,10 @@ from typing import NamedTuple
 from fourhands.safety.shell.levels import Finding
 
 DEPTH_LIMIT = 64
-"""Nesting beyond this is not followed: nobody writes it, and such text is never safe."""
+"""The deepest nesting that is followed; deeper text is never safe."""
 
 MOST_TOKENS = 12_000
-"""A line of more words and signs is dangerous as it is: nobody can look at it, and judging it would take too long."""
+"""The most words and signs of a line; a longer one is dangerous as such, since it cannot be reviewed."""
 
 LIT, VAR, PARAM, SUB, PROC, ARITH = range(6)
 """Kinds of pieces: text, `$x`, another `${…}`, `$(…)`, `<(…)`, `$((…))`."""

@@ -1,4 +1,4 @@
-"""Read one word of shell text the way bash does: quotes, backslashes, expansions, arithmetic, patterns.
+"""The scanner of one word of shell text, as bash reads it: quotes, backslashes, expansions, arithmetic, patterns.
 
 A word is a list of pieces. Scripts inside it (`$(…)`, backquotes, `<(…)`) are read by the scanner of scripts, which is
 built on this one.
@@ -43,15 +43,15 @@ _AFTER_HISTORY = " \t\n=("
 
 
 class TooDeep(Exception):
-    """Substitutions are nested deeper than anybody writes."""
+    """Substitutions nested deeper than `DEPTH_LIMIT`."""
 
 
 class ScriptTooLong(Exception):
-    """There are more words and signs than anybody can look at."""
+    """A script with more words and signs than `MOST_TOKENS`."""
 
 
 class WordScanner(ABC):
-    """A place in a text from which words are read; what is found besides goes to `scan`."""
+    """A position in a text from which words are read; scripts and findings go to `scan`."""
 
     def __init__(self, text: str, depth: int, outer: "WordScanner | None" = None) -> None:
         self.text, self.depth, self.pos = text, depth, 0
@@ -178,7 +178,7 @@ class WordScanner(ABC):
         following = text[at + 1 : at + 2]
         if following and following not in _AFTER_HISTORY and not (at and text[at - 1] == "["):
             shown = text[at : at + 12].split()[0]
-            self.scan.findings.append(dangerous("C2.6", f"history expansion {shown}: runs what nobody sees here"))
+            self.scan.findings.append(dangerous("C2.6", f"history expansion {shown} runs an earlier command"))
         pieces.append(WordPart(LIT, "!", False))
         self.pos += 1
 

@@ -17,7 +17,7 @@ _FIND_NAMES = words("-name -iname -path -ipath -wholename -iwholename -regex -ir
 
 
 def rm(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `rm`: any operand is a file that goes."""
+    """Classify `rm`: any operand is a file that goes."""
     count = len(read(argv[1:], _RM).operands)
     if count:
         return dangerous("C5.1", f"deletes files: rm with {count} operand{'s' if count > 1 else ''}")
@@ -25,7 +25,7 @@ def rm(argv: list[str], context: CommandContext) -> Finding:
 
 
 def move(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `cp`, `mv`, `ln`, `install`: sources are read, the target is written, the null device destroys."""
+    """Classify `cp`, `mv`, `ln`, `install`: sources are read, the target is written, the null device destroys."""
     name = argv[0]
     args = read(argv[1:], SYSTEM[name])
     targets = args.values("-t", "--target-directory")
@@ -54,7 +54,7 @@ _CHMOD = Tool(takes=words("--reference --from -m -x -M -b --set-file --modify-fi
 
 
 def mode(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `chmod`, `chown`, `chgrp`, `setfacl`, `chattr`."""
+    """Classify `chmod`, `chown`, `chgrp`, `setfacl`, `chattr`."""
     name = argv[0]
     args = read(argv[1:], _CHMOD)
     if args.has("-R", "--recursive"):
@@ -83,11 +83,11 @@ def mode(argv: list[str], context: CommandContext) -> Finding:
             return dangerous("C5.3", f"{name} of {shown(word)}: a system place")
         if normal(word, context.classifier.cwd) in context.classifier.downloads and name == "chmod":
             return dangerous("C7", f"makes the download {shown(word)} executable")
-    return unknown("C5.3", "changes who may use a file")
+    return unknown("C5.3", "changes a file's permissions or owner")
 
 
 def kill(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `kill` by the processes it names."""
+    """Classify `kill` by the processes it names."""
     rest = [literal(word) for word in argv[1:]]
     if rest[:1] in (["-l"], ["-L"], ["--list"], ["--table"]) and len(rest) <= 2:
         return FINE
@@ -106,7 +106,7 @@ def kill(argv: list[str], context: CommandContext) -> Finding:
 
 
 def find(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `find`: its actions, and the commands it runs."""
+    """Classify `find`: its actions, and the commands it runs."""
     findings = [FINE]
     rest = argv[1:]
     names = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in _FIND_NAMES]
@@ -141,12 +141,12 @@ def find(argv: list[str], context: CommandContext) -> Finding:
             findings.append(_each(rest[at:end], bait, f"find {word}", context))
             at = end + 1
         elif not is_static(word) and word[:1] in "\ue000\ue008" and word not in roots:
-            findings.append(unknown("C3.1", "find with an argument that is not in the text"))
+            findings.append(unknown("C3.1", "find with an argument that is only known at run time"))
     return worst(*findings)
 
 
 def _each(inner: list[str], bait: str, what: str, context: CommandContext) -> Finding:
-    """Judge a command that runs once for each file; `bait` is a secret name among those files."""
+    """Classify a command that runs once for each file; `bait` is a secret name among those files."""
     if not inner:
         return unknown("C4", f"{what} without a command")
     name = inner[0].rsplit("/", 1)[-1]
@@ -169,7 +169,7 @@ _FD = Tool(
 
 
 def fd(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `fd`, which may run a command for each file."""
+    """Classify `fd`, which may run a command for each file."""
     for at, word in enumerate(argv[1:], 1):
         if word in ("-x", "-X", "--exec", "--exec-batch"):
             inner = argv[at + 1 :]
@@ -196,7 +196,7 @@ _TAR = Tool(
 
 
 def tar(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `tar`: listing reads, the rest writes."""
+    """Classify `tar`: listing reads, the rest writes."""
     rest = list(argv[1:])
     if (rest and re.fullmatch(r"[A-Za-z]+", rest[0]) and rest[0][0] in "cxtruAd") or (
         rest and re.fullmatch(r"[a-zA-Z]*[cxtruAd][a-zA-Z]*", rest[0])
@@ -217,7 +217,7 @@ def tar(argv: list[str], context: CommandContext) -> Finding:
         if is_protected(value, context.classifier.cwd) or normal(value) == "/"
     )
     if args.has("-P", "--absolute-names") and args.has("-x", "--extract"):
-        findings.append(dangerous("C5.2", "extracts to absolute places"))
+        findings.append(dangerous("C5.2", "extracts to absolute paths"))
     if not lists and args.has("-c", "-r", "-u", "--create"):
         findings.extend(written(value, context.classifier.cwd) for value in args.values("-f", "--file") if value != "-")
         if any(":" in value and not value.startswith(("/", ".")) for value in args.values("-f", "--file")):
@@ -237,7 +237,7 @@ def _old_style(rest: list[str]) -> list[str]:
 
 
 def looks(argv: list[str], context: CommandContext) -> Finding:
-    """Judge programs that change the system, but have forms that only look."""
+    """Classify programs that change the system, but have forms that only look."""
     name, rest = argv[0], argv[1:]
     if found := context.classifier.secret(rest):
         return dangerous("C5.4", f"could read the secret file {shown(found)}")
@@ -279,7 +279,7 @@ def looks(argv: list[str], context: CommandContext) -> Finding:
 
 
 def ip(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `ip`: showing is safe, everything else changes links."""
+    """Classify `ip`: showing is safe, everything else changes links."""
     rest = [word for word in argv[1:] if not word.startswith("-")]
     if any(word.startswith(("-b", "-force", "-n", "--netns")) for word in argv[1:]) and not any(
         word in ("-br", "-brief") for word in argv[1:]
@@ -293,7 +293,7 @@ def ip(argv: list[str], context: CommandContext) -> Finding:
 
 
 def hostname(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `hostname`: an operand sets it."""
+    """Classify `hostname`: an operand sets it."""
     if any(not word.startswith("-") for word in argv[1:]):
         return dangerous("C5.5", "sets the host name")
     return context.classifier.plain(
@@ -304,7 +304,7 @@ def hostname(argv: list[str], context: CommandContext) -> Finding:
 
 
 def date(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `date`: an operand without `+` sets the clock."""
+    """Classify `date`: an operand without `+` sets the clock."""
     from fourhands.safety.shell.tables.readers import READERS
 
     args = read(argv[1:], READERS["date"])
@@ -316,7 +316,7 @@ def date(argv: list[str], context: CommandContext) -> Finding:
 
 
 def archive(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `zip`, `unzip`, `7z` and their like."""
+    """Classify `zip`, `unzip`, `7z` and their like."""
     name, rest = argv[0], argv[1:]
     if name == "unzip" and any(
         word in ("-l", "-v", "-Z", "-t", "-p") or re.fullmatch(r"-[lvtqZz1]+", word) for word in rest[:2]
@@ -346,7 +346,7 @@ def archive(argv: list[str], context: CommandContext) -> Finding:
 
 
 def cd(argv: list[str], context: CommandContext) -> Finding:
-    """Judge a change of directory, and follow it."""
+    """Classify a change of directory, and follow it."""
     operands = [word for word in argv[1:] if not word.startswith("-")]
     if operands or len(argv) == 1:
         return context.classifier.enter(operands[-1] if operands else "~")

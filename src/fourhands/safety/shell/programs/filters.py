@@ -39,7 +39,7 @@ class _Strange(Exception):
 
 
 def sed(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `sed`: the scripts that run or write, and editing in place."""
+    """Classify `sed`: the scripts that run or write, and editing in place."""
     args = read(argv[1:], _SED)
     scripts = args.values("-e", "--expression")
     if not scripts and not args.has("-f", "--file"):
@@ -57,9 +57,9 @@ def sed(argv: list[str], context: CommandContext) -> Finding:
 
 def _sed_script(script: str, context: CommandContext) -> Finding:
     if not is_static(script):
-        return unknown("C6.4", "a sed script that is not wholly in the text")
+        return unknown("C6.4", "a sed script that is only known at run time")
     if len(script) > _LONGEST:
-        return unknown("C6.4", "a sed script too long to judge")
+        return unknown("C6.4", "a sed script too long to check")
     findings = [FINE]
     try:
         for name, value in _sed_commands(script):
@@ -70,7 +70,7 @@ def _sed_script(script: str, context: CommandContext) -> Finding:
             elif context.classifier.secret([value]):
                 findings.append(dangerous("C5.4", f"reads the secret file {shown(value)}"))
     except _Strange:
-        findings.append(unknown("C6.4", "a sed script that is not understood"))
+        findings.append(unknown("C6.4", "a sed script that cannot be parsed"))
         if re.search(r"(?<![a-zA-Z\\])e(?![a-zA-Z])|[a-zA-Z0-9]*e\Z", script):
             findings.append(dangerous("C6.4", "a sed script that may run a command"))
     return worst(*findings)
@@ -127,7 +127,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
 
 
 def _sed_address(script: str, at: int) -> int:
-    """Return where an address ends, if there is one."""
+    """Return the end of the address at `at`, or `at` if there is none."""
     sign = script[at : at + 1]
     if sign in ("/", "\\"):
         at += 1
@@ -139,7 +139,7 @@ def _sed_address(script: str, at: int) -> int:
 
 
 def _sed_part(script: str, at: int, sign: str) -> int:
-    """Return what is behind the sign that ends a pattern or replacement."""
+    """Return the offset behind the sign that ends a pattern or replacement."""
     if not sign or sign in "\n\\":
         raise _Strange
     bracket = -1
@@ -188,7 +188,7 @@ _AWK_RUNS = re.compile(r"\bsystem\s*\(|\|&|(?<!\|)\|(?!\|)|@\w|\bfork\s*\(|\bext
 
 
 def awk(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `awk`: programs that run commands or write."""
+    """Classify `awk`: programs that run commands or write."""
     args = read(argv[1:], _AWK)
     findings = [context.classifier.plain(_AWK, argv[1:], context)]
     programs = args.values("-e", "--source")
@@ -209,11 +209,11 @@ def _awk_program(program: str, context: CommandContext) -> Finding:
     except _Strange:
         if _AWK_RUNS.search(program):
             return dangerous("C6.4", "an awk program that may run a command")
-        return unknown("C6.4", "an awk program that is not understood")
+        return unknown("C6.4", "an awk program that cannot be parsed")
     if _AWK_RUNS.search(bare):
         return dangerous("C6.4", "awk runs a command")
     if not is_static(program):
-        return unknown("C6.4", "an awk program that is not wholly in the text")
+        return unknown("C6.4", "an awk program that is only known at run time")
     if re.search(r"\bprintf?\b[^;\n}]*?>", bare):
         target = re.search(r'>\s*"([^"]*)"', program)
         return written(target.group(1), context.classifier.cwd) if target else unknown("C6.4", "awk writes a file")

@@ -16,7 +16,7 @@ _OTHER = Tool(rank=1, reason="changes the repository or is not known", danger=RU
 
 
 def git(argv: list[str], context: CommandContext) -> Finding:
-    """Judge a git command."""
+    """Classify a git command."""
     glob = read(argv[1:], GLOBAL, stop=True)
     findings = [_global(glob, context)]
     if not glob.operands:
@@ -25,7 +25,7 @@ def git(argv: list[str], context: CommandContext) -> Finding:
         return worst(*findings)
     sub, rest = literal(glob.operands[0]), glob.operands[1:]
     if not is_static(sub):
-        return worst(*findings, dangerous("C3.3", "a git subcommand that is not in the text"))
+        return worst(*findings, dangerous("C3.3", "the git subcommand is only known at run time"))
     if rest == ["--help"]:
         return worst(*findings)
     if any(word.startswith(("ext::", "fd::")) or "=ext::" in word for word in rest):
@@ -40,7 +40,7 @@ def _global(glob: Arguments, context: CommandContext) -> Finding:
         if option == "-c" or option == "--config-env":
             findings.append(_setting(value or ""))
         elif option == "--exec-path" and value is not None:
-            findings.append(dangerous("C7", "git runs programs from another place: --exec-path"))
+            findings.append(dangerous("C7", "git runs programs from another directory: --exec-path"))
         elif option in ("--git-dir", "--work-tree"):
             findings.append(unknown("C7", f"git uses another repository: {option}"))
     return worst(*findings)
@@ -59,7 +59,7 @@ def _sub(sub: str, rest: list[str], context: CommandContext) -> Finding:
     tool = GIT.get(sub, _OTHER)
     args = read(rest, tool)
     special = _SPECIAL.get(sub)
-    # `config` and `restore` are judged by their arguments alone: half of their forms only read.
+    # `config` and `restore` are classified by their arguments alone: half of their forms only read.
     findings = [
         FINE if sub in ("config", "restore") else context.classifier.plain(_listing(sub, tool, args), rest, context)
     ]
@@ -97,7 +97,7 @@ def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
 
 
 def _log(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
-    """Reading a secret file's changes is reading it."""
+    """Classify a log with patches: a secret file's changes show its content."""
     if args.has(*PATCH) and (name := context.classifier.secret(args.operands)):
         return dangerous("C5.4", f"shows the content of {shown(name)}")
     return FINE
@@ -108,13 +108,13 @@ def _checkout(rest: list[str], args: Arguments, context: CommandContext) -> Find
         word in (".", "*", STAR, ":/", ":") or word.startswith(("./", STAR, "*", "../", ":/")) for word in args.operands
     )
     if paths or "--" in rest:
-        return dangerous("C7", "throws changes in files away")
+        return dangerous("C7", "discards changes in files")
     return FINE
 
 
 def _restore(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     staged = args.has("--staged", "-S") and not args.has("--worktree", "-W")
-    return unknown("C7", "changes the index") if staged else dangerous("C7", "throws changes in files away")
+    return unknown("C7", "changes the index") if staged else dangerous("C7", "discards changes in files")
 
 
 def _push(rest: list[str], args: Arguments, context: CommandContext) -> Finding:

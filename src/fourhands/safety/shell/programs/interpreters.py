@@ -40,7 +40,7 @@ _CALLS = re.compile(
 
 
 def shell(argv: list[str], context: CommandContext) -> Finding:
-    """Judge a shell: `-c` text, a script file, or what it reads."""
+    """Classify a shell: `-c` text, a script file, or what it reads."""
     args = read(_plus(argv[1:]), _SHELL, stop=True)
     if args.has("-c"):
         text = (args.values("-c") or [""])[0]
@@ -68,7 +68,7 @@ def _plus(rest: list[str]) -> list[str]:
 
 
 def script_file(path: str, name: str, context: CommandContext) -> Finding:
-    """Judge a file that is run as a program."""
+    """Classify a file that is run as a program."""
     if PROCESS in path or COMMAND in path:
         return dangerous("C6.3", f"{name} runs what another command prints")
     if normal(path, context.classifier.cwd) in context.classifier.downloads:
@@ -79,7 +79,7 @@ def script_file(path: str, name: str, context: CommandContext) -> Finding:
 
 
 def stdin_program(name: str, context: CommandContext) -> Finding:
-    """Judge an interpreter that reads its program from its input."""
+    """Classify an interpreter that reads its program from its input."""
     stdin = context.stdin
     if stdin.kind == "data":
         return dangerous("C6.3", f"{name} runs whatever is piped or redirected into it")
@@ -93,9 +93,9 @@ def stdin_program(name: str, context: CommandContext) -> Finding:
 
 
 def code(text: str, name: str, context: CommandContext) -> Finding:
-    """Judge inline code of an interpreter."""
+    """Classify inline code of an interpreter."""
     if not is_static(text):
-        return dangerous("C6.2", f"{name} runs code that is not wholly in the text")
+        return dangerous("C6.2", f"{name} runs code that is only known at run time")
     if found := _CALLS.search(text):
         return dangerous(
             "C6.2", f"{name} code that may run programs, change files or connect: {found.group().strip()[:24]}"
@@ -106,7 +106,7 @@ def code(text: str, name: str, context: CommandContext) -> Finding:
 
 
 def interpreter(argv: list[str], context: CommandContext) -> Finding:
-    """Judge an interpreter: inline code, a module, a script, or its input."""
+    """Classify an interpreter: inline code, a module, a script, or its input."""
     name = _language(argv[0])
     tool = INTERPRETERS[name]
     rest = argv[1:]
@@ -193,7 +193,7 @@ def _python_module(module: str, rest: list[str], context: CommandContext) -> Fin
 
 
 def evaluate(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `eval`: its arguments are a script."""
+    """Classify `eval`: its arguments are a script."""
     rest = argv[1:]
     first = 0
     while first < len(rest) and rest[first] in ("eval", "--"):
@@ -202,7 +202,7 @@ def evaluate(argv: list[str], context: CommandContext) -> Finding:
 
 
 def trap(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `trap`: its first argument is a script."""
+    """Classify `trap`: its first argument is a script."""
     rest = [word for word in argv[1:] if word != "--"]
     if not rest or rest[0] in ("-p", "-l", "-") or len(rest) == 1:
         return FINE
@@ -210,7 +210,7 @@ def trap(argv: list[str], context: CommandContext) -> Finding:
 
 
 def alias(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `alias`: each value is a script."""
+    """Classify `alias`: each value is a script."""
     findings = [FINE]
     for word in argv[1:]:
         name, equals, value = literal(word).partition("=")
@@ -222,7 +222,7 @@ def alias(argv: list[str], context: CommandContext) -> Finding:
 
 
 def source(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `source`: a file, or what another command prints."""
+    """Classify `source`: a file, or what another command prints."""
     operand = next((word for word in argv[1:] if word != "--"), "")
     if operand in _STDIN:
         return stdin_program("sh", context)
@@ -230,7 +230,7 @@ def source(argv: list[str], context: CommandContext) -> Finding:
 
 
 def completion(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `complete`, `compgen`, `bind` and `mapfile`: some of their options hold text that is run later."""
+    """Classify `complete`, `compgen`, `bind` and `mapfile`: some of their options hold text that is run later."""
     findings = [unknown("C2.4", f"{argv[0]} changes how the shell reacts") if argv[0] in ("bind", "complete") else FINE]
     for at, word in enumerate(argv[1:-1], 1):
         if word == "-C":
@@ -245,7 +245,7 @@ _NAMES_VARIABLE = re.compile(r"\$\(|`")
 
 
 def names_variable(argv: list[str], context: CommandContext) -> Finding:
-    """Judge builtins that take a variable's name: a subscript in it is evaluated (C2.5)."""
+    """Classify builtins that take a variable's name: a subscript in it is evaluated (C2.5)."""
     name = argv[0]
     if name in ("test", "[", "[["):
         checked = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-v", "-R")]
@@ -275,7 +275,7 @@ _ESCAPE = re.compile(
 
 
 def editor(argv: list[str], context: CommandContext) -> Finding:
-    """Judge an editor: its commands may start programs."""
+    """Classify an editor: its commands may start programs."""
     rest = argv[1:]
     if rest in (["--version"], ["--help"]):
         return FINE
@@ -299,8 +299,8 @@ def editor(argv: list[str], context: CommandContext) -> Finding:
 
 
 def session(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `tmux` and `screen`: keys sent to another shell are a script."""
-    findings = [unknown("C7", f"{argv[0]} starts or drives other shells")]
+    """Classify `tmux` and `screen`: keys sent to another shell are a script."""
+    findings = [unknown("C7", f"{argv[0]} starts or controls other shells")]
     for at, word in enumerate(argv):
         if word in ("send-keys", "send", "send-prefix"):
             keys = [literal(key) for key in argv[at + 1 :] if key not in ("Enter", "C-m", "-l")]

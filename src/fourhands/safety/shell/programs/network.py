@@ -1,4 +1,4 @@
-"""Programs that talk to other machines (C7 network, C4 other machines)."""
+"""Programs that connect to other machines (C7 network, C4 other machines)."""
 
 import re
 
@@ -10,7 +10,7 @@ from fourhands.safety.shell.parser.expansion import COMMAND, PROCESS, literal, s
 
 _CURL = Tool(
     rank=1,
-    reason="asks another machine",
+    reason="contacts another machine",
     operands="text",
     takes=words(
         "-A -b -C -c -D -d -E -e -F -H -K -m -o -P -Q -r -T -t -U -u -w -X -x -Y -y -z --user-agent --cookie "
@@ -71,14 +71,14 @@ def _common(argv: list[str], context: CommandContext) -> list[Finding]:
     if COMMAND in joined or PROCESS in joined:
         findings.append(dangerous("C7", f"sends what a command prints with {argv[0]}"))
     if _LOOPBACK.search(joined):
-        findings.append(dangerous("C7", "talks to Fourhands itself"))
+        findings.append(dangerous("C7", "connects to Fourhands itself"))
     return findings
 
 
 def curl(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `curl`: plain requests ask, local files that leave are dangerous."""
+    """Classify `curl`: plain requests ask, local files that leave are dangerous."""
     args = read(argv[1:], _CURL)
-    findings = [unknown("C7", "asks another machine: curl"), *_common(argv, context)]
+    findings = [unknown("C7", "contacts another machine: curl"), *_common(argv, context)]
     for option, value in args.options:
         value = literal(value or "")
         if option in _CURL_DATA and re.match(r"[^=@]*=?[@<]", value) and option not in ("--data-raw",):
@@ -96,7 +96,7 @@ def curl(argv: list[str], context: CommandContext) -> Finding:
                 else dangerous("C6.5", "loads a library")
             )
         elif option == "--unix-socket" or option == "--abstract-unix-socket":
-            findings.append(dangerous("C7", f"talks to a local service: {shown(value)}"))
+            findings.append(dangerous("C7", f"connects to a local service: {shown(value)}"))
         elif option in ("-H", "--header", "-b", "--cookie", "-E", "--cert", "--key", "--proxy-header") and (
             value.startswith("@") or context.classifier.secret([value])
         ):
@@ -124,7 +124,7 @@ def _files(operands: list[str], urls: list[str], findings: list[Finding], contex
 
 
 def wget(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `wget`."""
+    """Classify `wget`."""
     args = read(argv[1:], _WGET)
     findings = [unknown("C7", "downloads: wget"), *_common(argv, context)]
     for option, value in args.options:
@@ -164,8 +164,8 @@ _HTTPIE = Tool(rank=1, operands="text", takes=words("-a -A -o --auth --output --
 
 
 def httpie(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `http` and `https` (HTTPie)."""
-    findings = [unknown("C7", "asks another machine"), *_common(argv, context)]
+    """Classify `http` and `https` (HTTPie)."""
+    findings = [unknown("C7", "contacts another machine"), *_common(argv, context)]
     if any(re.match(r"[\w.-]*:?=?@", word) for word in argv[1:]):
         findings.append(dangerous("C7", "sends a local file"))
     if "DELETE" in argv[1:3]:
@@ -179,7 +179,7 @@ _SSH = Tool(takes=words("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -
 
 
 def ssh(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `ssh`: a script on another host, which may also tunnel, forward or send."""
+    """Classify `ssh`: a script on another host, which may also tunnel, forward or send."""
     args = read(argv[1:], _SSH, stop=True)
     rest = args.operands[1:]
     # ssh's own options may follow the host.
@@ -217,7 +217,7 @@ _REMOTE = re.compile(r"(?:[^/\s:]+@)?[^/\s:]{2,}:(?!/\*)|(?:rsync|ssh|sftp|s3|gs
 
 
 def copy(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `scp`, `rsync`, `sftp`: local files that leave are dangerous."""
+    """Classify `scp`, `rsync`, `sftp`: local files that leave are dangerous."""
     name = argv[0]
     tool = Tool(
         takes=words(
@@ -254,7 +254,7 @@ def copy(argv: list[str], context: CommandContext) -> Finding:
 
 
 def netcat(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `nc`, `socat`, `telnet`: raw connections."""
+    """Classify `nc`, `socat`, `telnet`: raw connections."""
     if (
         argv[0] in ("nc", "ncat", "netcat")
         and any(re.fullmatch(r"-\w*z\w*", word) for word in argv[1:])
@@ -265,15 +265,15 @@ def netcat(argv: list[str], context: CommandContext) -> Finding:
 
 
 def lookup(argv: list[str], context: CommandContext) -> Finding:
-    """Judge look-ups and pings."""
-    findings = [unknown("C7", f"asks the network: {argv[0]}"), *_common(argv, context)]
+    """Classify look-ups and pings."""
+    findings = [unknown("C7", f"contacts the network: {argv[0]}"), *_common(argv, context)]
     if found := context.classifier.secret(argv[1:]):
         findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
     return worst(*findings)
 
 
 def cloud_copy(argv: list[str], context: CommandContext) -> list[Finding]:
-    """Judge copies to a cloud's storage: local to remote is dangerous."""
+    """Classify copies to a cloud's storage: local to remote is dangerous."""
     rest = [literal(word) for word in argv[1:] if not word.startswith("-")]
     verbs = [
         at

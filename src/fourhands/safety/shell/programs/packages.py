@@ -27,12 +27,12 @@ _NPM_PUBLISH = words("publish unpublish deprecate owner dist-tag access adduser 
 
 
 def routine(name: str) -> bool:
-    """Tell whether a script or target name is a routine project task."""
+    """Return True if a script or target name is a routine project task."""
     return is_static(name) and re.split(r"[:_-]", literal(name), maxsplit=1)[0] in ROUTINE
 
 
 def node(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `npm`, `pnpm`, `yarn`, `bun` as package managers."""
+    """Classify `npm`, `pnpm`, `yarn`, `bun` as package managers."""
     args = read(argv[1:], _NODE)
     operands = list(map(literal, args.operands))
     verb, rest = first_verb(operands)
@@ -42,7 +42,7 @@ def node(argv: list[str], context: CommandContext) -> Finding:
     if args.has(
         "--prefix", "-C", "--cwd", "--dir", "--script-shell", "--node-options", "--globalconfig", "--userconfig"
     ):
-        return unknown("C6.6", f"{name} in another place or with other settings")
+        return unknown("C6.6", f"{name} in another directory or with other settings")
     if verb in ("exec", "x", "dlx", "create", "init") and (verb != "init" or rest):
         return npx([name, *argv[argv.index(verb) + 1 :]], context) if verb in argv else npx(argv, context)
     if verb in ("run", "run-script", "rum", "urn"):
@@ -69,13 +69,13 @@ def node(argv: list[str], context: CommandContext) -> Finding:
         word for word in rest if _FOREIGN.match(word) and not word.startswith("@") and not word.startswith((".", "/"))
     ]
     if verb in ("install", "i", "add", "update", "up", "link", "ci") and (foreign or args.has("--registry")):
-        return dangerous("C7", f"installs from a foreign place: {shown((foreign or ['--registry'])[0])}")
+        return dangerous("C7", f"installs from an untrusted source: {shown((foreign or ['--registry'])[0])}")
     rule = "C6.6" if verb in ("start", "stop", "restart") else "C7"
     return unknown(rule, f"{name} {shown(verb)}".strip() + ": changes packages or runs a script")
 
 
 def npx(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `npx` and its like: code of others, at once with `--yes`."""
+    """Classify `npx` and its like: code of others, at once with `--yes`."""
     rest = argv[1:]
     own: list[str] = []
     for word in rest:
@@ -88,12 +88,12 @@ def npx(argv: list[str], context: CommandContext) -> Finding:
     for position in at:
         value = literal(rest[position + 1]) if position + 1 < len(rest) else ""
         if rest[position] in ("-c", "--call"):
-            return worst(unknown("C7", "runs code of others"), context.classifier.script(value, "npx -c"))
+            return worst(unknown("C7", "runs third-party code"), context.classifier.script(value, "npx -c"))
         if _FOREIGN.match(value) and not value.startswith("@"):
-            return dangerous("C7", "downloads and runs code from a foreign place")
+            return dangerous("C7", "downloads and runs code from an untrusted source")
     spec = literal(own[-1]) if own else ""
     if _FOREIGN.match(spec) and not re.match(r"@[\w.-]+/[\w.-]+(@[\w.^~-]+)?\Z", spec):
-        return dangerous("C7", "downloads and runs code from a foreign place")
+        return dangerous("C7", "downloads and runs code from an untrusted source")
     return unknown("C7", f"runs the package {shown(spec)}")
 
 
@@ -106,14 +106,14 @@ _PIP = Tool(
 
 
 def pip(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `pip`, `pipx`, `uv`."""
+    """Classify `pip`, `pipx`, `uv`."""
     args = read(argv[1:], _PIP)
     operands = list(map(literal, args.operands))
     if argv[0] == "uv" and operands[:1] == ["pip"]:
         operands = operands[1:]
     verb, rest = first_verb(operands)
     if not operands:
-        return FINE if args.has("--version", "-V", "--help", "-h") else unknown("C7", "pip without a task")
+        return FINE if args.has("--version", "-V", "--help", "-h") else unknown("C7", "pip without a subcommand")
     if verb in ("list", "show", "freeze", "check", "help", "index", "inspect", "debug", "tree", "version"):
         return context.classifier.plain(Tool(operands="text"), argv[1:], context)
     if verb == "run" and argv[0] in ("uv", "pipx"):
@@ -125,7 +125,7 @@ def pip(argv: list[str], context: CommandContext) -> Finding:
     )
     urls = [word for word in [*rest, *args.values("-r", "-e", "--editable", "--requirement", "-c")] if _URL.match(word)]
     if verb in ("install", "add", "download", "wheel", "inject", "sync", "upgrade", "tool") and (foreign or urls):
-        return dangerous("C7", f"installs from a foreign place: {shown(urls[0]) if urls else 'another index'}")
+        return dangerous("C7", f"installs from an untrusted source: {shown(urls[0]) if urls else 'another index'}")
     if found := context.classifier.secret(argv[1:]):
         return dangerous("C5.4", f"reads the secret file {shown(found)}")
     return unknown("C7", f"{argv[0]} {shown(verb)}: changes packages")
@@ -139,7 +139,7 @@ _MAKE = Tool(
 
 
 def make(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `make`: the names of its targets."""
+    """Classify `make`: the names of its targets."""
     if argv[1:] in (["--version"], ["-v"], ["--help"]):
         return FINE
     args = read(argv[1:], _MAKE)
@@ -150,14 +150,14 @@ def make(argv: list[str], context: CommandContext) -> Finding:
     if any(re.match(r"(?:SHELL|MAKEFLAGS|CC|CXX|LD|AR|\.SHELLFLAGS)\b", word) for word in settings):
         return dangerous("C3.4", "make with another program")
     if args.has("-f", "--file", "--makefile", "-C", "--directory", "-I"):
-        return unknown("C6.6", "make with another file or place")
+        return unknown("C6.6", "make with another file or directory")
     if targets and all(map(routine, targets)) and not settings:
         return _ROUTINE
     return unknown("C6.6", "make " + (shown(targets[0]) if targets else "without a target"))
 
 
 def ruff(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `ruff`."""
+    """Classify `ruff`."""
     rest = argv[1:]
     if rest[:1] == ["check"] and not any(
         word.startswith(("--fix", "--unsafe-fixes", "--add-noqa", "--watch", "-o", "--output-file")) for word in rest
@@ -171,19 +171,19 @@ def ruff(argv: list[str], context: CommandContext) -> Finding:
 
 
 def tsc(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `tsc`."""
+    """Classify `tsc`."""
     if any(word.lower() in ("--noemit", "--version", "-v", "--help", "-h", "--showconfig") for word in argv[1:]):
         return _ROUTINE
     return unknown("C6.6", "tsc writes files")
 
 
 def package_tool(argv: list[str], context: CommandContext) -> Finding:
-    """Judge package managers and build tools by the table of their subcommands."""
+    """Classify package managers and build tools by the table of their subcommands."""
     return subcommand(PACKAGE_TOOLS, argv, context, _foreign)
 
 
 def _foreign(path: list[str], rest: list[str], context: CommandContext) -> Finding:
-    """Judge options and operands that fetch code from elsewhere, or run a program."""
+    """Classify options and operands that fetch code from elsewhere, or run a program."""
     name, verb = path[0], path[-1]
     joined = [literal(word) for word in rest]
     if name == "go" and verb == "run" and any("@" in word and not word.startswith("-") for word in joined):
@@ -193,17 +193,17 @@ def _foreign(path: list[str], rest: list[str], context: CommandContext) -> Findi
         and verb == "install"
         and any(word.startswith(("--git", "--index", "--registry")) for word in joined)
     ):
-        return dangerous("C7", "installs from a foreign place")
+        return dangerous("C7", "installs from an untrusted source")
     if (
         name in ("gem", "brew")
         and any(word.startswith("--source") or _URL.match(word) for word in joined)
         and verb in ("install", "tap")
     ):
-        return dangerous("C7", "installs from a foreign place")
+        return dangerous("C7", "installs from an untrusted source")
     if name in ("apt", "apt-get", "dnf", "yum", "zypper", "apk", "snap", "brew", "dpkg") and any(
         _URL.match(word) for word in joined
     ):
-        return dangerous("C7", "installs from a foreign place")
+        return dangerous("C7", "installs from an untrusted source")
     if (
         name in ("apt", "apt-get", "dpkg", "dnf", "yum")
         and any(re.match(r"-o|--option|--pre-invoke|.*::(?:Pre|Post)-Invoke", word) for word in joined)
@@ -214,7 +214,7 @@ def _foreign(path: list[str], rest: list[str], context: CommandContext) -> Findi
 
 
 def pacman(argv: list[str], context: CommandContext) -> Finding:
-    """Judge `pacman` and its like by the operation's letter."""
+    """Classify `pacman` and its like by the operation's letter."""
     first = next((word for word in argv[1:] if word.startswith("-")), "")
     if first.startswith(("-R", "--remove")):
         return dangerous("C7", "removes system packages")

@@ -15,7 +15,7 @@ _EXEC = Tool(takes=words("-e -u -w -c -n --env --user --workdir --env-file --con
 
 
 def service(argv: list[str], context: CommandContext) -> Finding:
-    """Judge containers, clusters, infrastructure and hosting services by the table of their subcommands."""
+    """Classify containers, clusters, infrastructure and hosting services by the table of their subcommands."""
     return subcommand(SERVICE_TOOLS, argv, context, _special)
 
 
@@ -24,7 +24,7 @@ def _special(path: list[str], rest: list[str], context: CommandContext) -> Findi
 
 
 def _container(path: list[str], rest: list[str], context: CommandContext) -> Finding:
-    """Judge what runs in a container, and what the container may touch."""
+    """Classify what runs in a container, and what the container may touch."""
     verb = path[-1]
     if path[0] not in (
         "docker",
@@ -48,9 +48,9 @@ def _container(path: list[str], rest: list[str], context: CommandContext) -> Fin
             or re.match(r"/(?:etc|root|proc|sys|dev|boot|var/run|run|home|usr)(?:/|\Z)", source)
             or "docker.sock" in source
         ):
-            findings.append(dangerous("C7", f"gives the container {shown(source)} of this machine"))
+            findings.append(dangerous("C7", f"mounts {shown(source)} of this machine into the container"))
     if any(value in ("host",) for value in args.values("--pid", "--ipc", "--userns", "--uts")) or args.has("--cap-add"):
-        findings.append(dangerous("C7", "gives the container rights on this machine"))
+        findings.append(dangerous("C7", "grants the container rights on this machine"))
     if found := context.classifier.secret(args.values("--env-file")):
         findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
     inner = args.operands[1:]
@@ -73,7 +73,7 @@ def _cluster(path: list[str], rest: list[str]) -> Finding:
     ):
         return dangerous("C5.4", "shows secrets of the cluster")
     if name in ("kubectl", "oc") and verb == "get" and any(word.startswith("--raw") for word in joined):
-        return unknown("C7", "asks the cluster directly")
+        return unknown("C7", "calls the cluster's API directly")
     if (
         name in ("kubectl", "oc")
         and path[1:] == ["config", "view"]
@@ -90,7 +90,7 @@ def _cluster(path: list[str], rest: list[str]) -> Finding:
 
 
 def cloud(argv: list[str], context: CommandContext) -> Finding:
-    """Judge a cloud's command line by its verbs."""
+    """Classify a cloud's command line by its verbs."""
     name = argv[0]
     rest = [literal(word) for word in argv[1:]]
     plain = [word for word in rest if not word.startswith("-")]
@@ -117,7 +117,7 @@ _SQL = re.compile(SQL, re.IGNORECASE | re.DOTALL)
 
 
 def database(argv: list[str], context: CommandContext) -> Finding:
-    """Judge a database client by the statements in its arguments and its input."""
+    """Classify a database client by the statements in its arguments and its input."""
     text = " ".join(literal(word) for word in argv[1:])
     if context.stdin.kind == "text":
         text += "\n" + context.stdin.text
@@ -138,7 +138,7 @@ def database(argv: list[str], context: CommandContext) -> Finding:
 
 
 def secrets_tool(argv: list[str], context: CommandContext) -> Finding:
-    """Judge tools that hold keys and tokens."""
+    """Classify tools that hold keys and tokens."""
     name, rest = argv[0], [literal(word) for word in argv[1:]]
     if name in ("gpg", "gpg2"):
         if any(re.match(r"--(?:export-secret|delete|gen-key|full-gen|decrypt)|-d\Z", word) for word in rest):
@@ -165,7 +165,7 @@ def secrets_tool(argv: list[str], context: CommandContext) -> Finding:
             else context.classifier.plain(Tool(rank=UNKNOWN, reason="encrypts or decodes"), argv[1:], context)
         )
     if name == "ssh-add" and rest[:1] in (["-D"], ["-d"]):
-        return dangerous("C5.4", "forgets keys")
+        return dangerous("C5.4", "removes keys from the SSH agent")
     return context.classifier.plain(Tool(rank=UNKNOWN, reason=f"works with keys: {name}"), argv[1:], context)
 
 

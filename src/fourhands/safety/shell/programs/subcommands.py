@@ -1,4 +1,4 @@
-"""Programs judged by the table of their subcommands (C7)."""
+"""Programs classified by the table of their subcommands (C7)."""
 
 from collections.abc import Callable, Mapping
 
@@ -19,7 +19,7 @@ def subcommand(
     context: CommandContext,
     special: Callable[[list[str], list[str], CommandContext], Finding],
 ) -> Finding:
-    """Judge a program by its table of subcommands, and by `special`, which gets the task's words and its arguments."""
+    """Classify a program by its table of subcommands, and by `special`, which gets its words and arguments."""
     name = argv[0]
     tool, rest = table[name], argv[1:]
     path = [name]
@@ -32,7 +32,7 @@ def subcommand(
             break
         verb = literal(args.operands[0])
         if not is_static(verb):
-            return unknown("C7", f"{' '.join(path)} with a task that is not in the text")
+            return unknown("C7", f"{' '.join(path)} with a subcommand that is only known at run time")
         path.append(verb)
         rest = args.operands[1:]
         if rest == ["--help"]:

@@ -1,4 +1,4 @@
-"""Programs that run the command in their arguments (C4): find that command, and what the wrapper adds."""
+"""Programs that run the command in their arguments (C4)."""
 
 import re
 from functools import lru_cache

@@ -1,11 +1,11 @@
-"""Arguments that make a harmless program do more (C5.4, C6.5, C7): looked for in the arguments, one on each line."""
+"""Arguments that make a harmless program do more (C5.4, C6.5, C7): searched in the arguments, one on each line."""
 
 import re
 
 from fourhands.safety.shell.levels import Finding, dangerous, unknown
 
 _ENVIRONMENT = unknown("C5.4", "reads the environment or another file")
-_ELSEWHERE = unknown("C7", "talks to another place, or as somebody else")
+_ELSEWHERE = unknown("C7", "connects to another host or as another user")
 _SECRETS = r"\w*(?:KEY|TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL)"
 
 _TABLE: tuple[tuple[str, str, Finding], ...] = (
@@ -39,7 +39,7 @@ for _names, _pattern, _finding in _TABLE:
 
 
 def suspicious(name: str, rest: list[str]) -> list[Finding]:
-    """Return what a program's arguments say against it."""
+    """Return the findings about a program's arguments."""
     if name not in ARGUMENTS:
         return []
     text = "\n".join(word.replace("\n", " ") for word in rest)

@@ -91,7 +91,7 @@ GIT: dict[str, Tool] = {
         texts=words("-e"),
         danger={"-O": "runs a pager", "--open-files-in-pager": "runs a pager", "--ext-grep": "runs grep"},
     ),
-    "ls-remote": _ask("asks another host"),
+    "ls-remote": _ask("connects to another host"),
     "fsck": _ask("checks the repository"),
     "clean": _ask(
         "lists what would be deleted",
@@ -100,22 +100,22 @@ GIT: dict[str, Tool] = {
     ),
     "checkout": _ask(
         "changes the work tree",
-        danger={"-f": "throws changes away", "--force": "throws changes away"},
+        danger={"-f": "discards changes", "--force": "discards changes"},
         takes=words("-b -B --orphan --conflict"),
     ),
     "switch": _ask(
         "changes the work tree",
         danger={
-            "-f": "throws changes away",
-            "--force": "throws changes away",
-            "--discard-changes": "throws changes away",
+            "-f": "discards changes",
+            "--force": "discards changes",
+            "--discard-changes": "discards changes",
         },
         takes=words("-c -C --create"),
     ),
     "reset": _ask(
         "changes the index",
         operands="name",
-        danger={"--hard": "throws changes away", "--merge": "throws changes away", "--keep": "may throw changes away"},
+        danger={"--hard": "discards changes", "--merge": "discards changes", "--keep": "may discard changes"},
     ),
     "branch": _ask("changes branches", danger={"-D": "deletes a branch by force"}, takes=words("-u --set-upstream-to")),
     "rm": _ask(

@@ -14,7 +14,7 @@ _DOCKER_RUN = Tool(
         "--shm-size --gpus --pid --ipc --userns --log-driver --health-cmd --runtime --volumes-from --cidfile "
         "--expose --link --stop-signal"
     ),
-    danger={"--privileged": "gives the container all privileges", "--device": "gives the container a device"},
+    danger={"--privileged": "grants the container all privileges", "--device": "grants the container a device"},
 )
 _LOOK = Tool(rank=SAFE, operands="text", reason=READ_ONLY)
 _COMPOSE = subcommands(
@@ -174,7 +174,7 @@ _GH = Tool(
         ),
         "search": _LOOK,
         "status": _LOOK,
-        "extension": subcommands("list search", "create upgrade", "install exec remove", why="runs code of others"),
+        "extension": subcommands("list search", "create upgrade", "install exec remove", why="runs third-party code"),
     },
 )
 
@@ -210,11 +210,11 @@ SERVICE_TOOLS: dict[str, Tool] = {
     "heroku": subcommands("apps ps releases status", "run", "apps:destroy pg:reset"),
     "fourhands": Tool(
         rank=DANGEROUS,
-        reason="drives Fourhands itself: an agent must not answer its own question",
+        reason="controls Fourhands itself: an agent must not answer its own question",
         subs={
             **{name: Tool(rank=SAFE, operands="text") for name in ("doctor", "classify", "instructions")},
             "terminal": Tool(
-                rank=DANGEROUS, reason="drives Fourhands' terminals", subs={"list": Tool(rank=SAFE, operands="text")}
+                rank=DANGEROUS, reason="controls Fourhands' terminals", subs={"list": Tool(rank=SAFE, operands="text")}
             ),
         },
     ),
