@@ -378,5 +378,5 @@ def test_a_models_server_is_awaited_as_the_settings_say() -> None:
     with temporary_places() as places:
         text = "[upstreams.openai]\nurl = 'http://127.0.0.1:9/v1'\nconnectSeconds = 1.5\nsilenceSeconds = 2.5\n"
         settings = configured(places, text)
-    origin = Upstreams(settings.upstreams, {}).find("openai")._origin
-    assert (origin._connect_s, origin._silence_s) == (1.5, 2.5)
+    origin = Upstreams(settings.upstreams, {}).find("openai").pool
+    assert (origin.connect_s, origin.silence_s) == (1.5, 2.5)

@@ -92,11 +92,23 @@ async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
 
 
 async def certified(where: Path) -> tuple[str, ssl.SSLContext]:
-    """A certificate for localhost that vouches for itself, as a file, and what a server needs to show it."""
+    """A certificate that vouches for itself, as a file, and what a server needs to show it.
+
+    It is for localhost, api.test and model.test.
+    """
     key, cert = str(where / "key"), str(where / "cert")
     made = await asyncio.create_subprocess_exec(
         *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"),
-        *("-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", cert),
+        *(
+            "-subj",
+            "/CN=localhost",
+            "-addext",
+            "subjectAltName=DNS:localhost,DNS:api.test,DNS:model.test",
+            "-keyout",
+            key,
+            "-out",
+            cert,
+        ),
         stderr=asyncio.subprocess.DEVNULL,
     )
     assert await made.wait() == 0

@@ -1,17 +1,18 @@
 """A fake ACP agent: real JSON-RPC on stdio, doing what the last text of each prompt says, a JSON list of actions.
 
     ["say", text] ["update", {…}] ["call", method, params] ["ask", {…}] ["background", method, params]
-    ["hang"] ["exit", code] ["noise", text] ["half", text] ["long", megabytes] ["stop", reason]
+    ["hang"] ["exit", code] ["linger", seconds] ["noise", text] ["half", text] ["long", megabytes] ["stop", reason]
 
 In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
 text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG, and as {"asked": …} what it asks itself.
-FAKE_OPTIONS is JSON: capabilities, version, auth, modes, stderr, exit, silent, stubborn, forgetful, mute (methods that
-it never answers).
+FAKE_OPTIONS is JSON: capabilities, version, auth, modes, stderr, exit, silent, stubborn, forgetful, deaf (to the end of
+its input and to SIGTERM), mute (methods that it never answers).
 """
 
 import json
 import os
 import queue
+import signal
 import sys
 import threading
 import time
@@ -105,6 +106,11 @@ def act(id: object, blocks: list[dict[str, Any]]) -> None:
         elif name == "exit":
             sys.stdout.flush()
             os._exit(rest[0])
+        elif name == "linger":
+            with lock:  # its output ends; it itself only a while after its input has ended
+                state["linger"] = rest[0]
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            return
         elif name == "noise":
             with lock:
                 sys.stdout.write(rest[0] + "\n")
@@ -178,6 +184,8 @@ def main() -> None:
     if OPTIONS.get("stderr"):
         sys.stderr.write(OPTIONS["stderr"] + "\n")
         sys.stderr.flush()
+    if OPTIONS.get("deaf"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "exit" in OPTIONS:
         sys.exit(OPTIONS["exit"])
     for line in sys.stdin:
@@ -187,6 +195,9 @@ def main() -> None:
             serve(message)
         elif message.get("id") in answers:
             answers[message["id"]].put(message)
+    time.sleep(state.get("linger", 0))
+    while OPTIONS.get("deaf"):
+        time.sleep(1)
 
 
 if __name__ == "__main__":

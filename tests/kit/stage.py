@@ -15,7 +15,8 @@ from tests.kit.workbench import open_app
 from fourhands.app import App
 from fourhands.core.call import JournalEntry
 from fourhands.settings import Settings, UpstreamSettings
-from fourhands.surfaces.server import Running, serving
+from fourhands.surfaces.proxy.app import ProxyLimits
+from fourhands.surfaces.server import Running, ServerLimits, serving
 from fourhands.workbench.sessions import Session
 
 KEY = "upstream-secret"
@@ -76,7 +77,9 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def stage(script: Script = (), *, upstream: str = "", settings: Settings | None = None) -> AsyncIterator[Stage]:
+async def stage(
+    script: Script = (), *, upstream: str = "", settings: Settings | None = None, limits: ProxyLimits | None = None
+) -> AsyncIterator[Stage]:
     """Open one; `upstream` is another address than the scripted model's."""
     async with Model(script) as model:
         remote = UpstreamSettings(url=upstream or model.url, key_variable="MODEL_KEY", connect_s=40.0)
@@ -86,7 +89,8 @@ async def stage(script: Script = (), *, upstream: str = "", settings: Settings |
             env = app.terminals.env
             assert isinstance(env, dict)
             env["MODEL_KEY"] = KEY
-            async with serving(app.bench, app.tasks, port=0) as server:
+            server_limits = ServerLimits(proxy=limits or ProxyLimits())
+            async with serving(app.bench, app.tasks, port=0, limits=server_limits) as server:
                 session = app.bench.begin_session("robo", "proxy")
                 app.gate.consent.grant(session.id)
                 yield Stage(app, server, model, session, server.tokens.issue(session.actor))

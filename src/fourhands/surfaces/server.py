@@ -26,7 +26,7 @@ from fourhands.surfaces.http.routes import Routes, build, public_files
 from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.routes import McpRoutes
-from fourhands.surfaces.proxy.app import proxy_routes
+from fourhands.surfaces.proxy.app import ProxyLimits, proxy_routes
 from fourhands.surfaces.transport import IdleServer, ServerTimeouts, TimedConfig
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
@@ -43,6 +43,7 @@ class ServerLimits:
     timeouts: ServerTimeouts = field(default_factory=ServerTimeouts)
     tokens: TokenLimits = field(default_factory=TokenLimits)
     mcp: McpLimits = field(default_factory=McpLimits)
+    proxy: ProxyLimits = field(default_factory=ProxyLimits)
 
 
 DEFAULT = ServerLimits()
@@ -127,7 +128,7 @@ async def serving(
         routes = Routes(bench, tokens, hub, chats, look_s=limits.timeouts.look_s, calls_at_once=limits.access.calls)
         mcp = McpRoutes(bench, hub, tasks, tokens, limits.mcp)
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
-        app = Starlette(routes=[*proxy_routes(bench, hub, tasks), *mcp.all(), Mount("/", build(routes))])
+        app = Starlette(routes=[*proxy_routes(bench, hub, tasks, limits.proxy), *mcp.all(), Mount("/", build(routes))])
         guard = AccessControl(
             app,
             tokens,

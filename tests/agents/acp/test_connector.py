@@ -15,7 +15,6 @@ from tests.kit.workbench import open_app
 from fourhands.agents.acp.catalogue import Recipe, parse, recipes
 from fourhands.agents.acp.connector import register
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
-from fourhands.agents.connectors.process import AgentProcess
 from fourhands.agents.connectors.tour import register as register_tour
 from fourhands.core.errors import CommandNotFound, FourhandsError, TimedOut, Unavailable
 
@@ -121,18 +120,10 @@ async def test_a_dead_agent_is_started_again_and_goes_on(options, method):
         assert len(stage.agent.session.results) == 1  # blocks of the past do not run again
 
 
-async def test_an_agent_that_is_long_in_dying_is_gone_before_the_next_one_starts(stage, monkeypatch):
-    gone, end = asyncio.Event(), AgentProcess.end
-
-    async def end_slowly(process):
-        await gone.wait()
-        await end(process)
-
-    monkeypatch.setattr(AgentProcess, "end", end_slowly)
-    await stage.prompt(["exit", 9])
+async def test_an_agent_that_is_long_in_dying_is_gone_before_the_next_one_starts(stage):
+    await stage.prompt(["linger", 0.5])
     await stage.until("agent.failed", code="peer-gone")
     await stage.agent.prompt("back?")
-    asyncio.get_running_loop().call_later(0.5, gone.set)
     await stage.until("agent.said", text="heard: back?")
     told = [event.kind for event in stage.events if event.kind in ("agent.exited", "agent.said")]
     assert told == ["agent.exited", "agent.said"]

@@ -8,8 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.kit import blocks
 
-from fourhands.agents.blocks import interceptor as stream
-from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
+from fourhands.agents.blocks.interceptor import Intercepted, Interceptor, InterceptorLimits
 from fourhands.core.errors import BadArgument
 
 
@@ -192,24 +191,22 @@ def test_any_cut_of_any_text_gives_what_the_rules_say(chunks):
 def test_pauses_and_the_size_limit_fall_where_the_rules_say(chunks, data):
     clock = Clock()
     limit = data.draw(st.sampled_from([10, 17, 40, 1 << 23]))
-    interceptor = Interceptor(now=clock)
+    interceptor = Interceptor(now=clock, limits=InterceptorLimits(held=limit))
     pieces, pauses, position = [], set(), 0
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stream, "MAX_HELD", limit)
-        for chunk in chunks:
+    for chunk in chunks:
+        if data.draw(st.booleans()):
+            clock.time += 5
+            pauses.add(position)
             if data.draw(st.booleans()):
-                clock.time += 5
-                pauses.add(position)
-                if data.draw(st.booleans()):
-                    pieces.append(interceptor.tick())
-            else:
-                clock.time += 4.9 if not chunk else 0
-                pieces.append(interceptor.tick()) if chunk else None
-            if chunk:
-                pieces.append(interceptor.feed(chunk))
-                position += len(chunk)
-                clock.time = round(clock.time)
-        pieces.append(interceptor.close())
+                pieces.append(interceptor.tick())
+        else:
+            clock.time += 4.9 if not chunk else 0
+            pieces.append(interceptor.tick()) if chunk else None
+        if chunk:
+            pieces.append(interceptor.feed(chunk))
+            position += len(chunk)
+            clock.time = round(clock.time)
+    pieces.append(interceptor.close())
     pauses.discard(0)
     assert join(pieces) == blocks.read("".join(chunks), pauses, limit)
 
@@ -397,10 +394,8 @@ def test_the_size_limit_is_eight_mebibytes_of_utf8():
         assert (visible, len(commands)) == ("%ok", 0)
 
 
-def test_beyond_the_budget_of_repeats_everything_held_is_dropped(monkeypatch):
-    monkeypatch.setattr(stream, "MAX_HELD", 30)
-    monkeypatch.setattr(stream, "MAX_REPEATS", 3)
-    interceptor = Interceptor()
+def test_beyond_the_budget_of_repeats_everything_held_is_dropped():
+    interceptor = Interceptor(limits=InterceptorLimits(held=30, repeats=3))
     pieces = [interceptor.feed("%%OS{{}%% " * 30)]
     assert any("too often" in d.reason for d in pieces[0].dropped)
     visible, commands = join([*pieces, interceptor.close()])

@@ -16,7 +16,6 @@ from tests.kit.workbench import open_app
 from fourhands.agents.briefing.hub import Hub
 from fourhands.agents.connectors.chat_model import ChatModel, Endpoint, fit
 from fourhands.agents.connectors.tour import Tour, block
-from fourhands.agents.models import upstream_proxy
 from fourhands.app import App
 from fourhands.core.errors import BadArgument
 from fourhands.core.event import Event
@@ -310,17 +309,14 @@ async def test_a_model_is_reached_by_the_proxy_that_the_environment_names(watche
         proxy = Proxy(port)
         async with listening(proxy.serve) as proxy_port, Model() as model:
             chat = await start(watched, model)
-            # This machine is never reached by a proxy; a certificate for another one is more than this is worth.
-            url = "https://localhost/v1" if tls else "http://model.test/v1"
+            url = "https://model.test/v1" if tls else "http://model.test/v1"
             env = {name: f"http://127.0.0.1:{proxy_port}", "SSL_CERT_FILE": cert}
             watched.app.bench.terminals.env = env
-            with pytest.MonkeyPatch.context() as patched:
-                patched.setattr(upstream_proxy, "_is_here", lambda host: host == "127.0.0.1")
-                chat.endpoint = Endpoint(url=url, model="fake", retries=0)
-                await chat.prompt("hello")
-                await chat.idle()
+            chat.endpoint = Endpoint(url=url, model="fake", retries=0)
+            await chat.prompt("hello")
+            await chat.idle()
     assert watched.said() == "far away", watched.of("agent.failed")
-    assert proxy.heads[0].startswith(b"CONNECT localhost:443 " if tls else b"POST http://model.test/v1/chat/comp")
+    assert proxy.heads[0].startswith(b"CONNECT model.test:443 " if tls else b"POST http://model.test/v1/chat/comp")
 
 
 @pytest.mark.slow

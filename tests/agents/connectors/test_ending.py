@@ -44,13 +44,13 @@ def pid_of(agent: AcpAgent) -> int:
     return agent.runtime.process.pid
 
 
-@pytest.mark.parametrize("hung", [False, True], ids=["at rest", "hung"])
-async def test_an_acp_agent_is_gone_with_its_block(hung: bool) -> None:
-    async with open_stage() as stage:
+@pytest.mark.parametrize("how", ["at rest", "stopped", "deaf"])
+async def test_an_acp_agent_is_gone_with_its_block(how: str) -> None:
+    async with open_stage(deaf=how == "deaf") as stage:
         await stage.agent.ready()
         pid = pid_of(stage.agent)
-        if hung:
-            os.kill(pid, signal.SIGSTOP)  # it neither sees the end of its input nor hears a polite signal
+        if how == "stopped":
+            os.kill(pid, signal.SIGSTOP)  # it does not see the end of its input
         await stage.agent.__aexit__(None, None, None)
         assert not is_there(pid)
         assert stage.of("agent.exited")
@@ -69,10 +69,9 @@ async def test_one_that_is_in_a_turn_is_gone_with_its_block() -> None:
 
 async def test_leaving_the_block_is_not_left_halfway() -> None:
     """The server may stop while a session that ended a moment ago is still seen out."""
-    async with open_stage() as stage:
+    async with open_stage(deaf=True) as stage:
         await stage.agent.ready()
         pid = pid_of(stage.agent)
-        os.kill(pid, signal.SIGSTOP)
         leaving = stage.app.tasks.start(stage.agent.__aexit__(None, None, None), "leaving")
         for _ in range(2):
             await asyncio.sleep(0)

@@ -10,9 +10,8 @@ import pytest
 from tests.kit.stage import person_token
 from tests.kit.workbench import open_app
 
-from fourhands.agents.connectors import transcript as module
 from fourhands.agents.connectors.base import FORGOTTEN
-from fourhands.agents.connectors.transcript import Transcripts
+from fourhands.agents.connectors.transcript import TranscriptLimits, Transcripts
 from fourhands.app import App
 from fourhands.core.call import Call
 from fourhands.core.event import Event
@@ -73,12 +72,9 @@ async def test_a_chat_is_kept_as_it_went():
         chats.close()
 
 
-async def test_what_an_agent_says_of_itself_outlives_a_long_chat_and_its_title_a_reset_not(
-    monkeypatch: pytest.MonkeyPatch,
-):
-    monkeypatch.setattr(module, "MOST_EVENTS", 5)
+async def test_what_an_agent_says_of_itself_outlives_a_long_chat_and_its_title_a_reset_not():
     async with open_app() as app:
-        chats = Transcripts(app.bench, Path(app.places.state) / "chats.json")
+        chats = Transcripts(app.bench, Path(app.places.state) / "chats.json", limits=TranscriptLimits(events=5))
         session = app.bench.begin_session("Ada", "test")
         tell(app, session, "offered", commands=[{"name": "plan"}])
         tell(app, session, "titled", title="First words")
@@ -113,7 +109,7 @@ async def test_after_a_restart_the_next_agent_of_the_name_goes_on_with_it():
         second = app.bench.begin_session("Ada", "test")
         third = app.bench.begin_session("Ada", "test")
         assert kept(again, second) == [("agent.said", "Remember this"), ("agent.noted", FORGOTTEN)]
-        assert all(event.data["session"] == second.id for event in again._chats[second.id].events)
+        assert all(event.data["session"] == second.id for event in events(again, second))
         assert kept(again, stranger) == kept(again, third) == []
         again.close()
         assert [len(chat["events"]) for chat in json.loads(file.read_text())] == [1, 2]
@@ -148,14 +144,11 @@ async def test_a_place_that_cannot_be_written_harms_nothing(caplog):
     assert "cannot save" in caplog.text
 
 
-async def test_it_never_grows_beyond_its_bounds(monkeypatch):
-    monkeypatch.setattr(module, "MOST_EVENTS", 50)
-    monkeypatch.setattr(module, "MOST_BYTES", 20_000)
-    monkeypatch.setattr(module, "MOST_TEXT", 1000)
-    monkeypatch.setattr(module, "MOST_CHATS", 3)
+async def test_it_never_grows_beyond_its_bounds():
+    limits = TranscriptLimits(chats=3, events=50, size=20_000, text=1000)
     async with open_app() as app:
         file = Path(app.places.state) / "chats.json"
-        chats = Transcripts(app.bench, file)
+        chats = Transcripts(app.bench, file, limits=limits)
         for number in range(5):
             session = app.bench.begin_session(f"Ada {number}", "test")
             for step in range(200):
@@ -169,7 +162,7 @@ async def test_it_never_grows_beyond_its_bounds(monkeypatch):
             assert seen[-1] == ("agent.said", "half ? pair")
             assert len(seen[-2][1]) == len(seen[-3][1]) == 1000
         chats.close()
-        assert len(chats._chats) == len(chats._sizes) == 3
+        assert len(chats) == 3
         assert file.stat().st_size < 3 * 20_000 + 1000
 
 

@@ -5,7 +5,6 @@ import zlib
 
 import pytest
 
-from fourhands.agents.models import decompress
 from fourhands.agents.models.decompress import Inflated
 
 TEXT = b"a text of which there is enough " * 5000
@@ -45,9 +44,8 @@ async def test_several_one_behind_the_other_are_one():
     assert await whole(Inflated(Pieces(gzip.compress(b"one ") + gzip.compress(b"two")))) == b"one two"
 
 
-async def test_a_few_bytes_never_become_a_flood(monkeypatch):
-    monkeypatch.setattr(decompress, "PIECE", 1000)
-    source = Inflated(Pieces(gzip.compress(bytes(100_000))))
+async def test_a_few_bytes_never_become_a_flood():
+    source = Inflated(Pieces(gzip.compress(bytes(100_000))), piece=1000)
     sizes = []
     while data := await source.read():
         sizes.append(len(data))

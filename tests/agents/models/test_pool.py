@@ -10,17 +10,20 @@ import pytest
 import uvloop
 from tests.kit.answering import Serve, certified, listening, once, request_of, saying
 
-from fourhands.agents.models import connection, pool
+from fourhands.agents.models import connection
 from fourhands.agents.models.connection import Response
-from fourhands.agents.models.pool import UpstreamPool
+from fourhands.agents.models.pool import DEFAULT, Resolve, UpstreamLimits, UpstreamPool, UpstreamStats, resolve
 from fourhands.core.errors import LimitReached
 
 
 @contextlib.asynccontextmanager
-async def served(serve: Serve, *, silence_s: float = 10.0) -> AsyncIterator[UpstreamPool]:
+async def served(
+    serve: Serve, *, silence_s: float = 10.0, limits: UpstreamLimits = DEFAULT, resolve: Resolve = resolve
+) -> AsyncIterator[UpstreamPool]:
     """An origin with such a server behind it."""
     async with listening(serve) as port:
-        reached = UpstreamPool(httpx.URL(f"http://127.0.0.1:{port}"), connect_s=5.0, silence_s=silence_s)
+        url = httpx.URL(f"http://127.0.0.1:{port}")
+        reached = UpstreamPool(url, connect_s=5.0, silence_s=silence_s, limits=limits, resolve=resolve)
         try:
             yield reached
         finally:
@@ -180,13 +183,13 @@ async def test_a_server_that_says_nothing_is_given_up():
         await reader.read()
 
     async with served(mute, silence_s=0.01) as reached:
-        with pytest.raises(TimeoutError, match=r"nothing for 0\.01 s"):
+        with pytest.raises(TimeoutError, match=r"no data received for 0\.01 s"):
             await post(reached)
     async with served(quiet) as reached:
         response = await post(reached)
         assert await response.read() == b"hello"
         assert await response.read(0.001) is None
-        response._silence_s = 0.01  # only now, or a busy machine would seem to be a silent server
+        response.silence_s = 0.01  # only now, or a busy machine would seem to be a silent server
         with pytest.raises(TimeoutError):
             await response.read(5.0)
         response.close()
@@ -233,9 +236,9 @@ def test_an_answer_that_nobody_reads_is_not_heaped_up(run):
     async def main() -> None:
         async with served(serve) as reached:
             response = await post(reached)
-            while not response._connection._stopped:  # noqa: ASYNC110  # there is no event for what does not happen
+            while not response.connection.paused:  # noqa: ASYNC110  # there is no event for what does not happen
                 await asyncio.sleep(0.001)
-            assert response._size < 2 * connection.MOST_UNREAD + 1_000_000
+            assert response.unread < 2 * connection.MOST_UNREAD + 1_000_000
             assert sent < size
             assert len(await whole(response)) == size
 
@@ -285,9 +288,9 @@ async def test_a_cancelled_request_closes_its_connection():
         await gone.wait()
 
 
-async def test_no_more_than_so_many_requests_at_once(monkeypatch):
-    monkeypatch.setattr(pool, "MOST", 2)
-    async with served(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx")) as reached:
+async def test_no_more_than_so_many_requests_at_once():
+    answer = saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx")
+    async with served(answer, limits=UpstreamLimits(most=2)) as reached:
         both = [await post(reached), await post(reached)]
         with pytest.raises(LimitReached, match="2 requests to 127"):
             await post(reached)
@@ -296,9 +299,7 @@ async def test_no_more_than_so_many_requests_at_once(monkeypatch):
         await whole(await post(reached))
 
 
-async def test_connections_are_kept_for_a_while_and_not_too_many(monkeypatch):
-    monkeypatch.setattr(pool, "MOST_IDLE", 1)
-    monkeypatch.setattr(pool, "IDLE_S", 0.01)
+async def test_connections_are_kept_for_a_while_and_not_too_many():
     closed = asyncio.Semaphore(0)
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -307,13 +308,13 @@ async def test_connections_are_kept_for_a_while_and_not_too_many(monkeypatch):
         finally:
             closed.release()
 
-    async with served(serve) as reached:
+    async with served(serve, limits=UpstreamLimits(idle=1, idle_s=0.01)) as reached:
         both = [await post(reached), await post(reached)]
         for response in both:
             await whole(response)
         for _ in both:  # one at once, the other after its time
             await closed.acquire()
-        assert not reached._open
+        assert reached.stats() == UpstreamStats(open=0, idle=0)
         await whole(await post(reached))
 
 
@@ -374,18 +375,13 @@ async def test_nobody_there_is_an_error_of_the_system():
         await post(reached)
 
 
-async def test_another_address_of_the_same_name_is_tried(monkeypatch):
-    async with served(saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx")) as reached:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo("127.0.0.1", reached._port)
+async def test_another_address_of_the_same_name_is_tried():
+    async def several(host: str, port: int) -> list[str]:
+        return ["127.255.255.254", "127.0.0.1"]
 
-        async def resolve(*name: object, **more: object) -> list[object]:
-            return [(2, 1, 6, "", ("127.255.255.254", 9)), found[0]]
-
-        with monkeypatch.context() as patched:
-            patched.setattr(loop, "getaddrinfo", resolve)
-            connected = await reached._connect()
-        connected.abort()
+    answer = saying(b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx")
+    async with served(answer, resolve=several) as reached:
+        assert await whole(await post(reached)) == b"x"
 
 
 async def test_a_certificate_that_nobody_vouches_for_is_refused(tmp_path):

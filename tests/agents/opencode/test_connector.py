@@ -233,6 +233,8 @@ async def test_a_new_chat_is_a_new_session_there(tmp_path):
         await t.app.bench.reset_session(t.session.id)
         await t.app.bench.prompt(t.session, "afresh")
         await t.server.until("/session/ses_2/prompt_async")
+        assert t.agent.memory is not None
+        await t.agent.memory.close()
         before = ResumeFiles(tmp_path).of(t.session, "opencode").before
         assert before is not None
         assert before.remote == "ses_2"

@@ -19,12 +19,12 @@ from tests.kit.model import Answer, Request, Tool
 from tests.kit.stage import KEY, Stage, person_token, stage
 from tests.kit.story import block, cut
 
-from fourhands.agents.models import pool
-from fourhands.agents.models.dialects import framing
-from fourhands.agents.models.upstream import Upstream
+from fourhands.agents.models.dialects import DialectLimits
+from fourhands.agents.models.pool import UpstreamLimits
+from fourhands.agents.models.upstream import Upstream, Upstreams
 from fourhands.core.event import Event
-from fourhands.surfaces.proxy import exchange
-from fourhands.surfaces.proxy.app import Proxy
+from fourhands.settings import UpstreamSettings
+from fourhands.surfaces.proxy.app import Proxy, ProxyLimits
 
 ASK: Any = [{"role": "user", "content": "go"}]
 LIST = '%%OS{"cmd":"openspace.terminal.list","args":{}}%%'
@@ -94,10 +94,10 @@ TALKS: dict[str, Talk] = {
 
 @pytest.mark.slow
 @pytest.mark.timeout(90)
-async def test_every_dialect_runs_the_blocks_and_shows_none(monkeypatch):
-    monkeypatch.setattr(exchange, "SETTLE_S", 40.0)  # each request is to tell of the one before
+async def test_every_dialect_runs_the_blocks_and_shows_none():
     script = [Answer(cut(f"Looking {LIST}now."), id=str(number)) for number in range(len(TALKS))]
-    async with stage(script) as s:
+    patient = ProxyLimits(settle_s=40.0)  # each request is to tell of the one before
+    async with stage(script, limits=patient) as s:
         for name, talk in TALKS.items():
             assert await talk(s) == "Looking now.", name
         assert await s.ran() == ["openspace.terminal.list"] * len(TALKS)
@@ -275,8 +275,7 @@ async def test_a_client_that_goes_away_before_the_answer_leaves_the_results_to_b
         assert [result.command_id for result in s.session.untold] == ["openspace.terminal.list"]
 
 
-async def test_connections_to_the_models_server_are_given_back_whatever_happens(monkeypatch):
-    monkeypatch.setattr(pool, "MOST", 2)
+async def test_connections_to_the_models_server_are_given_back_whatever_happens():
     hold = asyncio.Event()
 
     async def before(number: int) -> None:
@@ -286,7 +285,7 @@ async def test_connections_to_the_models_server_are_given_back_whatever_happens(
     def script(request: Request) -> Answer:
         return Answer("slow", before=before) if request.says("go-away") else Answer("quick")
 
-    async with stage(script) as s, s.raw() as client:
+    async with stage(script, limits=ProxyLimits(upstream=UpstreamLimits(most=2))) as s, s.raw() as client:
         for _ in range(3):
             body = {"messages": [{"role": "user", "content": "go-away"}], "stream": True}
             async with client.stream("POST", "/v1/chat/completions", json=body) as answer:
@@ -333,7 +332,7 @@ async def test_a_stalled_block_is_given_up_after_five_seconds_and_the_text_goes_
             await go_on.wait()
 
     async with stage([Answer(['a %%OS{"cmd":"x"', "}%% b"], before=before)]) as s:
-        proxy = Proxy(s.app.bench, s.server.hub, s.app.tasks, now=lambda: next(clock), tick_s=0.01)
+        proxy = Proxy(s.app.bench, s.server.hub, s.app.tasks, now=lambda: next(clock), limits=ProxyLimits(tick_s=0.01))
         sent: list[bytes] = []
 
         async def send(message: Any) -> None:
@@ -442,15 +441,26 @@ async def test_a_server_that_fails_again_and_again_is_left_alone_for_a_while():
         (RuntimeError("a bug"), 500, "the proxy failed"),
     ],
 )
-async def test_a_server_that_is_slow_or_a_failure_of_ours_is_said_so(problem, status, text, monkeypatch):
-    async def fail(*request: object) -> None:
-        raise problem
+async def test_a_server_that_is_slow_or_a_failure_of_ours_is_said_so(problem, status, text):
+    class Failing(Upstream):
+        async def send(self, *request: object) -> Any:
+            raise problem
 
-    monkeypatch.setattr(Upstream, "send", fail)
-    async with stage() as s, s.raw() as client:
-        answer = await client.post("/v1/messages", json={"messages": []})
-        assert (answer.status_code, answer.headers["x-fourhands"]) == (status, "proxy")
-        assert text in answer.json()["error"]["message"]
+    class Failures(Upstreams):
+        def find(self, family: str, dialect: str = "") -> Upstream:
+            return Failing(family, family, UpstreamSettings(url="http://127.0.0.1:9"), {})
+
+    async with stage() as s:
+        proxy = Proxy(s.app.bench, s.server.hub, s.app.tasks)
+        proxy.upstreams = Failures({}, {})
+        sent: list[Any] = []
+
+        async def send(message: Any) -> None:
+            sent.append(message)
+
+        await proxy(_scope(s, "/v1/messages"), _receive(b'{"messages":[]}'), send)
+        assert (sent[0]["status"], dict(sent[0]["headers"])[b"x-fourhands"]) == (status, b"proxy")
+        assert text in json.loads(sent[1]["body"])["error"]["message"]
 
 
 async def test_what_is_not_a_models_answer_passes_untouched():
@@ -514,8 +524,8 @@ async def test_an_answer_in_an_unknown_encoding_is_not_guessed_at():
         assert (answer.status_code, "'zstd'" in answer.json()["error"]["message"]) == (502, True)
 
 
-async def test_a_hostile_server_harms_nobody_and_the_next_request_is_served(monkeypatch):
-    monkeypatch.setattr(framing, "MAX_BODY", 1_000_000)
+async def test_a_hostile_server_harms_nobody_and_the_next_request_is_served():
+    limits = ProxyLimits(dialect=DialectLimits(body=1_000_000))
     flood = gzip.compress(bytes(20_000_000))
     whole = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n"
     stream = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n"
@@ -535,7 +545,7 @@ async def test_a_hostile_server_harms_nobody_and_the_next_request_is_served(monk
     async def upstream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, head: bytes) -> None:
         writer.write(answers.pop(0))
 
-    async with raw_server(upstream) as url, stage(upstream=url) as s, s.raw() as client:
+    async with raw_server(upstream) as url, stage(upstream=url, limits=limits) as s, s.raw() as client:
         for answer, status in cases:
             answers[:] = [answer, fine]
             body = {"messages": [], "stream": status is None}

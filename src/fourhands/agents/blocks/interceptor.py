@@ -11,6 +11,7 @@ What is held back: a part of a marker (at most four characters), or an open bloc
 import logging
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
@@ -20,16 +21,28 @@ from fourhands.agents.blocks.parser import BadBlock, Block, Braces, Closers, com
 from fourhands.core.errors import BadArgument
 from fourhands.core.quote import MARK
 
-PAUSE_S = 5.0
-MAX_HELD = 8 * 1024 * 1024  # bytes of UTF-8
-MAX_REPEATS = 1000  # how often the size limit may have text scanned again, and how much of it, in one stream
-MAX_REPEATED = 64 * 1024 * 1024
-
 _END = "}%%"
 _EXCERPT = 120
 _NO_END = "no %% behind the closing brace"
 
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InterceptorLimits:
+    """The limits of one stream."""
+
+    held: int = 8 * 1024 * 1024
+    """Bytes of UTF-8 in an open block."""
+    repeats: int = 1000
+    """How often the limit above may have text scanned again."""
+    repeated: int = 64 * 1024 * 1024
+    """Characters that may be scanned again."""
+    pause_s: float = 5.0
+    """How long an open block may wait for more text."""
+
+
+DEFAULT = InterceptorLimits()
 
 
 class Dropped(Struct, frozen=True):
@@ -52,8 +65,9 @@ class Intercepted(
 class Interceptor:
     """Splits one stream of text into what a person sees and the commands in it."""
 
-    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, now: Callable[[], float] = time.monotonic, limits: InterceptorLimits = DEFAULT) -> None:
         self._now = now
+        self._limits = limits
         self._reset()
 
     def feed(self, text: str) -> Intercepted:
@@ -112,7 +126,7 @@ class Interceptor:
 
     def _overdue(self) -> bool:
         # Counted from the last text: a long block from a slow model is not a broken one.
-        return self._now() - self._last >= PAUSE_S
+        return self._now() - self._last >= self._limits.pause_s
 
     def _scan(self, text: str) -> None:
         """Read text that may end anywhere; blocks may stay open."""
@@ -148,11 +162,11 @@ class Interceptor:
         so that it falls at the same place however the text was cut.
         """
         while True:
-            window = min(len(text), start + MAX_HELD - self._size + 1)  # a character has at least one byte
+            window = min(len(text), start + self._limits.held - self._size + 1)  # a character has at least one byte
             decided, pos = self._decide(text, pos, window)
             # The character that decides is not held: what was held before it counts.
             weight = _weight(text, start, pos - 1 if decided and self._signs == 2 else pos)
-            if self._size + weight <= MAX_HELD:
+            if self._size + weight <= self._limits.held:
                 break
             start = pos = self._overflow(text, start)
             if not self._parts:
@@ -210,15 +224,15 @@ class Interceptor:
 
     def _overflow(self, text: str, start: int) -> int:
         """The open block grew too large: drop as little as possible, and leave a block found in the rest open."""
-        cut = start + _fitting(text, start, MAX_HELD - self._size) + 1
+        cut = start + _fitting(text, start, self._limits.held - self._size) + 1
         self._parts.append(text[start:cut])
         held = self._take()
         end = held.find(_END)
-        reason = f"larger than {MAX_HELD} bytes"
+        reason = f"larger than {self._limits.held} bytes"
         rest = held[end + len(_END) :] if end >= 0 else ""
         self._repeats += 1
         self._repeated += len(rest)
-        if end >= 0 and (self._repeats > MAX_REPEATS or self._repeated > MAX_REPEATED):
+        if end >= 0 and (self._repeats > self._limits.repeats or self._repeated > self._limits.repeated):
             reason, rest, end = f"{reason}, and too often so", "", -1
         self._drop(reason, held[: len(held) - len(rest)])
         self._prose.resume(held if end < 0 else "")

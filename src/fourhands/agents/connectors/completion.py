@@ -64,7 +64,7 @@ async def pieces(response: httpx.Response, kind: str) -> AsyncIterator[Delta]:
 
 async def _events(response: httpx.Response) -> AsyncIterator[tuple[list[bytes], bytes]]:
     """The events of a stream as their lines, each with what has just come; the last may lack its empty line."""
-    events, chunk = SseParser(), b""
+    events, chunk = SseParser(MOST_BODY), b""
     async for chunk in response.aiter_bytes():
         yield [], chunk
         for lines in events.feed(chunk):

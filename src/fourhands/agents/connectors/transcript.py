@@ -10,6 +10,7 @@ the agent is here. What an earlier run of the server left is continued by the ne
 import logging
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -22,14 +23,6 @@ from fourhands.core.timing import Throttle
 from fourhands.workbench.events import AgentNoted
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
-
-MOST_CHATS = 20
-MOST_EVENTS = 400
-MOST_BYTES = 256 * 1024
-"""Of one chat, as JSON."""
-
-MOST_TEXT = 64 * 1024
-"""Of one message, in characters; its beginning is kept."""
 
 SAVE_S = 2.0
 """Chats are written to disk at most this often."""
@@ -46,6 +39,22 @@ _KINDS = frozenset((*_APPENDED, *_REPLACED, *_LISTED))
 log = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class TranscriptLimits:
+    """How much is kept."""
+
+    chats: int = 20
+    events: int = 400
+    """Of one chat."""
+    size: int = 256 * 1024
+    """Bytes of one chat, as JSON."""
+    text: int = 64 * 1024
+    """Characters of one message; its beginning is kept."""
+
+
+DEFAULT = TranscriptLimits()
+
+
 class Transcript(Struct, kw_only=True, rename="camel"):
     """One agent's chat."""
 
@@ -58,7 +67,10 @@ class Transcript(Struct, kw_only=True, rename="camel"):
 class Transcripts:
     """The chats of one workbench."""
 
-    def __init__(self, bench: Workbench, file: Path, *, save_s: float = SAVE_S) -> None:
+    def __init__(
+        self, bench: Workbench, file: Path, *, save_s: float = SAVE_S, limits: TranscriptLimits = DEFAULT
+    ) -> None:
+        self._limits = limits
         self._bench = bench
         self._file = file
         self._chats: OrderedDict[str, Transcript] = OrderedDict()
@@ -76,6 +88,9 @@ class Transcripts:
         self._dispose()
         self._saving.flush()
         self._saved.settle()
+
+    def __len__(self) -> int:
+        return len(self._chats)
 
     def told(self) -> dict[str, object]:
         """Every chat as its events, and the time that it is of: events after it are not in it."""
@@ -121,7 +136,7 @@ class Transcripts:
         self._chats[session.id] = chat
         self._facts[session.id] = {}
         self._sizes[session.id] = sum(map(_size, chat.events))
-        while len(self._chats) > MOST_CHATS:
+        while len(self._chats) > self._limits.chats:
             self._forget(next(iter(self._chats)))
 
     def _forget(self, session: str) -> None:
@@ -133,21 +148,22 @@ class Transcripts:
         place = (
             next((at for at in reversed(range(len(chat.events))) if _key(chat.events[at]) == key), -1) if key else -1
         )
+        most = self._limits.text
         if place < 0:
-            chat.events.append(_cut(event))
+            chat.events.append(_cut(event, most))
         elif event.kind in _APPENDED:
-            chat.events[place] = _joined(chat.events[place], event)
+            chat.events[place] = _cut(_joined(chat.events[place], event), most)
         else:
-            chat.events[place] = _renewed(chat.events[place], event)
+            chat.events[place] = _cut(_renewed(chat.events[place], event), most)
         self._sizes[chat.session] += _size(event)
-        if len(chat.events) > MOST_EVENTS or self._sizes[chat.session] > MOST_BYTES:
+        if len(chat.events) > self._limits.events or self._sizes[chat.session] > self._limits.size:
             self._shorten(chat)
 
     def _shorten(self, chat: Transcript) -> None:
         """Drop the oldest, and enough of them not to be back here at once."""
         sizes = [_size(event) for event in chat.events]
         total, first = sum(sizes), 0
-        while first < len(sizes) and (len(sizes) - first > MOST_EVENTS or total > MOST_BYTES * 3 // 4):
+        while first < len(sizes) and (len(sizes) - first > self._limits.events or total > self._limits.size * 3 // 4):
             total -= sizes[first]
             first += 1
         del chat.events[:first]
@@ -164,7 +180,7 @@ class Transcripts:
 
     def _save(self) -> None:
         """Kept of those of the earlier run: what nobody has continued yet, as far as there is room."""
-        room = MOST_CHATS - len(self._chats)
+        room = self._limits.chats - len(self._chats)
         ours = [chat for chat in self._chats.values() if chat.events]
         kept = [*(self._left[-room:] if room > 0 else ()), *ours]
         self._saved.write_soon(_encode(kept))
@@ -187,23 +203,23 @@ def _key(event: Event) -> tuple[str, str] | None:
 
 def _joined(before: Event, event: Event) -> Event:
     text = str(before.data.get("text", "")) + str(event.data.get("text", ""))
-    return _cut(msgspec.structs.replace(before, data={**before.data, **event.data, "text": text}))
+    return msgspec.structs.replace(before, data={**before.data, **event.data, "text": text})
 
 
 def _renewed(before: Event, event: Event) -> Event:
     told = {name: value for name, value in event.data.items() if value not in ("", None)}
-    return _cut(msgspec.structs.replace(before, data={**before.data, **told}))
+    return msgspec.structs.replace(before, data={**before.data, **told})
 
 
 def _of(session: str, event: Event) -> Event:
     return msgspec.structs.replace(event, data={**event.data, "session": session})
 
 
-def _cut(event: Event) -> Event:
-    long = {name: value for name, value in event.data.items() if isinstance(value, str) and len(value) > MOST_TEXT}
+def _cut(event: Event, most: int) -> Event:
+    long = {name: value for name, value in event.data.items() if isinstance(value, str) and len(value) > most}
     if not long:
         return event
-    short = {name: value[: MOST_TEXT - 1].removesuffix("…") + "…" for name, value in long.items()}
+    short = {name: value[: most - 1].removesuffix("…") + "…" for name, value in long.items()}
     return msgspec.structs.replace(event, data={**event.data, **short})
 
 

@@ -35,8 +35,8 @@ class Response:
         """Names are in lower case."""
         self.whole = False
         self.lasting = False  # whether the connection may be used again
-        self._connection = connection
-        self._silence_s = silence_s
+        self.connection = connection
+        self.silence_s = silence_s  # how long the server may say nothing
         self._bodiless = bodiless
         self._parser = httptools.HttpResponseParser(self)
         self._headed = False
@@ -56,6 +56,11 @@ class Response:
     def is_success(self) -> bool:
         """Whether the server did what it was asked."""
         return 200 <= self.status < 300
+
+    @property
+    def unread(self) -> int:
+        """Bytes of the body that have come and were not read."""
+        return self._size
 
     async def head(self) -> None:
         """Wait for the answer's head."""
@@ -77,12 +82,12 @@ class Response:
             return data
         data = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts, self._size = [], 0
-        self._connection.resume_reading()
+        self.connection.resume_reading()
         return data
 
     def close(self) -> None:
         """Done with it: the connection is kept for the next request, or closed if anything of the answer is left."""
-        self._connection.release(self, reusable=self.whole and self.lasting)
+        self.connection.release(self, reusable=self.whole and self.lasting)
 
     async def _wait(self, within_s: float | None) -> bool:
         """Wait until something happens; False if nothing did within this time."""
@@ -92,7 +97,7 @@ class Response:
         now = loop.time()
         if self._since is None:
             self._since = now
-        left = self._since + self._silence_s - now
+        left = self._since + self.silence_s - now
         self._wake = loop.create_future()
         timer = loop.call_later(left if within_s is None else min(left, within_s), self._rouse)
         try:
@@ -100,8 +105,8 @@ class Response:
         finally:
             timer.cancel()
             self._wake = None
-        if self._since is not None and loop.time() - self._since >= self._silence_s - _TICK_S:
-            raise TimeoutError(f"it said nothing for {self._silence_s:g} s")
+        if self._since is not None and loop.time() - self._since >= self.silence_s - _TICK_S:
+            raise TimeoutError(f"no data received for {self.silence_s:g} s")
         return self._since is None
 
     def _rouse(self) -> None:
@@ -127,7 +132,7 @@ class Response:
             self._since = None
             self._rouse()
             if self._size > MOST_UNREAD:
-                self._connection.pause_reading()
+                self.connection.pause_reading()
 
     def lost(self, problem: Exception | None) -> None:
         """The connection is gone, which is the end of an answer that has no other."""
@@ -141,7 +146,7 @@ class Response:
             where = "in the middle of its answer" if self._headed else "without an answer"
             why = f": {problem}" if problem is not None and str(problem) else ""
             kind = ConnectionError if self._head_size else Unheard
-            self.fail(kind(f"it closed the connection {where}{why}"))
+            self.fail(kind(f"connection closed {where}{why}"))
 
     def fail(self, problem: OSError) -> None:
         """Nothing more will come."""
@@ -192,7 +197,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._released = released
         self._transport: asyncio.Transport
         self._response: Response | None = None
-        self._stopped = False  # reading
+        self.paused = False  # reading: more has come than was taken
         self._full = False  # writing
         self._drained: asyncio.Future[None] | None = None
         self._gone = False
@@ -218,7 +223,7 @@ class UpstreamConnection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         transport = await loop.start_tls(self._transport, self, tls, server_hostname=name)
         if transport is None or self._gone:
-            raise ConnectionError("it closed the connection before TLS was agreed on")
+            raise ConnectionError("connection closed during the TLS handshake")
         self._transport = transport
 
     async def _send(self, content: memoryview, silence_s: float) -> None:
@@ -250,14 +255,14 @@ class UpstreamConnection(asyncio.Protocol):
 
     def pause_reading(self) -> None:
         """More has come than was taken."""
-        if not self._stopped and not self._gone:
-            self._stopped = True
+        if not self.paused and not self._gone:
+            self.paused = True
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
         """What came was taken."""
-        if self._stopped and not self._gone:
-            self._stopped = False
+        if self.paused and not self._gone:
+            self.paused = False
             self._transport.resume_reading()
 
     # What the event loop tells.

@@ -23,8 +23,9 @@ class ByteSource(Protocol):
 class Inflated:
     """A source of uncompressed bytes around one of compressed bytes; what cannot be read is an `OSError`."""
 
-    def __init__(self, source: ByteSource) -> None:
+    def __init__(self, source: ByteSource, *, piece: int = PIECE) -> None:
         self._source = source
+        self._piece = piece
         self._inflate = zlib.decompressobj(_EITHER)
         self._rest = b""
         self._begun = False
@@ -48,7 +49,7 @@ class Inflated:
         if self._inflate.eof:  # gzip may be several, one behind the other
             self._inflate = zlib.decompressobj(_EITHER)
         try:
-            given = self._inflate.decompress(self._rest, PIECE)
+            given = self._inflate.decompress(self._rest, self._piece)
         except zlib.error as error:
             if self._begun:
                 raise ConnectionError(f"its compressed answer cannot be read: {error}") from error

@@ -9,7 +9,9 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
 import httpx
 
@@ -17,17 +19,42 @@ from fourhands.agents.models.connection import Headers, Response, Unheard, Upstr
 from fourhands.agents.models.upstream_proxy import WebProxy
 from fourhands.core.errors import LimitReached
 
-MOST = 200
-MOST_IDLE = 20
-IDLE_S = 20.0
-"""How long a connection is kept; shorter than most servers keep theirs, so that few end under a request."""
 
-NEXT_S = 1.0
-"""When a name has several addresses: how long each may take but the last one."""
+@dataclass(frozen=True, slots=True)
+class UpstreamLimits:
+    """The connections of one server: how many, and for how long."""
+
+    most: int = 200
+    idle: int = 20
+    """Kept for the next request."""
+    idle_s: float = 20.0
+    """How long one is kept; shorter than most servers keep theirs, so that few end under a request."""
+    next_s: float = 1.0
+    """When a name has several addresses: how long each may take but the last one."""
+
+
+DEFAULT = UpstreamLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class UpstreamStats:
+    """The connections that there are; idle ones are open too."""
+
+    open: int
+    idle: int
+
+
+Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
+
+
+async def resolve(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of a name, the preferred ones first."""
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
 
 
 class UpstreamPool:
-    """One server."""
+    """One server. `resolve` finds the addresses of its name."""
 
     def __init__(
         self,
@@ -37,7 +64,11 @@ class UpstreamPool:
         connect_s: float,
         silence_s: float,
         proxy: WebProxy | None = None,
+        limits: UpstreamLimits = DEFAULT,
+        resolve: Resolve = resolve,
     ) -> None:
+        self._limits = limits
+        self._resolve = resolve
         self._host = url.raw_host.decode("ascii")
         self._port = url.port or (443 if tls else 80)
         self._name = url.netloc
@@ -45,8 +76,8 @@ class UpstreamPool:
         self._proxy = proxy
         self._base = b"" if proxy is None or tls else b"http://" + url.netloc
         self._pass: Headers = [(b"proxy-authorization", proxy.authorization)] if proxy and proxy.authorization else []
-        self._connect_s = connect_s
-        self._silence_s = silence_s
+        self.connect_s = connect_s
+        self.silence_s = silence_s
         self._idle: dict[UpstreamConnection, asyncio.TimerHandle] = {}
         self._open: set[UpstreamConnection] = set()
 
@@ -60,14 +91,18 @@ class UpstreamPool:
         if (kept := self._kept()) is not None:
             # A server may close a connection that it kept at the very moment of a request, which it then has not read.
             with contextlib.suppress(Unheard):
-                return await kept.ask(head, content, self._silence_s, bodiless=bodiless)
+                return await kept.ask(head, content, self.silence_s, bodiless=bodiless)
         connection = await self._connect()
-        return await connection.ask(head, content, self._silence_s, bodiless=bodiless)
+        return await connection.ask(head, content, self.silence_s, bodiless=bodiless)
 
     def close(self) -> None:
         """Close all connections."""
         for connection in list(self._open):
             connection.abort()
+
+    def stats(self) -> UpstreamStats:
+        """Count the connections."""
+        return UpstreamStats(open=len(self._open), idle=len(self._idle))
 
     def _kept(self) -> UpstreamConnection | None:
         if not self._idle:
@@ -77,9 +112,11 @@ class UpstreamPool:
         return connection
 
     async def _connect(self) -> UpstreamConnection:
-        if len(self._open) >= MOST:
-            raise LimitReached(f"{MOST} requests to {self._host} are under way already", hint="wait for some to end")
-        async with asyncio.timeout(self._connect_s):
+        if len(self._open) >= self._limits.most:
+            raise LimitReached(
+                f"{self._limits.most} requests to {self._host} are under way already", hint="wait for some to end"
+            )
+        async with asyncio.timeout(self.connect_s):
             if self._proxy is None:
                 return await self._connect_to(self._host, self._port, self._tls)
             try:
@@ -93,12 +130,10 @@ class UpstreamPool:
             return connection
 
     async def _connect_to(self, host: str, port: int, tls: ssl.SSLContext | None) -> UpstreamConnection:
-        loop = asyncio.get_running_loop()
-        found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        *others, last = [str(address[0]) for *_, address in found]
+        *others, last = await self._resolve(host, port)
         for address in others:
             try:
-                async with asyncio.timeout(NEXT_S):
+                async with asyncio.timeout(self._limits.next_s):
                     return await self._connect_at(address, port, tls)
             except OSError:
                 continue
@@ -119,9 +154,9 @@ class UpstreamPool:
         place = f"{host}:{self._port}".encode()
         head = head_of("CONNECT", place, place, self._pass, 0)
         try:
-            answer = await connection.ask(head, b"", self._silence_s, bodiless=True)
+            answer = await connection.ask(head, b"", self.silence_s, bodiless=True)
             if not answer.is_success:
-                raise ConnectionError(f"{proxy} does not let us through: status {answer.status}")
+                raise ConnectionError(f"{proxy} refused the connection: status {answer.status}")
             await connection.secure(tls, self._host)
         except BaseException:
             connection.abort()
@@ -129,9 +164,9 @@ class UpstreamPool:
             raise
 
     def _released(self, connection: UpstreamConnection, reusable: bool) -> None:
-        if reusable and len(self._idle) < MOST_IDLE:
+        if reusable and len(self._idle) < self._limits.idle:
             loop = asyncio.get_running_loop()
-            self._idle[connection] = loop.call_later(IDLE_S, connection.abort)
+            self._idle[connection] = loop.call_later(self._limits.idle_s, connection.abort)
             return
         if timer := self._idle.pop(connection, None):
             timer.cancel()

@@ -2,7 +2,7 @@
 
 An upstream is a setting: `[upstreams.openai]`, `anthropic` or `gemini`; `chat` and `responses` may have one of their
 own. Its key is read from the environment variable that the setting names, when it is needed. The way to it is the one
-that the environment names (`wayout.py`). Redirects are answers like any other.
+that the environment names (`upstream_proxy.py`). Redirects are answers like any other.
 """
 
 import re
@@ -13,7 +13,7 @@ import httpx
 
 from fourhands.agents.models.breaker import Breaker
 from fourhands.agents.models.connection import Headers, Response
-from fourhands.agents.models.pool import UpstreamPool
+from fourhands.agents.models.pool import DEFAULT, UpstreamLimits, UpstreamPool
 from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import NotFound, Unsupported
 from fourhands.settings import UpstreamSettings
@@ -34,6 +34,7 @@ class Upstream:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.monotonic,
+        limits: UpstreamLimits = DEFAULT,
     ) -> None:
         self.name = name
         self.breaker = Breaker(f"the model's server {name!r}", now=now)
@@ -45,12 +46,13 @@ class Upstream:
             raise Unsupported(
                 f"upstreams.{name}.url is {setting.url!r}, which is no address", hint="e.g. https://api.openai.com/v1"
             )
-        self._origin = UpstreamPool(
+        self.pool = UpstreamPool(
             self._url,
             certificates(env) if self._url.scheme == "https" else None,
             connect_s=setting.connect_s,
             silence_s=setting.silence_s,
             proxy=proxy_to(self._url, env),
+            limits=limits,
         )
 
     def target(self, path: bytes, query: bytes) -> bytes:
@@ -74,7 +76,7 @@ class Upstream:
             )
         if not key.isprintable():
             raise Unsupported(
-                f"the environment variable {variable} of upstreams.{self.name} holds no key: no header may be so",
+                f"the environment variable {variable} of upstreams.{self.name} is not a valid API key",
                 hint="a key is one line of printable characters",
             )
         value = f"Bearer {key}" if self.key_header == "authorization" else key
@@ -84,11 +86,11 @@ class Upstream:
         self, method: str, target: bytes, headers: Sequence[tuple[bytes, bytes]], content: bytes
     ) -> Response:
         """Send a request and return its answer, of which only the head has been read; the caller closes it."""
-        return await self._origin.send(method, target, [*headers, *self.key()], content)
+        return await self.pool.send(method, target, [*headers, *self.key()], content)
 
     def close(self) -> None:
         """Close its connections."""
-        self._origin.close()
+        self.pool.close()
 
 
 class Upstreams:
@@ -100,7 +102,9 @@ class Upstreams:
         env: Mapping[str, str],
         *,
         now: Callable[[], float] = time.monotonic,
+        limits: UpstreamLimits = DEFAULT,
     ) -> None:
+        self._limits = limits
         self._settings = settings
         self._env = env
         self._now = now
@@ -116,7 +120,7 @@ class Upstreams:
                     f"no model server is configured for {dialect or family}",
                     hint=f"give its address in the settings, as url in [upstreams.{family}]",
                 )
-            remote = Upstream(name, family, setting, self._env, now=self._now)
+            remote = Upstream(name, family, setting, self._env, now=self._now, limits=self._limits)
             self._remotes[name, family] = remote
         return remote
 

@@ -13,6 +13,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from starlette.routing import BaseRoute, Route
@@ -21,6 +22,8 @@ from starlette.types import Receive, Scope, Send
 from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.agents.briefing.hub import Hub
+from fourhands.agents.models.dialects import DialectLimits
+from fourhands.agents.models.pool import UpstreamLimits
 from fourhands.agents.models.upstream import Upstreams
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
@@ -30,12 +33,25 @@ from fourhands.surfaces.proxy.exchange import Asked, ProxyExchange, refuse
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
-TICK_S = 0.5
+
+@dataclass(frozen=True, slots=True)
+class ProxyLimits:
+    """The limits of the proxy; tests pass other ones."""
+
+    settle_s: float = 3.0
+    """How long a request waits for the commands of the answer before it, so that the model is told of them."""
+    tick_s: float = 0.5
+    """How often an open block is looked at while nothing comes."""
+    upstream: UpstreamLimits = field(default_factory=UpstreamLimits)
+    dialect: DialectLimits = field(default_factory=DialectLimits)
 
 
-def proxy_routes(bench: Workbench, hub: Hub, tasks: Tasks) -> list[BaseRoute]:
-    """The proxy's routes; its connections are closed with `tasks`."""
-    proxy = Proxy(bench, hub, tasks)
+DEFAULT = ProxyLimits()
+
+
+def proxy_routes(bench: Workbench, hub: Hub, tasks: Tasks, limits: ProxyLimits = DEFAULT) -> list[BaseRoute]:
+    """Return the proxy's routes; its connections are closed with `tasks`."""
+    proxy = Proxy(bench, hub, tasks, limits=limits)
     tasks.start(proxy.hold(), "the model proxy")
     return [Route("/v1/{rest:path}", proxy), Route("/v1beta/{rest:path}", proxy)]
 
@@ -50,13 +66,13 @@ class Proxy:
         tasks: Tasks,
         *,
         now: Callable[[], float] = time.monotonic,
-        tick_s: float = TICK_S,
+        limits: ProxyLimits = DEFAULT,
     ) -> None:
         self.bench = bench
         self.hub = hub
         self.now = now
-        self.tick_s = tick_s
-        self.upstreams = Upstreams(bench.settings.upstreams, bench.terminals.env, now=now)
+        self.limits = limits
+        self.upstreams = Upstreams(bench.settings.upstreams, bench.terminals.env, now=now, limits=limits.upstream)
         self._tasks = tasks
         self._runners: dict[str, BlockRunner] = {}
         self._answers: dict[str, set[ResponseBlocks]] = {}

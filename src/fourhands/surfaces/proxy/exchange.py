@@ -32,9 +32,6 @@ from fourhands.workbench.sessions import Session
 if TYPE_CHECKING:
     from fourhands.surfaces.proxy.app import Proxy
 
-SETTLE_S = 3.0
-"""How long a request waits for the commands of the answer before it, so that the model is told of them."""
-
 log = logging.getLogger(__name__)
 
 _PLACES = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "anthropic"}
@@ -145,7 +142,7 @@ class ProxyExchange:
         runner = self._proxy.runner(self._session)
         if runner.busy:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(SETTLE_S):
+                async with asyncio.timeout(self._proxy.limits.settle_s):
                     await runner.finished()
         bench = self._proxy.bench
         self._message = turn_message(self._session, bench.registry, bench)
@@ -157,7 +154,7 @@ class ProxyExchange:
     async def _ask(self, remote: Upstream, trial: BreakerTrial, content: bytes) -> Response:
         asked = self._asked
         if any(part in (b"..", b".") for part in asked.path.lower().replace(b"%2e", b".").split(b"/")):
-            raise ProxyError(400, "the path leads out of the interface")
+            raise ProxyError(400, "path is outside the API")
         named = _named(asked.headers)
         unsent = _NOT_SENT | named | {remote.key_header.encode()}
         headers = [(key, value) for key, value in asked.headers if key not in unsent]
@@ -186,11 +183,9 @@ class ProxyExchange:
             return
         encoding = response.header(b"content-encoding").strip().lower()
         if encoding not in ("identity", "", *ENCODINGS):
-            raise ProxyError(
-                502, f"the model's server answers in {encoding[:40]!r}, though nothing of it was asked for"
-            )
+            raise ProxyError(502, f"the model's server sent unrequested encoding {encoding[:40]!r}")
         source = Inflated(response) if encoding in ENCODINGS else response
-        answer_filter = dialect.filter(response.header(b"content-type"), self._proxy.now)
+        answer_filter = dialect.filter(response.header(b"content-type"), self._proxy.now, self._proxy.limits.dialect)
         stop_reason = "failed"
         try:
             with self._proxy.answer(self._session) as answer:
@@ -231,7 +226,7 @@ class ProxyExchange:
         self, response: Response, source: ByteSource, answer_filter: ResponseFilter, answer: ResponseBlocks
     ) -> None:
         await self._start(response, [])
-        tick_s, first = self._proxy.tick_s, True
+        tick_s, first = self._proxy.limits.tick_s, True
         while (data := await self._read(source, tick_s if answer_filter.waiting else None)) != b"":
             given = answer_filter.tick() if data is None else self._feed(answer_filter, data)
             self._take(given, answer)

@@ -9,8 +9,7 @@ from tests.kit import blocks
 from tests.kit import dialects as wire
 from tests.kit.dialects import Answer, Tool
 
-from fourhands.agents.models.dialects import DIALECTS, Filtered, framing, sse
-from fourhands.agents.models.dialects import base as dialect_base
+from fourhands.agents.models.dialects import DIALECTS, DialectLimits, Filtered
 from fourhands.core.errors import LimitReached
 
 SSE = "text/event-stream; charset=utf-8"
@@ -382,23 +381,20 @@ def test_ten_thousand_blocks_keep_their_order_and_message():
     assert len({t.ordinal for t in taken}) == 10_000
 
 
-def test_too_much_is_refused_clearly(monkeypatch):
-    monkeypatch.setattr(sse, "MAX_EVENT", 100)
-    monkeypatch.setattr(framing, "MAX_BODY", 100)
-    monkeypatch.setattr(framing, "MAX_GAP", 100)
-    monkeypatch.setattr(dialect_base, "MAX_TEXTS", 3)
-    for name, kind, data in [
-        ("chat", SSE, b"data: " + b"x" * 200),
-        ("chat", SSE, b"data: x\n" * 20),
-        ("chat", JSON, b"x" * 200),
-        ("gemini", JSON, b'[{"' + b"x" * 200),
-        ("gemini", JSON, b" " * 200),
+def test_too_much_is_refused_clearly():
+    limits = DialectLimits(texts=3, event=100, body=101, gap=102)
+    for name, kind, data, size in [
+        ("chat", SSE, b"data: " + b"x" * 200, 100),
+        ("chat", SSE, b"data: x\n" * 20, 100),
+        ("chat", JSON, b"x" * 200, 101),
+        ("gemini", JSON, b'[{"' + b"x" * 200, 100),
+        ("gemini", JSON, b" " * 200, 102),
     ]:
-        with pytest.raises(LimitReached, match="100 bytes"):
-            DIALECTS[name].filter(kind).feed(data)
+        with pytest.raises(LimitReached, match=f"{size} bytes"):
+            DIALECTS[name].filter(kind, limits=limits).feed(data)
     delta = 'data: {"type":"content_block_delta","index":%d,"delta":{"type":"text_delta","text":"a"}}\n\n'
     with pytest.raises(LimitReached, match="3 texts"):
-        DIALECTS["anthropic"].filter(SSE).feed("".join(delta % n for n in range(5)).encode())
+        DIALECTS["anthropic"].filter(SSE, limits=limits).feed("".join(delta % n for n in range(5)).encode())
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fourhands.agents.models.dialects import DIALECTS, base, payload
+from fourhands.agents.models.dialects import DIALECTS, DialectLimits, payload
 from fourhands.core.errors import LimitReached
 
 SSE = "text/event-stream"
@@ -140,10 +140,10 @@ def test_a_response_that_tells_more_at_its_end_than_it_streamed_runs_none_of_it(
     assert b'"more "' in clean
 
 
-def test_texts_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(base, "MAX_TEXTS", 10)
+def test_texts_without_end_are_refused() -> None:
+    answer = DIALECTS["responses"].filter(SSE, limits=DialectLimits(texts=10))
     with pytest.raises(LimitReached, match="more than 10 texts"):
-        run("responses", b"".join(response("output_text.done", output_index=i, text=f"t{i}") for i in range(20)))
+        answer.feed(b"".join(response("output_text.done", output_index=i, text=f"t{i}") for i in range(20)))
 
 
 def test_text_at_the_start_of_a_block_of_anthropic_is_part_of_it() -> None:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from fourhands.agents.models.dialects import anthropic, chat_completions, gemini, responses
-from fourhands.agents.models.dialects.base import Clock, Filtered, Synthetic, Taken, Translator
+from fourhands.agents.models.dialects.base import DEFAULT, Clock, DialectLimits, Filtered, Synthetic, Taken, Translator
 from fourhands.agents.models.dialects.framing import ArrayFilter, BodyFilter, EventFilter, ResponseFilter
 
-__all__ = ["DIALECTS", "Dialect", "Filtered", "ResponseFilter", "Synthetic", "Taken", "Translator"]
+__all__ = ["DIALECTS", "Dialect", "DialectLimits", "Filtered", "ResponseFilter", "Synthetic", "Taken", "Translator"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Dialect:
 
     name: str
     instruct: Callable[[dict[str, Any], str], dict[str, Any]]
-    translator: Callable[[Clock], Translator]
+    translator: Callable[[Clock, DialectLimits], Translator]
     arrays: bool = False  # whether an answer of type application/json may be an array that streams
 
-    def filter(self, content_type: str, now: Clock = time.monotonic) -> ResponseFilter:
+    def filter(self, content_type: str, now: Clock = time.monotonic, limits: DialectLimits = DEFAULT) -> ResponseFilter:
         """Return a filter for one answer of this content type; its bytes must not be compressed."""
-        translator = self.translator(now)
+        translator = self.translator(now, limits)
         if content_type.split(";")[0].strip().lower() == "text/event-stream":
             return EventFilter(translator)
         return ArrayFilter(translator) if self.arrays else BodyFilter(translator)

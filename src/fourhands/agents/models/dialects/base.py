@@ -17,10 +17,24 @@ from fourhands.agents.blocks.interceptor import Dropped, Intercepted, Intercepto
 from fourhands.agents.models.dialects import payload
 from fourhands.core.errors import LimitReached
 
-MAX_TEXTS = 4096  # texts of one answer; real answers have a few
-
 Clock = Callable[[], float]
 Key = tuple[int, int]  # the place of a text in an answer: choice, block or item, and part of it
+
+
+@dataclass(frozen=True, slots=True)
+class DialectLimits:
+    """The limits of one answer, in bytes where nothing else is said."""
+
+    texts: int = 4096
+    """Texts of one answer; real answers have a few."""
+    event: int = 32 * 1024 * 1024
+    """One server-sent event, or one element of an array."""
+    body: int = 32 * 1024 * 1024
+    gap: int = 1024 * 1024
+    """Between two elements of an array."""
+
+
+DEFAULT = DialectLimits()
 
 
 class Taken(Struct, frozen=True):
@@ -69,7 +83,8 @@ class Translator(ABC):
 
     keeps: ClassVar[bool] = False  # whether the dialect repeats whole texts, so that they must be remembered
 
-    def __init__(self, now: Clock = time.monotonic) -> None:
+    def __init__(self, now: Clock = time.monotonic, limits: DialectLimits = DEFAULT) -> None:
+        self.limits = limits
         self.message_id = ""
         self.before: list[Synthetic] = []  # to be sent before the message at hand; whoever sends them empties it
         self.taken: list[Taken] = []
@@ -111,8 +126,10 @@ class Translator(ABC):
         """Feed text to the interceptor of its own; return what may be shown now."""
         voice = self._voices.get(key)
         if voice is None:
-            if len(self._voices) >= MAX_TEXTS:
-                raise LimitReached(f"an answer of the model has more than {MAX_TEXTS} texts", hint="it was cut off")
+            if len(self._voices) >= self.limits.texts:
+                raise LimitReached(
+                    f"an answer of the model has more than {self.limits.texts} texts", hint="it was cut off"
+                )
             voice = self._voices[key] = Voice(Interceptor(now=self._now), carry)
         voice.carry = carry
         if self.keeps:

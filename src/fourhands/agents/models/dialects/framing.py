@@ -14,9 +14,6 @@ from fourhands.agents.models.dialects import payload, sse
 from fourhands.agents.models.dialects.base import Fate, Filtered, Synthetic, Translator
 from fourhands.core.errors import LimitReached
 
-MAX_GAP = 1024 * 1024
-MAX_BODY = 32 * 1024 * 1024
-
 _MARKISH = re.compile(rb"(?:%|\\u0025){2}(?:O|\\u004[fF])(?:S|\\u0053)(?:\{|\\u007[bB])")
 
 log = logging.getLogger(__name__)
@@ -42,6 +39,7 @@ class ResponseFilter(Protocol):
 class _Framing:
     def __init__(self, translator: Translator) -> None:
         self._translator = translator
+        self._limits = translator.limits
         self._out: list[bytes] = []
 
     @property
@@ -76,7 +74,7 @@ class EventFilter(_Framing):
 
     def __init__(self, translator: Translator) -> None:
         super().__init__(translator)
-        self._events = sse.SseParser()
+        self._events = sse.SseParser(translator.limits.event)
         self._ending = b"\n"
         self._sent = True  # the last event was passed on
 
@@ -175,9 +173,9 @@ class ArrayFilter(_Framing):
             end = self._braces.feed(text, pos, len(text))
             self._parts.append(text[pos : end if end >= 0 else len(text)])
             self._size += len(self._parts[-1])
-            if self._size > sse.MAX_EVENT:
+            if self._size > self._limits.event:
                 raise LimitReached(
-                    f"an element of the model's stream is larger than {sse.MAX_EVENT} bytes", hint="it was cut off"
+                    f"an element of the model's stream is larger than {self._limits.event} bytes", hint="it was cut off"
                 )
             if end < 0:
                 break
@@ -216,8 +214,8 @@ class ArrayFilter(_Framing):
             self._gap = ""
             return
         self._gap += gap
-        if len(self._gap) > MAX_GAP:
-            raise LimitReached(f"more than {MAX_GAP} bytes between two elements of the model's stream")
+        if len(self._gap) > self._limits.gap:
+            raise LimitReached(f"more than {self._limits.gap} bytes between two elements of the model's stream")
 
     def _element(self, value: bytes) -> None:
         message = payload.members(value)
@@ -263,8 +261,10 @@ class BodyFilter(_Framing):
     def feed(self, data: bytes) -> Filtered:
         """Keep the next bytes."""
         self._size += len(data)
-        if self._size > MAX_BODY:
-            raise LimitReached(f"an answer of the model is larger than {MAX_BODY} bytes", hint="it was cut off")
+        if self._size > self._limits.body:
+            raise LimitReached(
+                f"an answer of the model is larger than {self._limits.body} bytes", hint="it was cut off"
+            )
         self._parts.append(data)
         return Filtered()
 

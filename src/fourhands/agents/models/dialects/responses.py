@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Raw
 
 from fourhands.agents.blocks.interceptor import Interceptor
-from fourhands.agents.models.dialects import base, payload
+from fourhands.agents.models.dialects import payload
 from fourhands.agents.models.dialects.base import Fate, Key, Synthetic, Translator, Voice
 from fourhands.agents.models.dialects.framed import framed
 from fourhands.core.errors import LimitReached
@@ -93,8 +93,9 @@ class ResponsesTranslator(Translator):
         return interceptor.feed(text).visible + interceptor.close().visible
 
     def _tell(self, key: Key, heard: str, shown: str) -> None:
-        if len(self._told) >= base.MAX_TEXTS:
-            raise LimitReached(f"an answer of the model has more than {base.MAX_TEXTS} texts", hint="it was cut off")
+        most = self.limits.texts
+        if len(self._told) >= most:
+            raise LimitReached(f"an answer of the model has more than {most} texts", hint="it was cut off")
         self._told[key] = heard, shown
 
     def _replace(self, holder: dict[str, Raw], name: str, visible: str | None) -> Fate:

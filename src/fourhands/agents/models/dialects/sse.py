@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from fourhands.core.errors import LimitReached
 
-MAX_EVENT = 32 * 1024 * 1024
-
 # The LF of a CRLF whose CR already ended an event. It shares that event's fate.
 LATE = [b"\n"]
 
@@ -19,7 +17,8 @@ _ENDING = re.compile(rb"\r\n|\n|\r")
 class SseParser:
     """Collects lines until an empty one ends the event."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int) -> None:
+        self._largest = largest
         self._lines: list[bytes] = []
         self._parts: list[bytes] = []  # of the line that has not ended
         self._size = 0
@@ -53,9 +52,9 @@ class SseParser:
         if pos < len(data):
             self._parts.append(data[pos:])
             self._size += len(data) - pos
-        if self._size > MAX_EVENT:
+        if self._size > self._largest:
             raise LimitReached(
-                f"an event of the model's stream is larger than {MAX_EVENT} bytes", hint="it was cut off"
+                f"an event of the model's stream is larger than {self._largest} bytes", hint="it was cut off"
             )
 
     def close(self) -> list[bytes]:
