@@ -1,10 +1,12 @@
 from datetime import UTC, datetime
+from typing import Annotated
 
 import msgspec
 import pytest
-from msgspec import Struct
+from msgspec import Meta, Struct
 from tests.kit.gate import Do, Done, thing
 
+from fourhands.core import schema
 from fourhands.core.call import Actor, Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
@@ -151,6 +153,12 @@ def test_mistakes_in_a_declaration_are_errors_at_once():
     def plain(bench: object) -> None:
         """Doc."""
 
+    async def twice(bench: object, args: Open, *, line: int) -> None:
+        """Doc."""
+
+    async def untyped(bench: object, *, line) -> None:
+        """Doc."""
+
     with pytest.raises(ValueError, match="docstring"):
         made.add("a")(undocumented)
     with pytest.raises(TypeError, match="must forbid unknown fields"):
@@ -163,7 +171,49 @@ def test_mistakes_in_a_declaration_are_errors_at_once():
         made.add("a")(lonely)
     with pytest.raises(TypeError, match="async"):
         made.add("a")(plain)  # type: ignore[type-var]
+    with pytest.raises(TypeError, match="not as both"):
+        made.add("a")(twice)
+    with pytest.raises(TypeError, match="'line' needs a type"):
+        made.add("a")(untyped)
     assert made.commands == []
+
+
+async def test_arguments_may_be_declared_by_the_parameters_alone():
+    given: list[object] = []
+    made = Contribution("openspace.thing")
+
+    @made.add("jump_to", example={"startLine": 3})
+    async def jump(
+        bench: object,
+        call: Call,
+        *,
+        start_line: Annotated[int, Meta(ge=1, description="Line, from 1.")],
+        path: "str | None" = None,
+    ) -> None:
+        """Doc."""
+        given.extend([bench, call, start_line, path])
+
+    [command] = made.commands
+    assert command.args_type is not None
+    assert command.describe()["arguments_schema"] == {
+        "description": "Arguments of `openspace.thing.jump_to`.",
+        "type": "object",
+        "properties": {
+            "startLine": {"type": "integer", "minimum": 1, "description": "Line, from 1."},
+            "path": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
+        },
+        "required": ["startLine"],
+        "additionalProperties": False,
+    }
+    for wrong in ({"startLine": 0}, {"start_line": 1}, {"startLine": 1, "more": 1}, {}):
+        with pytest.raises(BadArgument):
+            schema.decode(wrong, command.args_type)
+    call = Call(command=command.id, actor=Actor.person())
+
+    async def keep(path: str, content: bytes | None) -> None: ...
+
+    await command.invoke("bench", schema.decode({"startLine": 7}, command.args_type), call, Effects(keep))
+    assert given == ["bench", call, 7, None]
 
 
 def test_an_example_must_fit_its_command():

@@ -37,15 +37,6 @@ class SessionRef(Args, frozen=True, kw_only=True):
     session_id: SessionId
 
 
-class StartAgent(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.start`."""
-
-    agent: Annotated[str, Meta(min_length=1, max_length=1000, description="tour, opencode, URL#MODEL …")]
-    cwd: Annotated[
-        str | None, Meta(description="Directory in the workspace where its programs start; default: its root.")
-    ] = None
-
-
 class AgentStarted(Struct, frozen=True, kw_only=True, rename="camel"):
     """The agent's session."""
 
@@ -53,9 +44,16 @@ class AgentStarted(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("start", label="Connect an agent", actors=("person",), example={"agent": "tour"})
-async def start(bench: Workbench, args: StartAgent) -> AgentStarted:
+async def start(
+    bench: Workbench,
+    *,
+    agent: Annotated[str, Meta(min_length=1, max_length=1000, description="tour, opencode, URL#MODEL …")],
+    cwd: Annotated[
+        str | None, Meta(description="Directory in the workspace where its programs start; default: its root.")
+    ] = None,
+) -> AgentStarted:
     """Start an agent: the tour, a coding agent by its name, or a model as URL#MODEL."""
-    return AgentStarted(session_id=(await bench.connect(args.agent, cwd=args.cwd)).id)
+    return AgentStarted(session_id=(await bench.connect(agent, cwd=cwd)).id)
 
 
 @commands.add("pause", label="Pause an agent", actors=("person",))
@@ -72,13 +70,6 @@ async def resume(bench: Workbench, args: SessionRef) -> Nothing:
     return Nothing()
 
 
-class StopAgent(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.stop`."""
-
-    session_id: SessionId
-    kill: Annotated[bool, Meta(description="Also end its terminals' programs and take back consent.")] = False
-
-
 class AgentStopped(Struct, frozen=True, kw_only=True, rename="camel"):
     """How many commands were dropped or cancelled."""
 
@@ -86,12 +77,17 @@ class AgentStopped(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("stop", label="Stop an agent", actors=("person",), key="Ctrl Shift .")
-async def stop(bench: Workbench, args: StopAgent) -> AgentStopped:
+async def stop(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    kill: Annotated[bool, Meta(description="Also end its terminals' programs and take back consent.")] = False,
+) -> AgentStopped:
     """Stop an agent at once: drop what waits, interrupt what runs in its terminals, give the keyboard back.
 
     With kill, its terminals' programs are ended and it must ask for consent again.
     """
-    session = bench.sessions.get(args.session_id)
+    session = bench.sessions.get(session_id)
     count = bench.gate.stop(session.id)
     for terminal in bench.terminals.list():
         if terminal.exited:
@@ -100,11 +96,11 @@ async def stop(bench: Workbench, args: StopAgent) -> AgentStopped:
         if lease.info().holder == session.id:
             await terminal.interrupt()
             lease.release(session.id)
-        if args.kill and terminal.owner == session.id:
+        if kill and terminal.owner == session.id:
             await terminal.kill()
-    if args.kill:
+    if kill:
         bench.gate.consent.revoke(session.id, session.name)
-    bench.events.emit(AgentStopping(session=session.id, kill=args.kill))
+    bench.events.emit(AgentStopping(session=session.id, kill=kill))
     return AgentStopped(count=count)
 
 
@@ -122,23 +118,21 @@ async def reset(bench: Workbench, args: SessionRef) -> Nothing:
     return Nothing()
 
 
-class SetConsent(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.consent`."""
-
-    session_id: SessionId
-    allow: Annotated[bool, Meta(description="False takes the consent back, also one that was remembered.")]
+@commands.add("consent", label="Give or take back consent", actors=("person",))
+async def consent(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    allow: Annotated[bool, Meta(description="False takes the consent back, also one that was remembered.")],
     scopes: Annotated[
         Annotated[tuple[Scope, ...], Meta(min_length=1)] | None,
         Meta(description="What it may do: see, arrange, write, run. Default: all of them."),
-    ] = None
-
-
-@commands.add("consent", label="Give or take back consent", actors=("person",))
-async def consent(bench: Workbench, args: SetConsent) -> Nothing:
+    ] = None,
+) -> Nothing:
     """Let an agent act here without being asked first, in all ways or in some, or take that back."""
-    session = bench.sessions.get(args.session_id)
-    if args.allow:
-        bench.gate.consent.grant(session.id, args.scopes or SCOPES, session.name)
+    session = bench.sessions.get(session_id)
+    if allow:
+        bench.gate.consent.grant(session.id, scopes or SCOPES, session.name)
     else:
         bench.gate.consent.revoke(session.id, session.name)
     return Nothing()
@@ -164,17 +158,15 @@ async def rules(bench: Workbench, args: SessionRef) -> AllowRuleList:
     return AllowRuleList(rules=tuple(AllowRule(key=key, text=text) for key, text in found.items()))
 
 
-class DropAllowRule(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.drop_rule`."""
-
-    session_id: SessionId
-    key: str
-
-
 @commands.add("drop_rule", label="Take a rule back", actors=("person",))
-async def drop_rule(bench: Workbench, args: DropAllowRule) -> Nothing:
+async def drop_rule(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    key: str,
+) -> Nothing:
     """Ask again before a command that you had allowed for the session."""
-    bench.gate.rules.remove(bench.sessions.get(args.session_id).id, args.key)
+    bench.gate.rules.remove(bench.sessions.get(session_id).id, key)
     return Nothing()
 
 
@@ -266,15 +258,13 @@ async def detach(bench: Workbench, args: AttachTerminal, call: Call) -> Attached
     return AttachedList(attached=bench.attached.describe(session))
 
 
-class MessageAgent(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.prompt`."""
-
-    session_id: SessionId
-    text: Annotated[str, Meta(min_length=1, description="What you say to the agent.")]
-
-
 @commands.add("prompt", label="Say something to an agent", actors=("person",))
-async def prompt(bench: Workbench, args: MessageAgent) -> Nothing:
+async def prompt(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    text: Annotated[str, Meta(min_length=1, description="What you say to the agent.")],
+) -> Nothing:
     """Send a message to an agent; its answer arrives as it is written."""
-    await bench.prompt(bench.sessions.get(args.session_id), args.text)
+    await bench.prompt(bench.sessions.get(session_id), text)
     return Nothing()

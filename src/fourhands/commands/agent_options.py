@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.agent import SessionId, SessionRef
-from fourhands.commands.base import Args, Nothing
+from fourhands.commands.base import Nothing
 from fourhands.core.errors import Unsupported
 from fourhands.core.registry import Contribution
 from fourhands.workbench.agent_options import AgentOptions, Described, PastChat
@@ -31,35 +31,31 @@ async def describe(bench: Workbench, args: SessionRef) -> Described:
     return await _controls(bench, args.session_id).describe()
 
 
-class SetMode(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.set_mode`."""
-
-    session_id: SessionId
-    mode: Annotated[str, Meta(min_length=1, description="Id of one of the agent's modes.")]
-
-
 @commands.add("set_mode", label="Switch an agent's mode", actors=("person",))
-async def set_mode(bench: Workbench, args: SetMode) -> Nothing:
+async def set_mode(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    mode: Annotated[str, Meta(min_length=1, description="Id of one of the agent's modes.")],
+) -> Nothing:
     """Switch an agent to one of its own modes: to plan only, say, or to edit without asking each time.
 
     What it does in our terminals and files is judged as before, whatever its mode.
     """
-    await _controls(bench, args.session_id).set_mode(args.mode)
+    await _controls(bench, session_id).set_mode(mode)
     return Nothing()
 
 
-class SetOption(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.set_option`."""
-
-    session_id: SessionId
-    option: Annotated[str, Meta(min_length=1, description="Id of one of the agent's options.")]
-    value: Annotated[str, Meta(description="Id of the choice; yes or no for a switch.")]
-
-
 @commands.add("set_option", label="Change an agent's option", actors=("person",))
-async def set_option(bench: Workbench, args: SetOption) -> Nothing:
+async def set_option(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    option: Annotated[str, Meta(min_length=1, description="Id of one of the agent's options.")],
+    value: Annotated[str, Meta(description="Id of the choice; yes or no for a switch.")],
+) -> Nothing:
     """Change one of an agent's own options, such as its model."""
-    await _controls(bench, args.session_id).set_option(args.option, args.value)
+    await _controls(bench, session_id).set_option(option, value)
     return Nothing()
 
 
@@ -75,29 +71,25 @@ async def list_chats(bench: Workbench, args: SessionRef) -> PastChatList:
     return PastChatList(chats=await _controls(bench, args.session_id).chats())
 
 
-class LoadChat(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.load_chat`."""
-
-    session_id: SessionId
-    chat: Annotated[str, Meta(min_length=1, description="Id of a chat that the agent remembers.")]
-
-
 @commands.add("load_chat", label="Go on with an older chat", actors=("person",))
-async def load_chat(bench: Workbench, args: LoadChat) -> Nothing:
+async def load_chat(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    chat: Annotated[str, Meta(min_length=1, description="Id of a chat that the agent remembers.")],
+) -> Nothing:
     """Go on with a chat that an agent remembers; what was said in it comes in again, and nothing of it runs again."""
-    await _controls(bench, args.session_id).load_chat(args.chat)
+    await _controls(bench, session_id).load_chat(chat)
     return Nothing()
 
 
-class SignIn(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.agent.sign_in`."""
-
-    session_id: SessionId
-    method: Annotated[str, Meta(min_length=1, description="Id of one of the ways that the agent offers.")]
-
-
 @commands.add("sign_in", label="Sign an agent in", actors=("person",))
-async def sign_in(bench: Workbench, args: SignIn) -> Nothing:
+async def sign_in(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    method: Annotated[str, Meta(min_length=1, description="Id of one of the ways that the agent offers.")],
+) -> Nothing:
     """Let an agent sign in with its provider, by one of the ways it offers."""
-    await _controls(bench, args.session_id).sign_in(args.method)
+    await _controls(bench, session_id).sign_in(method)
     return Nothing()

@@ -80,17 +80,17 @@ def _placement(bench: Workbench) -> tuple[str | None, bool]:
     return None, bool(all_panes)
 
 
-class ScrollTo(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.editor.scroll_to`."""
-
-    path: Path
-    line: LineNumber
-
-
 @commands.add("scroll_to", label="Scroll to a line", undoable=True, example={"path": "src/index.ts", "line": 42})
-async def scroll_to(bench: Workbench, args: ScrollTo, call: Call, effects: Effects) -> Nothing:
+async def scroll_to(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    path: Path,
+    line: LineNumber,
+) -> Nothing:
     """Scroll an open editor so that a line is in the middle."""
-    record_step(bench, call, effects, f"scrolled {args.path} to {args.line}", bench.state.reveal(args.path, args.line))
+    record_step(bench, call, effects, f"scrolled {path} to {line}", bench.state.reveal(path, line))
     return Nothing()
 
 
@@ -132,30 +132,30 @@ async def highlight(bench: Workbench, args: SetHighlight, call: Call, effects: E
     return Highlighted(highlight_id=step.id)
 
 
-class ClearHighlight(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.editor.clear_highlight`."""
-
-    highlight_id: Annotated[str, Meta(description="The name of a highlight.")]
-
-
 @commands.add("clear_highlight", label="Clear a highlight", undoable=True, example={"highlightId": "fix-1"})
-async def clear_highlight(bench: Workbench, args: ClearHighlight, call: Call, effects: Effects) -> Nothing:
+async def clear_highlight(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    highlight_id: Annotated[str, Meta(description="The name of a highlight.")],
+) -> Nothing:
     """Remove a highlight."""
-    step = bench.state.clear_highlight(args.highlight_id)
-    record_step(bench, call, effects, f"cleared highlight {args.highlight_id}", step)
+    step = bench.state.clear_highlight(highlight_id)
+    record_step(bench, call, effects, f"cleared highlight {highlight_id}", step)
     return Nothing()
 
 
-class ClearHighlights(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.editor.clear_highlights`."""
-
-    mine: Annotated[bool, Meta(description="Only your own; what the Escape key does first.")] = False
-
-
 @commands.add("clear_highlights", label="Clear all highlights", undoable=True, key="Escape", example={"mine": True})
-async def clear_highlights(bench: Workbench, args: ClearHighlights, call: Call, effects: Effects) -> Nothing:
+async def clear_highlights(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    mine: Annotated[bool, Meta(description="Only your own; what the Escape key does first.")] = False,
+) -> Nothing:
     """Remove all highlights, or your own only."""
-    owner = owner_of(call) if args.mine or call.actor.kind == "agent" else None
+    owner = owner_of(call) if mine or call.actor.kind == "agent" else None
     record_step(bench, call, effects, "cleared highlights", bench.state.clear_highlights(owner))
     return Nothing()
 
@@ -199,18 +199,16 @@ async def close_editor(bench: Workbench, args: EditorRef, call: Call, effects: E
     return Nothing()
 
 
-class SetDraft(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.editor.set_draft`."""
-
-    path: Path
-    text: str
-    base_version: str | None = None
-
-
 @commands.add("set_draft", label="Hold unsaved text", actors=("person",))
-async def set_draft(bench: Workbench, args: SetDraft) -> Nothing:
+async def set_draft(
+    bench: Workbench,
+    *,
+    path: Path,
+    text: str,
+    base_version: str | None = None,
+) -> Nothing:
     """Keep what you typed and have not saved, so that another browser or a restart finds it."""
-    bench.state.set_draft(args.path, args.text, args.base_version)
+    bench.state.set_draft(path, text, base_version)
     return Nothing()
 
 

@@ -401,12 +401,6 @@ def _changed_since(files: Workspace, path: str, mine: bytes | None) -> Conflict:
     )
 
 
-class ListDirectory(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.file.list`."""
-
-    path: Annotated[str, Meta(description="A directory in the workspace; '.' is its root.")] = "."
-
-
 class DirectoryListing(Struct, frozen=True, kw_only=True, rename="camel"):
     """A directory's entries."""
 
@@ -414,42 +408,45 @@ class DirectoryListing(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("list", label="List a directory", read_only=True, example={"path": "src"})
-async def list_files(bench: Workbench, args: ListDirectory, call: Call) -> DirectoryListing:
+async def list_files(
+    bench: Workbench,
+    call: Call,
+    *,
+    path: Annotated[str, Meta(description="A directory in the workspace; '.' is its root.")] = ".",
+) -> DirectoryListing:
     """List a directory: names, kinds, sizes."""
-    return DirectoryListing(files=tuple(await asyncio.to_thread(bench.files(call.actor).list, args.path)))
-
-
-class SearchFiles(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.file.search`."""
-
-    query: Annotated[str, Meta(description="Part of a file's name, or text to find in files.")]
-    include_pattern: Annotated[str | None, Meta(description="Only files like this, e.g. src/**/*.py")] = None
-    exclude_pattern: Annotated[str | None, Meta(description="Not files like this.")] = None
+    return DirectoryListing(files=tuple(await asyncio.to_thread(bench.files(call.actor).list, path)))
 
 
 @commands.add("search", label="Search files", read_only=True, example={"query": "limit", "includePattern": "*.py"})
-async def search(bench: Workbench, args: SearchFiles, call: Call) -> FileSearchResult:
+async def search(
+    bench: Workbench,
+    call: Call,
+    *,
+    query: Annotated[str, Meta(description="Part of a file's name, or text to find in files.")],
+    include_pattern: Annotated[str | None, Meta(description="Only files like this, e.g. src/**/*.py")] = None,
+    exclude_pattern: Annotated[str | None, Meta(description="Not files like this.")] = None,
+) -> FileSearchResult:
     """Find files by name and by text: paths first by name, then by content, and the matching lines.
 
     What .gitignore names is left out.
     """
     files = bench.files(call.actor)
-    return await asyncio.to_thread(files.search, args.query, args.include_pattern, args.exclude_pattern)
-
-
-class RemoveFile(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.file.remove`."""
-
-    path: str
-    expected_version: str | None = None
+    return await asyncio.to_thread(files.search, query, include_pattern, exclude_pattern)
 
 
 @commands.add("remove", label="Delete a file", actors=("person",), destructive=True)
-async def remove(bench: Workbench, args: RemoveFile, call: Call) -> Nothing:
+async def remove(
+    bench: Workbench,
+    call: Call,
+    *,
+    path: str,
+    expected_version: str | None = None,
+) -> Nothing:
     """Delete a file."""
     files = bench.files(call.actor)
     await bench.writes.do(
-        lambda: files.remove(args.path, expected_version=args.expected_version),
-        lambda _: tell_editor(bench, args.path, ABSENT),
+        lambda: files.remove(path, expected_version=expected_version),
+        lambda _: tell_editor(bench, path, ABSENT),
     )
     return Nothing()

@@ -21,19 +21,6 @@ PaneId = Annotated[
 BaseRev = Annotated[int | None, Meta(description="The revision you saw; refused if panes changed since.")]
 
 
-class OpenPane(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.pane.open`."""
-
-    type: Annotated[
-        Literal["editor", "terminal", "presentation", "whiteboard"], Meta(description="What kind of content.")
-    ]
-    content_id: Annotated[str, Meta(description="A path in the workspace, or the id or title of an open terminal.")]
-    split_direction: Annotated[
-        Literal["vertical", "horizontal"] | None,
-        Meta(description="vertical: a new pane to the right; horizontal: below; none: a tab beside the active one."),
-    ] = None
-
-
 class PaneOpened(Struct, frozen=True, kw_only=True, rename="camel"):
     """Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be."""
 
@@ -48,32 +35,43 @@ class PaneOpened(Struct, frozen=True, kw_only=True, rename="camel"):
     undoable=True,
     example={"type": "editor", "contentId": "src/auth.ts", "splitDirection": "vertical"},
 )
-async def open_pane(bench: Workbench, args: OpenPane, call: Call, effects: Effects) -> PaneOpened:
+async def open_pane(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    type: Annotated[
+        Literal["editor", "terminal", "presentation", "whiteboard"], Meta(description="What kind of content.")
+    ],
+    content_id: Annotated[str, Meta(description="A path in the workspace, or the id or title of an open terminal.")],
+    split_direction: Annotated[
+        Literal["vertical", "horizontal"] | None,
+        Meta(description="vertical: a new pane to the right; horizontal: below; none: a tab beside the active one."),
+    ] = None,
+) -> PaneOpened:
     """Show a file or a terminal in a pane, as a tab beside the active one or in a new pane.
 
     What is already open is brought forward; with splitDirection it is moved into a new pane (moved: true).
     """
-    openable(args.type)
+    openable(type)
     version = title = None
-    content = args.content_id
-    if args.type == "terminal":
+    content = content_id
+    if type == "terminal":
         terminal = bench.terminal(content, call)
         content, title = terminal.id, terminal.title
     else:
         files = bench.files(call.actor)
-        content = await asyncio.to_thread(lambda: files.stat(args.content_id).path)
+        content = await asyncio.to_thread(lambda: files.stat(content_id).path)
         version = await asyncio.to_thread(files.version, content)
     step = (
-        bench.state.open("terminal", content, owner=owner_of(call), split_direction=args.split_direction, title=title)
-        if args.type == "terminal"
-        else bench.state.open_editor(
-            content, owner=owner_of(call), version=version, split_direction=args.split_direction
-        )
+        bench.state.open("terminal", content, owner=owner_of(call), split_direction=split_direction, title=title)
+        if type == "terminal"
+        else bench.state.open_editor(content, owner=owner_of(call), version=version, split_direction=split_direction)
     )
-    record_step(bench, call, effects, f"opened {args.content_id}", step)
+    record_step(bench, call, effects, f"opened {content_id}", step)
     before, after = step.before.layout, step.after.layout
-    moved = find_content(before, args.type, content) is not None and arrangement(before.root) != arrangement(after.root)
-    return PaneOpened(pane_id=step.pane_id or "", moved=moved, note=_unsplit(step) if args.split_direction else "")
+    moved = find_content(before, type, content) is not None and arrangement(before.root) != arrangement(after.root)
+    return PaneOpened(pane_id=step.pane_id or "", moved=moved, note=_unsplit(step) if split_direction else "")
 
 
 def _unsplit(step: Transition) -> str:
@@ -123,68 +121,67 @@ async def list_panes(bench: Workbench) -> PaneList:
     return PaneList(panes=bench.state.panes(), active_pane=bench.state.layout.active_pane, revision=bench.state.rev)
 
 
-class ResizePane(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.pane.resize`."""
-
-    pane_id: PaneId
-    width: Annotated[float | None, Meta(description="Percent of the workbench's width.")] = None
-    height: Annotated[float | None, Meta(description="Percent of the workbench's height.")] = None
-
-
 @commands.add("resize", label="Resize a pane", undoable=True, example={"paneId": "src/auth.ts", "width": 60})
-async def resize_pane(bench: Workbench, args: ResizePane, call: Call, effects: Effects) -> Nothing:
+async def resize_pane(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    pane_id: PaneId,
+    width: Annotated[float | None, Meta(description="Percent of the workbench's width.")] = None,
+    height: Annotated[float | None, Meta(description="Percent of the workbench's height.")] = None,
+) -> Nothing:
     """Give a pane this part of the workbench, in percent; its neighbours give way."""
-    step = bench.state.resize(bench.locate(args.pane_id, call), args.width, args.height)
-    record_step(bench, call, effects, f"resized {args.pane_id}", step)
+    step = bench.state.resize(bench.locate(pane_id, call), width, height)
+    record_step(bench, call, effects, f"resized {pane_id}", step)
     return Nothing()
-
-
-class MovePane(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.pane.move`."""
-
-    pane_id: PaneId
-    target: Annotated[str, Meta(description="The pane to move it to.")]
-    side: Annotated[
-        Literal["left", "right", "top", "bottom", "center"],
-        Meta(description="On which side of the target; center: among its tabs."),
-    ] = "center"
-    index: Annotated[int | None, Meta(description="Place among the tabs, from 0.")] = None
-    base_rev: BaseRev = None
 
 
 @commands.add("move", label="Move a pane", undoable=True, example={"paneId": "README.md", "target": "src/auth.ts"})
-async def move_pane(bench: Workbench, args: MovePane, call: Call, effects: Effects) -> Nothing:
+async def move_pane(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    pane_id: PaneId,
+    target: Annotated[str, Meta(description="The pane to move it to.")],
+    side: Annotated[
+        Literal["left", "right", "top", "bottom", "center"],
+        Meta(description="On which side of the target; center: among its tabs."),
+    ] = "center",
+    index: Annotated[int | None, Meta(description="Place among the tabs, from 0.")] = None,
+    base_rev: BaseRev = None,
+) -> Nothing:
     """Move a pane or a tab to a side of another pane, or among its tabs."""
-    what, target = bench.locate(args.pane_id, call), bench.locate(args.target, call)
-    step = bench.state.move(what, target, args.side, args.base_rev, index=args.index)
-    record_step(bench, call, effects, f"moved {args.pane_id}", step)
+    what, onto = bench.locate(pane_id, call), bench.locate(target, call)
+    step = bench.state.move(what, onto, side, base_rev, index=index)
+    record_step(bench, call, effects, f"moved {pane_id}", step)
     return Nothing()
-
-
-class SetPaneSizes(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.pane.set_sizes`."""
-
-    split: Annotated[str, Meta(description="Id of a split.")]
-    sizes: Annotated[tuple[float, ...], Meta(description="Percent of the split for each of its parts.")]
-    base_rev: BaseRev = None
 
 
 @commands.add("set_sizes", label="Set the sizes of a split", undoable=True, actors=("person",))
-async def set_sizes(bench: Workbench, args: SetPaneSizes, call: Call, effects: Effects) -> Nothing:
+async def set_sizes(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    *,
+    split: Annotated[str, Meta(description="Id of a split.")],
+    sizes: Annotated[tuple[float, ...], Meta(description="Percent of the split for each of its parts.")],
+    base_rev: BaseRev = None,
+) -> Nothing:
     """Give all parts of a split new sizes, as the drag of a sash does."""
-    record_step(bench, call, effects, "resized panes", bench.state.set_sizes(args.split, args.sizes, args.base_rev))
+    record_step(bench, call, effects, "resized panes", bench.state.set_sizes(split, sizes, base_rev))
     return Nothing()
 
 
-class PinPane(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.pane.pin`."""
-
-    pane_id: PaneId
-    pinned: Annotated[bool, Meta(description="False lets it go again.")] = True
-
-
 @commands.add("pin", label="Pin a pane", actors=("person",))
-async def pin_pane(bench: Workbench, args: PinPane, call: Call) -> Nothing:
+async def pin_pane(
+    bench: Workbench,
+    call: Call,
+    *,
+    pane_id: PaneId,
+    pinned: Annotated[bool, Meta(description="False lets it go again.")] = True,
+) -> Nothing:
     """Keep a pane, and a terminal in it, when the agent session that opened it ends."""
-    bench.state.pin(bench.locate(args.pane_id, call), args.pinned)
+    bench.state.pin(bench.locate(pane_id, call), pinned)
     return Nothing()

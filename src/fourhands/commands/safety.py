@@ -4,7 +4,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args
 from fourhands.commands.policy import rules_of
 from fourhands.core.call import RiskLevel
 from fourhands.core.registry import Contribution
@@ -12,12 +11,6 @@ from fourhands.safety.shell import classify
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.safety", scope="see")
-
-
-class ClassifyLine(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.safety.judge`."""
-
-    command: Annotated[str, Meta(max_length=1_000_000, description="A shell line; it is not run.")]
 
 
 class ClassifiedPart(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -44,8 +37,12 @@ class LineClassified(Struct, frozen=True, kw_only=True, rename="camel"):
     read_only=True,
     example={"command": "git add . && git commit -m test"},
 )
-async def judge(bench: Workbench, args: ClassifyLine) -> LineClassified:
+async def judge(
+    bench: Workbench,
+    *,
+    command: Annotated[str, Meta(max_length=1_000_000, description="A shell line; it is not run.")],
+) -> LineClassified:
     """Say how a shell line is judged by your settings (safe, unknown, dangerous), why, and what commands it has."""
-    verdict = classify(args.command, rules_of(bench))
+    verdict = classify(command, rules_of(bench))
     parts = (ClassifiedPart(text=p.text, level=p.level, reason=p.reason, words=p.words) for p in verdict.parts)
     return LineClassified(level=verdict.level, reason=verdict.reason, commands=tuple(parts))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from fourhands.commands.base import Args, Nothing
+from fourhands.commands.base import Nothing
 from fourhands.core.call import Call, Scope
 from fourhands.core.invocation import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
@@ -59,12 +59,6 @@ async def platform(bench: Workbench) -> PlatformInformation:
     return await asyncio.to_thread(bench.terminals.platform)
 
 
-class UndoActions(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.workbench.undo`."""
-
-    call_id: Annotated[str | None, Meta(description="Which action; default: the agents' last one.")] = None
-
-
 class ActionsUndone(Struct, frozen=True, kw_only=True, rename="camel"):
     """What was undone or redone, and newer actions that cannot be."""
 
@@ -73,13 +67,17 @@ class ActionsUndone(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("undo", label="Undo the last agent action", actors=("person",), key="Ctrl Alt Z")
-async def undo(bench: Workbench, args: UndoActions) -> ActionsUndone:
+async def undo(
+    bench: Workbench,
+    *,
+    call_id: Annotated[str | None, Meta(description="Which action; default: the agents' last one.")] = None,
+) -> ActionsUndone:
     """Take back what an agent did last: layout, opened files, highlights, written files.
 
     Refused if you have changed the same thing since; of a file, a diff shows what would be lost. What was typed into a
     terminal cannot be taken back and says so.
     """
-    turned = await bench.undo.undo(args.call_id)
+    turned = await bench.undo.undo(call_id)
     bench.events.emit(ActionUndone(call_id=turned.action.call_id, description=turned.action.description))
     return ActionsUndone(action=turned.action, passed=turned.passed)
 
@@ -104,42 +102,39 @@ async def actions(bench: Workbench) -> Actions:
     return Actions(actions=bench.undo.actions())
 
 
-class AnswerQuestion(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.workbench.answer`."""
-
-    question_id: str
-    choice: Choice
-    text: Annotated[str | None, Meta(description="With edit: the changed line.")] = None
-    args: Annotated[dict[str, object] | None, Meta(description="With edit: the changed arguments.")] = None
-    reason: Annotated[str, Meta(max_length=2000, description="With deny: why, for the agent to read.")] = ""
+@commands.add("answer", label="Answer a question", actors=("person",))
+async def answer(
+    bench: Workbench,
+    call: Call,
+    *,
+    question_id: str,
+    choice: Choice,
+    text: Annotated[str | None, Meta(description="With edit: the changed line.")] = None,
+    args: Annotated[dict[str, object] | None, Meta(description="With edit: the changed arguments.")] = None,
+    reason: Annotated[str, Meta(max_length=2000, description="With deny: why, for the agent to read.")] = "",
     scopes: Annotated[
         tuple[Scope, ...] | None,
         Meta(description="Of a consent: what the agent may do. Default: all that is asked for."),
-    ] = None
-
-
-@commands.add("answer", label="Answer a question", actors=("person",))
-async def answer(bench: Workbench, args: AnswerQuestion, call: Call) -> Nothing:
+    ] = None,
+) -> Nothing:
     """Answer an agent's question; the first answer counts."""
-    given = Answer(choice=args.choice, text=args.text, args=args.args, reason=args.reason, scopes=args.scopes)
-    bench.questions.answer(args.question_id, given, call.actor)
+    given = Answer(choice=choice, text=text, args=args, reason=reason, scopes=scopes)
+    bench.questions.answer(question_id, given, call.actor)
     return Nothing()
 
 
-class ClassifyEdit(Args, frozen=True, kw_only=True):
-    """Arguments of `openspace.workbench.review`."""
-
-    question_id: str
-    text: Annotated[str, Meta(max_length=100_000, description="The line that you would let run instead.")]
-
-
 @commands.add("review", label="Judge an edited command", actors=("person",), read_only=True)
-async def review(bench: Workbench, args: ClassifyEdit) -> Review:
+async def review(
+    bench: Workbench,
+    *,
+    question_id: str,
+    text: Annotated[str, Meta(max_length=100_000, description="The line that you would let run instead.")],
+) -> Review:
     """Say how dangerous a line would be that you let run instead of the one you are asked about, and what it touches.
 
     Nothing is run; answer the question with edit to run it.
     """
-    return await bench.questions.review(args.question_id, args.text)
+    return await bench.questions.review(question_id, text)
 
 
 class QuestionList(Struct, frozen=True, kw_only=True, rename="camel"):

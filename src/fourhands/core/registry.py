@@ -61,13 +61,15 @@ class Command:
     uri: str | None = None  # the resource that it reads, as a URI template over its arguments
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
+    spread: bool = False  # the handler takes its arguments as keywords; the struct was derived from them
     announced: Announcement | None = None  # it runs outside: one of ours takes its place, and nobody knows its effect
 
     async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:
         """Run the handler with exactly the parameters that it declares."""
-        given: list[object] = [bench] if self.args_type is None else [bench, args]
+        given: list[object] = [bench] if self.args_type is None or self.spread else [bench, args]
         given += [call if extra is Call else effects for extra in self.extras]
-        return await self.handler(*given)
+        keywords = msgspec.structs.asdict(args) if self.spread and args is not None else {}
+        return await self.handler(*given, **keywords)
 
     def describe(self) -> dict[str, object]:
         """Return the command's entry in the manifest."""
@@ -120,10 +122,12 @@ class Contribution:
         uri: str | None = None,
         example: Mapping[str, object] | None = None,
     ) -> Callable[[_H], _H]:
-        """Make `async def f(bench, args: Struct) -> Struct | None` the command `prefix.verb`.
+        """Make `async def f(bench, *, path: str, line: int = 1) -> Struct | None` the command `prefix.verb`.
 
-        The arguments may be left out; further parameters annotated `Call` or `Effects` are given theirs. The docstring
-        becomes the description that people and models read. Mistakes in the declaration are errors at once.
+        Keyword-only parameters are the command's arguments, in camelCase on the wire; `Annotated[…, Meta(…)]` describes
+        and limits them. Where several commands share their arguments, or one needs other names, `args: Struct` after
+        the bench takes them as one. Parameters annotated `Call` or `Effects` are given theirs. The docstring becomes
+        the description that people and models read. Mistakes in the declaration are errors at once.
         """
         id = f"{self.prefix}.{verb}"
         if not _ID.fullmatch(id):
@@ -134,8 +138,8 @@ class Contribution:
             description = inspect.getdoc(handler)
             if not description:
                 raise ValueError(f"{id}: the handler needs a docstring, it is the command's description")
-            args_type, result_type, extras = _signature(id, handler)
-            schema.schema(args_type)  # a type that has none should fail here, not when somebody asks for the manifest
+            args_type, result_type, extras, spread = _signature(id, handler)
+            schema.schema(args_type)  # a type that has none fails here, not when the manifest is asked for
             if example is not None:
                 schema.decode(example, args_type) if args_type else _no_arguments(id, example)
             command = Command(
@@ -158,6 +162,7 @@ class Contribution:
                 uri=uri,
                 example=example,
                 extras=extras,
+                spread=spread,
             )
             self.commands.append(command)
             return handler
@@ -247,8 +252,11 @@ def _no_arguments(id: str, example: Mapping[str, object]) -> None:
 
 def _signature(
     id: str, handler: CommandHandler
-) -> tuple[type[Struct] | None, type[Struct] | None, tuple[type[Call] | type[Effects], ...]]:
-    """Read a handler's declaration; only what comes after the bench is looked at, its type may be unknown here."""
+) -> tuple[type[Struct] | None, type[Struct] | None, tuple[type[Call] | type[Effects], ...], bool]:
+    """Return the types of a handler's arguments and result, its extras, and True if the arguments are keywords.
+
+    The bench's type may be unknown here and is not read.
+    """
     if not inspect.iscoroutinefunction(handler):
         raise TypeError(f"{id}: the handler must be an async function")
     signature = inspect.signature(handler)
@@ -257,7 +265,8 @@ def _signature(
         raise TypeError(f"{id}: the handler's first parameter is the bench")
     args_type: type[Struct] | None = None
     extras: list[type[Call] | type[Effects]] = []
-    for place, parameter in enumerate(parameters[1:]):
+    keywords = [parameter for parameter in parameters if parameter.kind is inspect.Parameter.KEYWORD_ONLY]
+    for place, parameter in enumerate(parameters[1 : len(parameters) - len(keywords)]):
         declared = _evaluate(parameter.annotation, handler)
         if declared is Call or declared is Effects:
             extras.append(declared)
@@ -269,7 +278,32 @@ def _signature(
             raise TypeError(f"{id}: cannot give parameter {parameter.name!r}; after the bench come args, Call, Effects")
     declared = _evaluate(signature.return_annotation, handler)
     result_type = declared if isinstance(declared, type) and issubclass(declared, Struct) else None
-    return args_type, result_type, tuple(extras)
+    if not keywords:
+        return args_type, result_type, tuple(extras), False
+    if args_type is not None:
+        raise TypeError(f"{id}: declare the arguments as a struct or as keywords, not as both")
+    return _derived(id, handler, keywords), result_type, tuple(extras), True
+
+
+def _derived(id: str, handler: CommandHandler, keywords: Sequence[inspect.Parameter]) -> type[Struct]:
+    """Return the struct of arguments that are declared as keyword-only parameters."""
+    members: list[tuple[str, object] | tuple[str, object, object]] = []
+    for parameter in keywords:
+        if parameter.annotation is inspect.Parameter.empty:
+            raise TypeError(f"{id}: argument {parameter.name!r} needs a type")
+        declared = _evaluate(parameter.annotation, handler)
+        required = parameter.default is inspect.Parameter.empty
+        members.append((parameter.name, declared) if required else (parameter.name, declared, parameter.default))
+    return msgspec.defstruct(
+        "".join(word.capitalize() for word in re.split(r"[._]", id.removeprefix(NAMESPACE))) + "Args",
+        cast("list[tuple[str, type]]", members),
+        module=handler.__module__,
+        namespace={"__doc__": f"Arguments of `{id}`."},
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
+        rename="camel",
+    )
 
 
 def _evaluate(annotation: object, handler: CommandHandler) -> object:

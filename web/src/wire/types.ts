@@ -90,6 +90,13 @@ export interface AgentConfigured {
   effective: Record<string, unknown>;
 }
 
+/** Arguments of `openspace.agent.consent`. */
+export interface AgentConsentArgs {
+  sessionId: string;
+  allow: boolean;
+  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
+}
+
 /** The consent that a person has given to an agent, or has taken back, is another. */
 export interface AgentConsented {
   session: string;
@@ -103,6 +110,12 @@ export interface AgentDetached {
   terminalId: string;
   title: string;
   reason: string;
+}
+
+/** Arguments of `openspace.agent.drop_rule`. */
+export interface AgentDropRuleArgs {
+  sessionId: string;
+  key: string;
 }
 
 /** An agent's process has ended; `code` is null where a signal ended it. */
@@ -131,6 +144,12 @@ export interface AgentFinished {
 /** The agents that are here. */
 export interface AgentList {
   agents: SessionInfo[];
+}
+
+/** Arguments of `openspace.agent.load_chat`. */
+export interface AgentLoadChatArgs {
+  sessionId: string;
+  chat: string;
 }
 
 /** A notice for an agent's chat. */
@@ -166,6 +185,12 @@ export interface AgentPlanned {
   entries: unknown;
 }
 
+/** Arguments of `openspace.agent.prompt`. */
+export interface AgentPromptArgs {
+  sessionId: string;
+  text: string;
+}
+
 /** An agent's chat begins anew. */
 export interface AgentReset {
   session: string;
@@ -182,6 +207,31 @@ export interface AgentSaid {
   text: string;
   messageId: string;
   done: boolean;
+}
+
+/** Arguments of `openspace.agent.set_mode`. */
+export interface AgentSetModeArgs {
+  sessionId: string;
+  mode: string;
+}
+
+/** Arguments of `openspace.agent.set_option`. */
+export interface AgentSetOptionArgs {
+  sessionId: string;
+  option: string;
+  value: string;
+}
+
+/** Arguments of `openspace.agent.sign_in`. */
+export interface AgentSignInArgs {
+  sessionId: string;
+  method: string;
+}
+
+/** Arguments of `openspace.agent.start`. */
+export interface AgentStartArgs {
+  agent: string;
+  cwd?: string | null;
 }
 
 /** The agent's session. */
@@ -201,6 +251,12 @@ export interface AgentStep {
   output?: unknown;
   content?: unknown;
   locations?: unknown;
+}
+
+/** Arguments of `openspace.agent.stop`. */
+export interface AgentStopArgs {
+  sessionId: string;
+  kill?: boolean;
 }
 
 /** How many commands were dropped or cancelled. */
@@ -251,16 +307,6 @@ export interface AllowRule {
 /** All of a session's rules. */
 export interface AllowRuleList {
   rules: AllowRule[];
-}
-
-/** Arguments of `openspace.workbench.answer`. */
-export interface AnswerQuestion {
-  questionId: string;
-  choice: "always" | "deny" | "edit" | "once" | "session";
-  text?: string | null;
-  args?: Record<string, unknown> | null;
-  reason?: string;
-  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
 }
 
 /** One part of a classified line, with its own level and reason. */
@@ -357,27 +403,6 @@ export interface ClassifiedPart {
   level: "dangerous" | "safe" | "unknown";
   reason: string;
   words: string[];
-}
-
-/** Arguments of `openspace.workbench.review`. */
-export interface ClassifyEdit {
-  questionId: string;
-  text: string;
-}
-
-/** Arguments of `openspace.safety.judge`. */
-export interface ClassifyLine {
-  command: string;
-}
-
-/** Arguments of `openspace.editor.clear_highlight`. */
-export interface ClearHighlight {
-  highlightId: string;
-}
-
-/** Arguments of `openspace.editor.clear_highlights`. */
-export interface ClearHighlights {
-  mine?: boolean;
 }
 
 /** What a terminal printed since the last look. */
@@ -482,12 +507,6 @@ export interface Draft {
   baseVersion: string | null;
 }
 
-/** Arguments of `openspace.agent.drop_rule`. */
-export interface DropAllowRule {
-  sessionId: string;
-  key: string;
-}
-
 /** Arguments of `openspace.file.edit`. */
 export interface EditFile {
   path: string;
@@ -507,6 +526,16 @@ export interface Editor {
   dirty: boolean;
 }
 
+/** Arguments of `openspace.editor.clear_highlight`. */
+export interface EditorClearHighlightArgs {
+  highlightId: string;
+}
+
+/** Arguments of `openspace.editor.clear_highlights`. */
+export interface EditorClearHighlightsArgs {
+  mine?: boolean;
+}
+
 /** The editor and the pane that shows it. */
 export interface EditorOpened {
   editorId: string;
@@ -522,6 +551,19 @@ export interface EditorRef {
 /** The version of the file now. */
 export interface EditorSaved {
   version: string;
+}
+
+/** Arguments of `openspace.editor.scroll_to`. */
+export interface EditorScrollToArgs {
+  path: string;
+  line: number;
+}
+
+/** Arguments of `openspace.editor.set_draft`. */
+export interface EditorSetDraftArgs {
+  path: string;
+  text: string;
+  baseVersion?: string | null;
 }
 
 /** Something that happened: `kind` is `noun.past`, `revision` the workbench's after it. */
@@ -621,12 +663,30 @@ export interface FileEdited {
   edits: Replaced[];
 }
 
+/** Arguments of `openspace.file.list`. */
+export interface FileListArgs {
+  path?: string;
+}
+
 /** One line that has the query. `line` and `column` count from 1, the column in characters. */
 export interface FileMatch {
   path: string;
   line: number;
   column: number;
   text: string;
+}
+
+/** Arguments of `openspace.file.remove`. */
+export interface FileRemoveArgs {
+  path: string;
+  expectedVersion?: string | null;
+}
+
+/** Arguments of `openspace.file.search`. */
+export interface FileSearchArgs {
+  query: string;
+  includePattern?: string | null;
+  excludePattern?: string | null;
 }
 
 /** Paths: matching names first, then files whose text matches. `reason` says what cut it short, if anything. */
@@ -736,36 +796,10 @@ export interface LineRange {
   endLine: number;
 }
 
-/** Arguments of `openspace.file.list`. */
-export interface ListDirectory {
-  path?: string;
-}
-
-/** Arguments of `openspace.agent.load_chat`. */
-export interface LoadChat {
-  sessionId: string;
-  chat: string;
-}
-
 /** The set of commands is another. */
 export interface ManifestChanged {
   version: string;
   lastUpdated: string;
-}
-
-/** Arguments of `openspace.agent.prompt`. */
-export interface MessageAgent {
-  sessionId: string;
-  text: string;
-}
-
-/** Arguments of `openspace.pane.move`. */
-export interface MovePane {
-  paneId: string;
-  target: string;
-  side?: "bottom" | "center" | "left" | "right" | "top";
-  index?: number | null;
-  baseRev?: number | null;
 }
 
 /** No more than that it worked. */
@@ -777,13 +811,6 @@ export interface OpenEditor {
   line?: number | null;
   column?: number | null;
   highlight?: boolean;
-}
-
-/** Arguments of `openspace.pane.open`. */
-export interface OpenPane {
-  type: "editor" | "presentation" | "terminal" | "whiteboard";
-  contentId: string;
-  splitDirection?: "horizontal" | "vertical" | null;
 }
 
 /** An agent's options, with their values, are these now. */
@@ -827,6 +854,22 @@ export interface PaneList {
   revision: number;
 }
 
+/** Arguments of `openspace.pane.move`. */
+export interface PaneMoveArgs {
+  paneId: string;
+  target: string;
+  side?: "bottom" | "center" | "left" | "right" | "top";
+  index?: number | null;
+  baseRev?: number | null;
+}
+
+/** Arguments of `openspace.pane.open`. */
+export interface PaneOpenArgs {
+  type: "editor" | "presentation" | "terminal" | "whiteboard";
+  contentId: string;
+  splitDirection?: "horizontal" | "vertical" | null;
+}
+
 /** Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be. */
 export interface PaneOpened {
   paneId: string;
@@ -834,9 +877,29 @@ export interface PaneOpened {
   note: string;
 }
 
+/** Arguments of `openspace.pane.pin`. */
+export interface PanePinArgs {
+  paneId: string;
+  pinned?: boolean;
+}
+
 /** A pane. */
 export interface PaneRef {
   paneId: string;
+}
+
+/** Arguments of `openspace.pane.resize`. */
+export interface PaneResizeArgs {
+  paneId: string;
+  width?: number | null;
+  height?: number | null;
+}
+
+/** Arguments of `openspace.pane.set_sizes`. */
+export interface PaneSetSizesArgs {
+  split: string;
+  sizes: number[];
+  baseRev?: number | null;
 }
 
 /** A conversation that the agent remembers. */
@@ -849,12 +912,6 @@ export interface PastChat {
 /** The chats that an agent remembers. */
 export interface PastChatList {
   chats: PastChat[];
-}
-
-/** Arguments of `openspace.pane.pin`. */
-export interface PinPane {
-  paneId: string;
-  pinned?: boolean;
 }
 
 /** The machine that Fourhands runs on, and the shell that a new terminal gets there, with its arguments. */
@@ -967,12 +1024,6 @@ export interface ReadTerminalOutput {
   since?: number | null;
 }
 
-/** Arguments of `openspace.file.remove`. */
-export interface RemoveFile {
-  path: string;
-  expectedVersion?: string | null;
-}
-
 /** Arguments of `openspace.terminal.rename`. */
 export interface RenameTerminal {
   terminalId: string;
@@ -989,13 +1040,6 @@ export interface Replaced {
 export interface ReplaySegment {
   text: string;
   ink: AuthorSpan | null;
-}
-
-/** Arguments of `openspace.pane.resize`. */
-export interface ResizePane {
-  paneId: string;
-  width?: number | null;
-  height?: number | null;
 }
 
 /** Arguments of `openspace.terminal.resize`. */
@@ -1024,6 +1068,11 @@ export interface RunScript {
   workingDirectory?: string | null;
 }
 
+/** Arguments of `openspace.safety.judge`. */
+export interface SafetyJudgeArgs {
+  command: string;
+}
+
 /** Arguments of `openspace.editor.save`. */
 export interface SaveEditor {
   path: string;
@@ -1040,19 +1089,6 @@ export interface ScreenContent {
   alternate: boolean;
   revision: number;
   changed: ([number, string])[] | null;
-}
-
-/** Arguments of `openspace.editor.scroll_to`. */
-export interface ScrollTo {
-  path: string;
-  line: number;
-}
-
-/** Arguments of `openspace.file.search`. */
-export interface SearchFiles {
-  query: string;
-  includePattern?: string | null;
-  excludePattern?: string | null;
 }
 
 /** Arguments of `openspace.terminal.search`. */
@@ -1110,20 +1146,6 @@ export interface SessionStarted {
   session: SessionInfo;
 }
 
-/** Arguments of `openspace.agent.consent`. */
-export interface SetConsent {
-  sessionId: string;
-  allow: boolean;
-  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
-}
-
-/** Arguments of `openspace.editor.set_draft`. */
-export interface SetDraft {
-  path: string;
-  text: string;
-  baseVersion?: string | null;
-}
-
 /** Arguments of `openspace.editor.highlight`. */
 export interface SetHighlight {
   path: string;
@@ -1131,26 +1153,6 @@ export interface SetHighlight {
   highlightId?: string | null;
   color?: string | null;
   label?: string | null;
-}
-
-/** Arguments of `openspace.agent.set_mode`. */
-export interface SetMode {
-  sessionId: string;
-  mode: string;
-}
-
-/** Arguments of `openspace.agent.set_option`. */
-export interface SetOption {
-  sessionId: string;
-  option: string;
-  value: string;
-}
-
-/** Arguments of `openspace.pane.set_sizes`. */
-export interface SetPaneSizes {
-  split: string;
-  sizes: number[];
-  baseRev?: number | null;
 }
 
 /** Arguments of `openspace.terminal.set_limit`. */
@@ -1163,12 +1165,6 @@ export interface SettleChange {
   path: string;
   version?: string | null;
   hunk?: number | null;
-}
-
-/** Arguments of `openspace.agent.sign_in`. */
-export interface SignIn {
-  sessionId: string;
-  method: string;
 }
 
 /** Everything at one revision. */
@@ -1190,12 +1186,6 @@ export interface Split {
   children: (Pane | Split)[];
 }
 
-/** Arguments of `openspace.agent.start`. */
-export interface StartAgent {
-  agent: string;
-  cwd?: string | null;
-}
-
 /** A change of the state: the whole new values of what differs at this revision; the rest is as it was. */
 export interface StateChange {
   rev: number;
@@ -1207,12 +1197,6 @@ export interface StateChange {
   drafts?: string[];
   highlights?: Highlight[];
   clearedHighlights?: string[];
-}
-
-/** Arguments of `openspace.agent.stop`. */
-export interface StopAgent {
-  sessionId: string;
-  kill?: boolean;
 }
 
 /** One thing shown in a pane: a file by its path, a terminal by its id. */
@@ -1399,11 +1383,6 @@ export interface ToolResult {
   heldOpenBy: number[];
 }
 
-/** Arguments of `openspace.workbench.undo`. */
-export interface UndoActions {
-  callId?: string | null;
-}
-
 /** Arguments of `openspace.terminal.wait`. */
 export interface WaitForTerminal {
   terminalId: string;
@@ -1422,11 +1401,32 @@ export interface WhoTyped {
   since?: number;
 }
 
+/** Arguments of `openspace.workbench.answer`. */
+export interface WorkbenchAnswerArgs {
+  questionId: string;
+  choice: "always" | "deny" | "edit" | "once" | "session";
+  text?: string | null;
+  args?: Record<string, unknown> | null;
+  reason?: string;
+  scopes?: ("arrange" | "run" | "see" | "write")[] | null;
+}
+
 /** The panes as they are after some changes. */
 export interface WorkbenchPublished {
   panes: (Record<string, unknown>)[];
   timestamp: string;
   activePane?: string;
+}
+
+/** Arguments of `openspace.workbench.review`. */
+export interface WorkbenchReviewArgs {
+  questionId: string;
+  text: string;
+}
+
+/** Arguments of `openspace.workbench.undo`. */
+export interface WorkbenchUndoArgs {
+  callId?: string | null;
 }
 
 /** Arguments of `openspace.file.write`. */
@@ -1440,30 +1440,30 @@ export interface WriteFile {
 export interface Commands {
   "openspace.agent.attach": { args: AttachTerminal; result: AttachedList };
   "openspace.agent.configure": { args: ConfigureAgent; result: AgentConfigured };
-  "openspace.agent.consent": { args: SetConsent; result: Nothing };
+  "openspace.agent.consent": { args: AgentConsentArgs; result: Nothing };
   "openspace.agent.describe": { args: SessionRef; result: Described };
   "openspace.agent.detach": { args: AttachTerminal; result: AttachedList };
-  "openspace.agent.drop_rule": { args: DropAllowRule; result: Nothing };
+  "openspace.agent.drop_rule": { args: AgentDropRuleArgs; result: Nothing };
   "openspace.agent.end": { args: SessionRef; result: Nothing };
   "openspace.agent.help": { args: ExplainCommand; result: CommandHelp };
   "openspace.agent.list": { args: Record<string, never>; result: AgentList };
   "openspace.agent.list_chats": { args: SessionRef; result: PastChatList };
-  "openspace.agent.load_chat": { args: LoadChat; result: Nothing };
+  "openspace.agent.load_chat": { args: AgentLoadChatArgs; result: Nothing };
   "openspace.agent.pause": { args: SessionRef; result: Nothing };
-  "openspace.agent.prompt": { args: MessageAgent; result: Nothing };
+  "openspace.agent.prompt": { args: AgentPromptArgs; result: Nothing };
   "openspace.agent.reset": { args: SessionRef; result: Nothing };
   "openspace.agent.resume": { args: SessionRef; result: Nothing };
   "openspace.agent.rules": { args: SessionRef; result: AllowRuleList };
-  "openspace.agent.set_mode": { args: SetMode; result: Nothing };
-  "openspace.agent.set_option": { args: SetOption; result: Nothing };
-  "openspace.agent.sign_in": { args: SignIn; result: Nothing };
-  "openspace.agent.start": { args: StartAgent; result: AgentStarted };
-  "openspace.agent.stop": { args: StopAgent; result: AgentStopped };
+  "openspace.agent.set_mode": { args: AgentSetModeArgs; result: Nothing };
+  "openspace.agent.set_option": { args: AgentSetOptionArgs; result: Nothing };
+  "openspace.agent.sign_in": { args: AgentSignInArgs; result: Nothing };
+  "openspace.agent.start": { args: AgentStartArgs; result: AgentStarted };
+  "openspace.agent.stop": { args: AgentStopArgs; result: AgentStopped };
   "openspace.change.keep": { args: SettleChange; result: Nothing };
   "openspace.change.list": { args: Record<string, never>; result: ChangeList };
   "openspace.change.revert": { args: SettleChange; result: Nothing };
-  "openspace.editor.clear_highlight": { args: ClearHighlight; result: Nothing };
-  "openspace.editor.clear_highlights": { args: ClearHighlights; result: Nothing };
+  "openspace.editor.clear_highlight": { args: EditorClearHighlightArgs; result: Nothing };
+  "openspace.editor.clear_highlights": { args: EditorClearHighlightsArgs; result: Nothing };
   "openspace.editor.close": { args: EditorRef; result: Nothing };
   "openspace.editor.discard": { args: EditorRef; result: Nothing };
   "openspace.editor.escape": { args: Record<string, never>; result: Nothing };
@@ -1472,23 +1472,23 @@ export interface Commands {
   "openspace.editor.open": { args: OpenEditor; result: EditorOpened };
   "openspace.editor.read_file": { args: ReadFile; result: FileContent };
   "openspace.editor.save": { args: SaveEditor; result: EditorSaved };
-  "openspace.editor.scroll_to": { args: ScrollTo; result: Nothing };
-  "openspace.editor.set_draft": { args: SetDraft; result: Nothing };
+  "openspace.editor.scroll_to": { args: EditorScrollToArgs; result: Nothing };
+  "openspace.editor.set_draft": { args: EditorSetDraftArgs; result: Nothing };
   "openspace.file.edit": { args: EditFile; result: FileEdited };
-  "openspace.file.list": { args: ListDirectory; result: DirectoryListing };
+  "openspace.file.list": { args: FileListArgs; result: DirectoryListing };
   "openspace.file.read": { args: ReadAny; result: FileContent };
-  "openspace.file.remove": { args: RemoveFile; result: Nothing };
-  "openspace.file.search": { args: SearchFiles; result: FileSearchResult };
+  "openspace.file.remove": { args: FileRemoveArgs; result: Nothing };
+  "openspace.file.search": { args: FileSearchArgs; result: FileSearchResult };
   "openspace.file.write": { args: WriteFile; result: FileWritten };
   "openspace.pane.close": { args: PaneRef; result: Nothing };
   "openspace.pane.focus": { args: PaneRef; result: Nothing };
   "openspace.pane.list": { args: Record<string, never>; result: PaneList };
-  "openspace.pane.move": { args: MovePane; result: Nothing };
-  "openspace.pane.open": { args: OpenPane; result: PaneOpened };
-  "openspace.pane.pin": { args: PinPane; result: Nothing };
-  "openspace.pane.resize": { args: ResizePane; result: Nothing };
-  "openspace.pane.set_sizes": { args: SetPaneSizes; result: Nothing };
-  "openspace.safety.judge": { args: ClassifyLine; result: LineClassified };
+  "openspace.pane.move": { args: PaneMoveArgs; result: Nothing };
+  "openspace.pane.open": { args: PaneOpenArgs; result: PaneOpened };
+  "openspace.pane.pin": { args: PanePinArgs; result: Nothing };
+  "openspace.pane.resize": { args: PaneResizeArgs; result: Nothing };
+  "openspace.pane.set_sizes": { args: PaneSetSizesArgs; result: Nothing };
+  "openspace.safety.judge": { args: SafetyJudgeArgs; result: LineClassified };
   "openspace.terminal.authors": { args: WhoTyped; result: Authors };
   "openspace.terminal.close": { args: TerminalRef; result: Nothing };
   "openspace.terminal.create": { args: CreateTerminal; result: TerminalCreated };
@@ -1518,13 +1518,13 @@ export interface Commands {
   "openspace.tool.terminal_start": { args: TerminalStart; result: Collected };
   "openspace.tool.terminal_stop": { args: TerminalStop; result: TerminalStopped };
   "openspace.workbench.actions": { args: Record<string, never>; result: Actions };
-  "openspace.workbench.answer": { args: AnswerQuestion; result: Nothing };
+  "openspace.workbench.answer": { args: WorkbenchAnswerArgs; result: Nothing };
   "openspace.workbench.platform": { args: Record<string, never>; result: PlatformInformation };
   "openspace.workbench.questions": { args: Record<string, never>; result: QuestionList };
   "openspace.workbench.redo": { args: Record<string, never>; result: ActionsUndone };
-  "openspace.workbench.review": { args: ClassifyEdit; result: Review };
+  "openspace.workbench.review": { args: WorkbenchReviewArgs; result: Review };
   "openspace.workbench.snapshot": { args: Record<string, never>; result: Everything };
-  "openspace.workbench.undo": { args: UndoActions; result: ActionsUndone };
+  "openspace.workbench.undo": { args: WorkbenchUndoArgs; result: ActionsUndone };
 }
 
 export interface Events {
