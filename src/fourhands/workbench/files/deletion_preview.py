@@ -13,6 +13,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from fourhands.safety.shell.lookalikes import visible
+
 _REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred", "truncate"})
 _MOVERS = frozenset({"cd", "pushd", "popd"})
 _MOST_ENTRIES = 50_000
@@ -126,13 +128,13 @@ class _Sight:
 
     def report(self) -> dict[str, object]:
         report: dict[str, object] = {"files": self.files, "folders": self.folders, "bytes": self.size}
-        report["paths"] = self.names[:_NAMED]
+        report["paths"] = [visible(name) for name in self.names[:_NAMED]]
         tracked = tracked_files(self.root)
         if tracked is not None:
             known = sum(os.path.relpath(path, self.root) in tracked for path in self.paths)
             report |= {"tracked": known, "untracked": len(self.paths) - known}
         if self.missing:
-            report["missing"] = self.missing[:_NAMED]
+            report["missing"] = [visible(name) for name in self.missing[:_NAMED]]
         if self.unresolved:
             report["unresolved"] = self.unresolved[:_NAMED]
         if self.outside:
