@@ -351,7 +351,7 @@ async def test_the_journal_keeps_what_the_settings_say() -> None:
         left = await app.journal.query(command="openspace.x.y")
         assert 10 < len(left) < 20
         assert [bool(await app.journal.before(entry.call.id)) for entry in left[-4:]] == [False, False, True, True]
-        assert app.journal._keep_days == 3  # what that means: tests/workbench/records/test_journal.py
+        assert app.journal.keep_days == 3  # what that means: tests/workbench/records/test_journal.py
 
 
 async def test_the_page_and_its_door_are_as_the_settings_say() -> None:

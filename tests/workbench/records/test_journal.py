@@ -10,14 +10,14 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fourhands.core.call import Actor, Call, JournalEntry, Result
 from fourhands.core.errors import BadArgument, Unavailable
-from fourhands.workbench.records import journal as module
 from fourhands.workbench.records import ledger
-from fourhands.workbench.records.journal import Journal, export
+from fourhands.workbench.records.journal import Journal, JournalLimits, export
 from fourhands.workbench.records.ledger import Before, Ledger
 
 
@@ -52,20 +52,17 @@ async def test_a_note_is_stored_without_waiting_and_kept_when_the_journal_closes
     assert [found.number for found in ledger.read(journal.path)] == [7]
 
 
-async def test_what_nobody_waits_for_is_stored_together_with_what_follows_and_holds_nothing_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(module, "_COMPANY_S", 1000.0)
+async def test_what_nobody_waits_for_is_stored_together_with_what_follows_and_holds_nothing_up(tmp_path: Path):
     groups: list[int] = []
-    write = Ledger.write
 
-    def counted(store: Ledger, items: Iterable[JournalEntry | Before]) -> None:
-        kept = list(items)
-        write(store, kept)
-        groups.append(len(kept))
+    class Counted(Ledger):
+        def write(self, items: Iterable[JournalEntry | Before]) -> None:
+            kept = list(items)
+            super().write(kept)
+            groups.append(len(kept))
 
-    monkeypatch.setattr(Ledger, "write", counted)
-    async with Journal(tmp_path / "journal.db") as journal:
+    limits = JournalLimits(company_s=1000.0)
+    async with Journal(tmp_path / "journal.db", limits=limits, open_ledger=Counted) as journal:
         for number in (1, 2):
             journal.note(entry(number))
         await journal.record(entry(3))
@@ -104,11 +101,11 @@ async def test_what_is_older_than_the_retention_is_gone_at_the_next_start(tmp_pa
         assert await journal.query() == []
 
 
-async def test_a_clock_that_jumps_ahead_or_back_drops_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_PRUNE_EVERY_S", 0.0)
+async def test_a_clock_that_jumps_ahead_or_back_drops_nothing(tmp_path: Path):
     path, today = tmp_path / "journal.db", time.time()
     clock = [today]
-    async with Journal(path, keep_days=5, now=lambda: clock[0]) as journal:
+    limits = JournalLimits(prune_every_s=0.0)
+    async with Journal(path, keep_days=5, now=lambda: clock[0], limits=limits) as journal:
         await journal.record(entry(1))
         await journal.keep("c1", "a.txt", b"old")
         for number, jump in enumerate((100 * 365, -50 * 365, 100 * 365, 0), 2):
@@ -142,7 +139,7 @@ async def test_one_bad_entry_does_not_take_the_others_with_it(tmp_path: Path, ca
         assert isinstance(done[1], Unavailable)
         assert done[2] is None
         assert [found.number for found in await journal.query()] == [1, 3]
-    assert "could not be stored" in caplog.text
+    assert "cannot store an entry" in caplog.text
 
 
 class FullDisk(Ledger):
@@ -150,20 +147,25 @@ class FullDisk(Ledger):
 
     full = True
 
-    def write(self, items: object) -> None:
+    def write(self, items: Iterable[JournalEntry | Before]) -> None:
         if self.full:
             raise sqlite3.OperationalError("database or disk is full")
-        super().write(items)  # type: ignore[arg-type]
+        super().write(items)
 
 
 async def test_a_full_disk_is_said_to_all_and_it_goes_on_when_there_is_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    monkeypatch.setattr("fourhands.workbench.records.journal.Ledger", FullDisk)
-    async with Journal(tmp_path / "journal.db") as journal:
+    opened: list[FullDisk] = []
+
+    def open_ledger(*args: Any, **more: Any) -> Ledger:
+        opened.append(FullDisk(*args, **more))
+        return opened[0]
+
+    async with Journal(tmp_path / "journal.db", open_ledger=open_ledger) as journal:
         done = await asyncio.gather(*(journal.record(entry(n)) for n in range(3)), return_exceptions=True)
         assert all(isinstance(error, Unavailable) and "disk is full" in error.message for error in done)
-        monkeypatch.setattr(FullDisk, "full", False)
+        opened[0].full = False
         await journal.record(entry(9))
         assert [found.number for found in await journal.query()] == [9]
 
@@ -201,15 +203,15 @@ async def test_a_place_that_cannot_be_written_is_a_clear_error(tmp_path: Path):
 
 
 async def test_old_entries_that_cannot_be_dropped_do_not_stop_the_start(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
-    def prune(self: Ledger, *_: object) -> None:
-        raise sqlite3.OperationalError("disk I/O error")
+    class Broken(Ledger):
+        def prune(self, oldest: float, before_limit_bytes: int, limit_bytes: int | None = None) -> None:
+            raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(Ledger, "prune", prune)
-    async with Journal(tmp_path / "journal.db") as journal:
+    async with Journal(tmp_path / "journal.db", open_ledger=Broken) as journal:
         await journal.record(entry())
-    assert "could not be dropped" in caplog.text
+    assert "cannot drop old entries" in caplog.text
 
 
 CHILD = """

@@ -3,6 +3,7 @@ import sqlite3
 import stat
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from fourhands.core.call import Actor, Call, Decision, JournalEntry, Result
 from fourhands.workbench.records import ledger
-from fourhands.workbench.records.ledger import ARGS_LIMIT, RESULT_LIMIT, TEXT_LIMIT, Before, JournalQuery, Ledger
+from fourhands.workbench.records.ledger import ARGS_LIMIT, RESULT_LIMIT, Before, JournalQuery, Ledger
+from fourhands.workbench.records.redacted_json import TEXT_LIMIT
 
 AGENT = Actor.agent("s1", "Ada")
 
@@ -205,10 +207,16 @@ def test_old_entries_and_too_many_contents_are_dropped(tmp_path: Path):
 
 
 def test_a_disk_that_is_really_full_leaves_what_is_there_and_room_made_is_used(tmp_path: Path):
-    store = Ledger(tmp_path / "journal.db")
+    opened: list[sqlite3.Connection] = []
+
+    def connect(*args: Any, **more: Any) -> sqlite3.Connection:
+        opened.append(sqlite3.connect(*args, **more))
+        return opened[0]
+
+    store = Ledger(tmp_path / "journal.db", connect=connect)
     store.write([entry(number, text="x" * 10_000) for number in range(20)])
-    [pages] = store._connection.execute("PRAGMA page_count").fetchone()
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")  # as far as SQLite knows, the disk ends here
+    [pages] = opened[0].execute("PRAGMA page_count").fetchone()
+    opened[0].execute(f"PRAGMA max_page_count = {pages}")  # as far as SQLite knows, the disk ends here
     with pytest.raises(sqlite3.OperationalError, match="full"):
         store.write([entry(99, text="x" * 60_000)])
     assert len(ledger.read(store.path)) == 20

@@ -1,11 +1,11 @@
-"""The journal: every call with actor, verdict, result and times, and what files held before an agent wrote them.
+"""The journal: every call with actor, verdict, result and times, and files' contents from before an agent wrote them.
 
 One thread writes, in groups: what came while the last group was being committed is committed together, so the event
 loop never waits for the disk and many calls share one flush. `record` and `keep` return when their group is committed
-with synchronous=FULL: acknowledged means stored, also when the power fails right after. `note` does not wait, and what
-nobody waits for is held back a moment: most calls are over by then, and one row tells of beginning and end. Texts pass
-`redact` before they are stored (in the writer's thread: a pure function); before-contents do not, undo needs them
-whole. Reading uses connections of its own and never waits for the writer.
+with synchronous=FULL: acknowledged means stored, also when the power fails right after. `note` does not wait, and a
+group that no caller waits for is held back a moment: most calls are over by then, and one row has beginning and end.
+Texts pass `redact` before they are stored (in the writer's thread: a pure function); before-contents do not, undo needs
+them whole. Reading uses connections of its own and never waits for the writer.
 """
 
 import asyncio
@@ -27,15 +27,30 @@ from fourhands.core.call import JournalEntry
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.settings import JournalSettings
 from fourhands.workbench.records import ledger
-from fourhands.workbench.records.ledger import Before, JournalQuery, Ledger, Redact
+from fourhands.workbench.records.ledger import Before, JournalQuery, Ledger
+from fourhands.workbench.records.redacted_json import Redact
 
 log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _KEEP = JournalSettings()
-_GROUP = 1000
-_COMPANY_S = 0.003  # for so long a group that nobody waits for is held back
-_PRUNE_EVERY_S = 3_600.0
-_PARTS = 8  # by such a part of its budget the file may be too large for a moment
+_PARTS = 8  # the file may exceed its budget by this part of it for a moment
+
+
+@dataclass(frozen=True, slots=True)
+class JournalLimits:
+    """The pace of the writer's thread."""
+
+    group: int = 1000
+    """Entries that are committed together, at most."""
+
+    company_s: float = 0.003
+    """The time for which a group is held back while no caller waits for it."""
+
+    prune_every_s: float = 3_600.0
+    """The interval at which old entries are dropped."""
+
+
+OpenLedger = Callable[..., Ledger]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +72,14 @@ class Journal:
         undo_bytes: int = _KEEP.undo_bytes,
         synchronous: Literal["FULL", "NORMAL"] = "FULL",
         now: Callable[[], float] = time.time,
+        limits: JournalLimits | None = None,
+        open_ledger: OpenLedger = Ledger,
     ) -> None:
         self.path = path
+        self.keep_days = keep_days
+        self._limits = limits or JournalLimits()
+        self._open_ledger = open_ledger
         self._redact = redact
-        self._keep_days = keep_days
         self._keep_bytes = keep_bytes
         self._undo_bytes = undo_bytes
         self._synchronous = synchronous
@@ -85,7 +104,7 @@ class Journal:
             await asyncio.to_thread(thread.join)
 
     def note(self, entry: JournalEntry) -> None:
-        """Store an entry soon, without waiting: what runs now, or what nobody waits for any more."""
+        """Queue an entry for storage without waiting."""
         self._put(entry, None)
 
     async def record(self, entry: JournalEntry) -> None:
@@ -93,11 +112,11 @@ class Journal:
         await self._store(entry)
 
     async def keep(self, call_id: str, path: str, content: bytes | None) -> None:
-        """Store what a file held (None: it did not exist) before a call changes it; returning means stored."""
+        """Store the contents of a file (None: it does not exist) before a call changes it; returning means stored."""
         await self._store(Before(call_id, path, content))
 
     async def before(self, call_id: str) -> dict[str, bytes | None]:
-        """Return what the files that a call changed held before, by path."""
+        """Return the contents of the files that a call changed, from before it, by path."""
         return await self._read(ledger.read_before, self.path, call_id)
 
     async def query(
@@ -135,12 +154,12 @@ class Journal:
 
     def _put(self, item: JournalEntry | Before, done: "asyncio.Future[None] | None") -> None:
         if self._thread is None:
-            raise Unavailable("the journal is closed", hint="the workbench is shutting down")
+            raise Unavailable("the journal is closed", hint="start the workbench again")
         self._jobs.put(_Job(item, done))
 
     def _open(self) -> Ledger:
         try:
-            store = Ledger(self.path, self._redact, synchronous=self._synchronous)
+            store = self._open_ledger(self.path, self._redact, synchronous=self._synchronous)
         except (sqlite3.Error, OSError) as error:
             raise _unavailable(f"open {self.path}", error) from error
         self._prune(store)
@@ -149,12 +168,12 @@ class Journal:
     def _prune(self, store: Ledger) -> None:
         store.grown = 0  # also where it fails, or it would be tried again at each call
         try:
-            store.prune(store.oldest(self._now(), self._keep_days), self._undo_bytes, self._keep_bytes)
+            store.prune(store.oldest(self._now(), self.keep_days), self._undo_bytes, self._keep_bytes)
         except sqlite3.Error:
-            log.exception("old entries of the journal %s could not be dropped", self.path)
+            log.exception("cannot drop old entries of the journal %s", self.path)
 
     def _write(self, store: Ledger) -> None:
-        """Run the writer's thread: take all there is, commit it, say so, until None comes."""
+        """Run the writer's thread: take all there is, commit it and report it, until None comes."""
         pruned = time.monotonic()
         last = False
         while not last:
@@ -162,21 +181,21 @@ class Journal:
             if group:
                 self._commit(store, group)
             much = store.grown > min(self._keep_bytes, self._undo_bytes) // _PARTS
-            if much or time.monotonic() - pruned > _PRUNE_EVERY_S:
+            if much or time.monotonic() - pruned > self._limits.prune_every_s:
                 pruned = time.monotonic()
                 self._prune(store)
         store.close()
 
     def _gather(self) -> tuple[list[_Job], bool]:
-        """Take what is there to be stored together; True when it was the last."""
+        """Take the entries to be stored together; True when they were the last."""
         group: list[_Job] = []
         awaited, until = False, 0.0
         job = self._jobs.get()
         while job is not None:
             group.append(job)
             awaited = awaited or job.done is not None
-            until = until or time.monotonic() + _COMPANY_S
-            if len(group) == _GROUP:
+            until = until or time.monotonic() + self._limits.company_s
+            if len(group) == self._limits.group:
                 return group, False
             try:
                 job = self._jobs.get(timeout=0 if awaited else max(0.0, until - time.monotonic()))
@@ -193,7 +212,7 @@ class Journal:
                 for job in group:  # one bad entry must not take the others with it; a full disk would
                     self._commit(store, [job])
                 return
-            log.exception("an entry of the journal %s could not be stored", self.path)
+            log.exception("cannot store an entry of the journal %s", self.path)
             error = caught
         waiting = [job.done for job in group if job.done is not None]
         if waiting and self._loop is not None and not self._loop.is_closed():
@@ -221,4 +240,6 @@ def _resolve(waiting: "list[asyncio.Future[None]]", error: Exception | None) -> 
 
 
 def _unavailable(what: str, error: Exception) -> Unavailable:
-    return Unavailable(f"cannot {what} the journal: {error}", hint="is the disk full, or the file not yours?")
+    return Unavailable(
+        f"cannot {what} the journal: {error}", hint="check that the disk has room and that the file is yours"
+    )

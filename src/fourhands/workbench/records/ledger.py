@@ -1,8 +1,8 @@
-"""The file behind the journal: one SQLite database, its rows, its repair, its retention. Blocking; no event loop here.
+"""The SQLite file behind the journal: its rows, its repair, its retention. Blocking; not for the event loop.
 
-A row is kept per call. It is written when the command starts and again when it has ended; a row without an end belongs
-to a command during which the program died. A database that is damaged is moved aside, what can be read of it is copied
-into a new one, and a warning says how much that was: the journal never stands in the way of starting.
+There is one row per call. It is written when the command starts and again when it has ended; a row without an end
+belongs to a command during which the program died. A damaged database is moved aside, what can be read of it is copied
+into a new one, and a warning reports how much that was: the journal never stands in the way of starting.
 
 Age is counted in days of use, not by the clock: each day on which the journal was open is one row, and what is older
 than so many of them goes. A clock that jumps a hundred years ahead is one more day, and drops nothing; a workbench that
@@ -12,12 +12,11 @@ rested for months finds its past. Bytes are what bounds the file.
 import functools
 import json
 import logging
-import math
 import os
 import sqlite3
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,17 +24,20 @@ from pathlib import Path
 import msgspec
 
 from fourhands.core.call import Call, Decision, JournalEntry, Result
+from fourhands.core.text import quote
+from fourhands.workbench.records.redacted_json import Redact, redacted_json, storable
 
-Redact = Callable[[str], str]
+ARGS_LIMIT = 256 << 10
+"""Characters kept of all arguments of a call."""
+
+RESULT_LIMIT = 16 << 10
+"""Characters kept of a result: what was read can be read again."""
+
+Connect = Callable[..., sqlite3.Connection]
 _Row = tuple[object, ...]
-
-TEXT_LIMIT = 64 << 10  # characters kept of one text: the journal is a record, not a copy of every file
-ARGS_LIMIT = 256 << 10  # characters kept of all arguments of a call
-RESULT_LIMIT = 16 << 10  # characters kept of what came of it: what was read can be read again
 
 log = logging.getLogger(__name__)
 _NONSENSE = (ValueError, TypeError, OverflowError, AttributeError, msgspec.MsgspecError, zlib.error)
-_OVERLAP = 4096  # read beyond the limit, so that a secret which the limit cuts is still recognised
 _COLUMNS = (
     "id, asked, session, number, actor, origin, answer_id, command, args, verdict, success, code, result, finished"
 )
@@ -69,7 +71,7 @@ _SIZES = {
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What a file held before a call changed it; None: it did not exist."""
+    """The contents of a file before a call changed it; None: it did not exist."""
 
     call_id: str
     path: str
@@ -78,7 +80,7 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class JournalQuery:
-    """Which entries are wanted; `command` ending in a dot means all of that noun."""
+    """A selection of entries; `command` ending in a dot means all of that noun."""
 
     session: str | None = None
     since: float | None = None
@@ -109,17 +111,25 @@ _WAL_BYTES = 16 << 20
 
 
 class Ledger:
-    """The writing side; used by one thread at a time."""
+    """The writing side. Used by one thread at a time."""
 
-    def __init__(self, path: Path, redact: Redact | None = None, *, synchronous: str = "FULL") -> None:
+    def __init__(
+        self,
+        path: Path,
+        redact: Redact | None = None,
+        *,
+        synchronous: str = "FULL",
+        connect: Connect = sqlite3.connect,
+    ) -> None:
         self.path = path
+        self._connect_to = connect
         self._redact = redact or (lambda text: text)
         self._synchronous = synchronous
         # The same few actors stand in all rows.
         self._actor = functools.lru_cache(256)(lambda actor: self._json(msgspec.to_builtins(actor)))
         self._connection = self._open()
         self.grown = 0
-        """Bytes stored, for whoever decides when to drop something."""
+        """Bytes stored since the last pruning."""
 
     def write(self, items: Iterable[JournalEntry | Before]) -> None:
         """Store all of these or none, and return when they would survive a power failure."""
@@ -132,7 +142,7 @@ class Ledger:
                     calls[key] = item
             else:
                 content = None if item.content is None else zlib.compress(item.content, 1)
-                contents.append((_text(item.call_id), _text(item.path), content, time.time()))
+                contents.append((storable(item.call_id), storable(item.path), content, time.time()))
         rows = [self._row(entry) for entry in calls.values()]
         self._connection.execute("BEGIN IMMEDIATE")
         try:
@@ -147,7 +157,7 @@ class Ledger:
             raise
 
     def oldest(self, now: float, days: int) -> float:
-        """The beginning of the first of the last so many days on which the journal was open, today not counted.
+        """Return the beginning of the first of the last `days` on which the journal was open, today not counted.
 
         0 while there have not been so many.
         """
@@ -160,7 +170,7 @@ class Ledger:
         return float(min(day for _, day in used) * _DAY_S)  # not the last one's: the clock may have been set back
 
     def prune(self, oldest: float, before_limit_bytes: int, limit_bytes: int | None = None) -> None:
-        """Drop what is older than `oldest`, and of before-contents and of calls the oldest beyond their limits."""
+        """Drop rows older than `oldest`, and the oldest before-contents and calls beyond their limits."""
         self._connection.execute("DELETE FROM call WHERE asked < ?", (oldest,))
         self._connection.execute("DELETE FROM before WHERE time < ?", (oldest,))
         self._shorten("before", before_limit_bytes)
@@ -169,7 +179,7 @@ class Ledger:
         self._connection.execute("PRAGMA incremental_vacuum").fetchall()
 
     def _shorten(self, table: str, limit_bytes: int) -> None:
-        """Keep the rows that were stored last, as many as the limit has room for."""
+        """Drop the oldest rows, so that the rest fits the limit."""
         total = 0
         sizes = self._connection.execute(f"SELECT rowid, {_SIZES[table]} FROM {table} ORDER BY rowid DESC")
         for row, size in sizes:
@@ -199,7 +209,7 @@ class Ledger:
             return self._repair(error)
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        connection = self._connect_to(self.path, isolation_level=None, check_same_thread=False, timeout=5.0)
         try:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # a new file gives back what is dropped
             connection.execute("PRAGMA journal_mode = WAL")
@@ -217,7 +227,7 @@ class Ledger:
         return connection
 
     def _repair(self, error: sqlite3.DatabaseError) -> sqlite3.Connection:
-        """Put the damaged files aside under a new name and copy what they still tell."""
+        """Move the damaged files aside under a new name and copy the rows that can be read."""
         aside = self.path.with_name(f"{self.path.stem}.damaged-{time.time_ns()}{self.path.suffix}")
         for ending in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
@@ -244,14 +254,14 @@ class Ledger:
             rest = {"error": result.error, "hint": result.hint, "durationMs": result.duration_ms}
             told = self._json({**rest, "isolation": result.isolation, "data": result.data}, RESULT_LIMIT)
         return (
-            _text(call.id),
+            storable(call.id),
             entry.asked,
-            None if call.session is None else _text(call.session),
+            None if call.session is None else storable(call.session),
             entry.number,
             self._actor(call.actor),
             call.origin,
-            None if call.answer_id is None else _text(call.answer_id),
-            _text(call.command),
+            None if call.answer_id is None else storable(call.answer_id),
+            storable(call.command),
             self._json(call.args),
             self._json(msgspec.to_builtins(entry.verdict, enc_hook=repr)),
             None if result is None else result.success,
@@ -261,7 +271,7 @@ class Ledger:
         )
 
     def _json(self, value: object, limit: int = ARGS_LIMIT) -> str:
-        return json.dumps(_clean(value, _Pen(self._redact, limit)), separators=(",", ":"), ensure_ascii=False)
+        return redacted_json(value, self._redact, limit)
 
 
 def read(path: Path, wanted: JournalQuery | None = None, limit: int | None = 100) -> list[JournalEntry]:
@@ -282,7 +292,7 @@ def walk(path: Path, wanted: JournalQuery | None = None) -> Iterator[JournalEntr
 
 
 def read_before(path: Path, call_id: str) -> dict[str, bytes | None]:
-    """Return what the files that a call changed held before, by path."""
+    """Return the contents of the files that a call changed, from before it, by path."""
     with closing(_reader(path)) as connection:
         rows = connection.execute("SELECT path, content FROM before WHERE call_id = ?", (call_id,)).fetchall()
     return dict(_content(("", *row)) for row in rows)
@@ -302,12 +312,12 @@ def _reader(path: Path) -> sqlite3.Connection:
 
 
 def _entries(rows: Iterable[_Row]) -> Iterator[JournalEntry]:
-    """Yield what the rows say; one that the disk has changed says nothing, and must not hide the others."""
+    """Yield the entries of the rows; one that the disk has changed is left out and must not hide the others."""
     for row in rows:
         try:
             yield _entry(row)
         except _NONSENSE:
-            log.warning("a row of the journal cannot be read: %.80r", row[0])
+            log.warning("cannot read a row of the journal: %s", quote(row[0]))
 
 
 def _entry(row: _Row) -> JournalEntry:
@@ -355,68 +365,3 @@ def _salvage(path: Path, table: str) -> Iterator[_Row]:
 
 def _decoded(stored: bytes) -> str:
     return stored.decode("utf-8", "replace")  # a byte that the disk has changed must not hide the other rows
-
-
-def _text(text: str) -> str:
-    """Return text that SQLite can store: lone surrogates cannot be encoded."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
-
-
-class _Pen:
-    """Writes values down as plain JSON, with every text redacted and bounded, for as long as there is room."""
-
-    def __init__(self, redact: Redact, room: int) -> None:
-        self.redact = redact
-        self.room = room
-
-    def text(self, text: str, prefix: str = "") -> str:
-        """A text, as far as there is room; the prefix helps to recognise a secret and is not kept."""
-        if not text:
-            return text
-        limit = max(0, min(TEXT_LIMIT, self.room))
-        seen = _text(self.redact(f"{prefix}{text[: limit + _OVERLAP]}")).removeprefix(prefix)
-        if len(text) > limit:
-            seen = f"{seen[:limit]}…[{len(text)} characters]"
-        self.room -= len(seen)
-        return seen
-
-
-def _clean(value: object, pen: _Pen, name: str = "") -> object:
-    """Return a value as plain JSON; what there is no room for is counted."""
-    pen.room -= 4
-    if isinstance(value, str):
-        return pen.text(value)
-    if value is None or isinstance(value, bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else repr(value)
-    if isinstance(value, Mapping):
-        if set(value) == {"name", "value"}:  # an environment variable as ACP writes it
-            known = _text(str(value["name"]))
-            return {"name": _clean(value["name"], pen), "value": _assigned(known, value["value"], pen)}
-        inside = {_text(str(key)): item for key, item in value.items()}
-        kept: dict[str, object] = {}
-        for key, item in inside.items():
-            if pen.room <= 0 and len(inside) > len(kept) + 1:
-                kept["…"] = f"[{len(inside) - len(kept)} more]"
-                break
-            pen.room -= len(key)
-            kept[key] = _assigned(key, item, pen) if name == "env" else _clean(item, pen, key)
-        return kept
-    if isinstance(value, list | tuple | set | frozenset):
-        items = list(value)
-        if all(isinstance(item, str) for item in items) and any("PRIVATE KEY" in item for item in items):
-            items = pen.redact("\n".join(items)).split("\n")  # a key is known by all of its lines only
-        listed: list[object] = []
-        for item in items:
-            if pen.room <= 0:
-                listed.append(f"…[{len(items) - len(listed)} more]")
-                break
-            listed.append(_clean(item, pen, name))
-        return listed
-    return pen.text(repr(value))
-
-
-def _assigned(name: str, value: object, pen: _Pen) -> object:
-    """Redact a variable's value as part of `NAME=value`, where its name tells that it is a secret."""
-    return pen.text(value, f"{name}=") if isinstance(value, str) else _clean(value, pen)
