@@ -12,6 +12,7 @@ from tests.kit.workbench import open_app
 from fourhands.app import App
 from fourhands.core.call import Result
 from fourhands.settings import SafetySettings, Settings
+from fourhands.workbench.files.deletion_preview import PreviewLimits
 from fourhands.workbench.sessions import Session
 
 HASTY = Settings(safety=SafetySettings(unknown_answer_s=20))
@@ -55,9 +56,9 @@ async def test_a_dangerous_command_waits_and_runs_as_the_person_edited_it(app: A
     assert (entry.verdict.level, entry.verdict.choice) == ("dangerous", "edit")
 
 
-async def test_the_card_says_what_would_be_deleted(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fourhands.workbench.files.deletion_preview._MOST_SECONDS", 40.0)
-    monkeypatch.setattr("fourhands.core.approval._GLANCE_S", 40.0)
+async def test_the_card_says_what_would_be_deleted(app: App) -> None:
+    app.policy.preview_limits = PreviewLimits(seconds=40.0)
+    app.gate.approval.preview_s = 40.0
     person, session = Person(app), let_in(app)
     built(app)
     running = bash(app, session, "rm -rf build")
@@ -162,7 +163,7 @@ async def test_with_nobody_there_the_call_fails_at_once(app: App) -> None:
     session, build = let_in(app), built(app)
     result = await bash(app, session, "rm -rf build")
     assert (result.success, result.code) == (False, "no-answer")
-    assert "nobody is there" in result.error
+    assert "no one is available" in result.error
     assert build.exists()
     assert (await bash(app, session, "ls")).data["output"] == "build\n"  # what is safe needs nobody
 

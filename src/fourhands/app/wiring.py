@@ -130,12 +130,13 @@ class App:
                 journal=self.journal,
                 registry=self.registry,
             )
+            self.policy = WorkbenchPolicy(self.bench)
             self.gate = self.bench.gate = Gate(
                 self.registry,
                 self.bench,
                 self.questions,
                 self.journal,
-                WorkbenchPolicy(self.bench),
+                self.policy,
                 GateSettings(unknown_s=self.settings.safety.unknown_answer_s),
                 self.events,
                 results=self.bench.sessions.record,

@@ -18,7 +18,8 @@ from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.core.registry import Contribution
 from fourhands.workbench.files.encoding import FileText, decoded, encoded
-from fourhands.workbench.files.workspace import ABSENT, Workspace, version_of
+from fourhands.workbench.files.replacement import ABSENT, version_of
+from fourhands.workbench.files.workspace import Workspace
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.change")

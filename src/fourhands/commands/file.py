@@ -17,8 +17,9 @@ from fourhands.workbench.files.diff import unified
 from fourhands.workbench.files.edit import Applied, Replaced, TextEdit, apply
 from fourhands.workbench.files.encoding import begins_as, decoded, encoded
 from fourhands.workbench.files.excerpt import PIECE_BYTES
+from fourhands.workbench.files.replacement import ABSENT, Written, changed, version_of
 from fourhands.workbench.files.search import FileSearchResult
-from fourhands.workbench.files.workspace import ABSENT, DirectoryEntry, Workspace, Written, changed, version_of
+from fourhands.workbench.files.workspace import DirectoryEntry, Workspace
 from fourhands.workbench.layout.undo import InvertStep
 from fourhands.workbench.workbench import Workbench
 

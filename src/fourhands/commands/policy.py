@@ -58,6 +58,7 @@ class WorkbenchPolicy:
     """Judges calls that run something."""
 
     def __init__(self, bench: Workbench) -> None:
+        self.preview_limits = deletion_preview.PreviewLimits()
         self._bench = bench
         self._rules = rules_of(bench)
         self._readings: dict[str, Callable[[Call, Any], Assessment | None]] = {
@@ -302,7 +303,9 @@ class WorkbenchPolicy:
             rule_text=f"run exactly: {visible(words)}" if words else "",
             unasked=self._unasked(isolation),
             edit=edit,
-            preview=deletion_preview.of(commands, self._bench.root, cwd) if deletion_preview.worth(commands) else None,
+            preview=deletion_preview.of(commands, self._bench.root, cwd, self.preview_limits)
+            if deletion_preview.worth(commands)
+            else None,
         )
 
     def _unasked(self, isolation: str) -> str:

@@ -65,7 +65,7 @@ class Approval:
         self, policy: Policy, questions: Questions, rules: AllowRules, *, preview_s: float = PREVIEW_S
     ) -> None:
         self._policy = policy
-        self._preview_s = preview_s
+        self.preview_s = preview_s
         self._questions = questions
         self._rules = rules
 
@@ -176,7 +176,7 @@ class Approval:
         if assessment.preview is None:
             return {}
         try:
-            async with asyncio.timeout(self._preview_s):
+            async with asyncio.timeout(self.preview_s):
                 return await assessment.preview()
         except Exception:
             log.exception("no preview of %s", quote(assessment.shown, 200))

@@ -93,7 +93,7 @@ class Gate:
         self.rules = AllowRules()
         self.given = Given()
         self.consent = Consent(questions, store or MemoryConsentStore(), self._consented)
-        self._approval = Approval(policy, questions, self.rules, preview_s=preview_s)
+        self.approval = Approval(policy, questions, self.rules, preview_s=preview_s)
         self._registry = registry
         self._bench = bench
         self._journal = journal
@@ -200,7 +200,7 @@ class Gate:
             if self.settings.consent:
                 assert context.command is not None
                 await self.consent.require(call, context.command.scope)
-            await self._approval.require(context, self.settings.unknown_s)
+            await self.approval.require(context, self.settings.unknown_s)
             return await self._handle(context)
 
     def _check(self, context: CallContext) -> None:

@@ -433,6 +433,9 @@ class Meddled:
             self.opened(path)
         return fd
 
+    def fsync(self, fd):
+        os.fsync(fd)
+
     def mkdir(self, path, *, dir_fd=None):
         if self.made:
             self.made(path, dir_fd)

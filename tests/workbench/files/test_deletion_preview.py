@@ -2,18 +2,20 @@
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from fourhands.workbench.files import deletion_preview
-from fourhands.workbench.files.deletion_preview import index_names, take, tracked_files, worth
+from fourhands.workbench.files.deletion_preview import PreviewLimits, Words, index_names, tracked_files, worth
+
+PATIENT = PreviewLimits(seconds=40.0)
+"""A machine that stands still meanwhile is not a tree that is too large."""
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that stands still meanwhile is not a tree that is too large."""
-    monkeypatch.setattr(deletion_preview, "_MOST_SECONDS", 40.0)
+def take(commands: Sequence[Words], root: str, cwd: str, limits: PreviewLimits = PATIENT) -> dict[str, object]:
+    return deletion_preview.take(commands, root, cwd, limits)
 
 
 @pytest.fixture
@@ -76,11 +78,12 @@ def test_a_link_is_counted_and_not_followed(root: Path) -> None:
     assert (through["files"], through["outside"]) == (0, ["up/outside"])
 
 
-def test_counting_stops_at_a_bound_and_says_so(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deletion_preview, "_MOST_ENTRIES", 2)
-    assert take([("rm", "-rf", "build")], str(root), "")["atLeast"] is True
-    monkeypatch.setattr(deletion_preview, "_MOST_PATHS", 1)
-    assert take([("rm", "*")], str(root), "")["atLeast"] is True
+def test_counting_stops_at_a_bound_and_says_so(root: Path) -> None:
+    few, one = PreviewLimits(entries=2, seconds=40.0), PreviewLimits(paths=1, seconds=40.0)
+    assert take([("rm", "-rf", "build")], str(root), "", few)["atLeast"] is True
+    assert take([("rm", "*")], str(root), "", one)["atLeast"] is True
+    late = PreviewLimits(seconds=-1.0)
+    assert take([("rm", "-rf", "build")], str(root), "", late)["atLeast"] is True
 
 
 @pytest.mark.parametrize("version", [2, 3, 4])

@@ -5,12 +5,13 @@ import os
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.kit.system import System
 
 from fourhands.core.errors import BadArgument, Conflict
 from fourhands.safety.paths.errors import FileTooLarge
 from fourhands.workbench.files import excerpt
-from fourhands.workbench.files import workspace as module
-from fourhands.workbench.files.workspace import ABSENT, FileSettings, Workspace, version_of
+from fourhands.workbench.files.replacement import ABSENT, version_of
+from fourhands.workbench.files.workspace import FileSettings, Workspace
 
 TEXT = "one\nzwei äöü\n\nfour 😀 and more\nfive"
 
@@ -77,7 +78,7 @@ def test_what_cannot_be_read_says_what_can(root):
     assert "fewer lines" in caught.value.hint
     with pytest.raises(FileTooLarge, match="at most 20"):
         files.read_piece("long", 0, 21)
-    with pytest.raises(BadArgument, match="behind the end") as bad:
+    with pytest.raises(BadArgument, match="past the end") as bad:
         files.read_piece("long", 99, 1)
     assert "37 bytes" in bad.value.hint
     (root / "binary").write_bytes(b"\0" * 30)
@@ -88,12 +89,12 @@ def test_what_cannot_be_read_says_what_can(root):
     assert files.read_piece("wide", 0, 1).text == "😀"  # never nothing: it would be asked for again and again
 
 
-def test_a_file_beyond_all_limits_is_refused_at_once(root, monkeypatch):
-    monkeypatch.setattr(excerpt, "LARGEST", 10)
+def test_a_file_beyond_all_limits_is_refused_at_once(root):
+    limits = FileSettings(pieces_limit_bytes=10)
     (root / "huge").write_text("x" * 11)
     for read in (lambda files: files.read_lines("huge", 1, 1), lambda files: files.read_piece("huge", 0, 1)):
         with pytest.raises(FileTooLarge, match="11 bytes"):
-            read(Workspace(root))
+            read(Workspace(root, settings=limits))
 
 
 def test_a_splice_keeps_the_beginning_and_is_one_step(root):
@@ -115,16 +116,13 @@ def test_a_splice_keeps_the_beginning_and_is_one_step(root):
     assert (root / "s").read_bytes() == b"one"
 
 
-def test_what_changes_while_it_is_copied_is_not_overwritten(root, monkeypatch):
+def test_what_changes_while_it_is_copied_is_not_overwritten(root):
     (root / "race").write_bytes(b"one")
-    copy = module._copy
 
-    def meanwhile(*args):
-        done = copy(*args)
+    def meanwhile(fd):
+        os.fsync(fd)
         (root / "race").write_bytes(b"somebody else's")
-        return done
 
-    monkeypatch.setattr(module, "_copy", meanwhile)
     with pytest.raises(Conflict, match="has changed"):
-        Workspace(root).splice("race", b"two")
+        Workspace(root, system=System(fsync=meanwhile)).splice("race", b"two")
     assert (root / "race").read_bytes() == b"somebody else's"

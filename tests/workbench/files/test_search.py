@@ -11,8 +11,8 @@ import pytest
 
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.safety.paths.errors import BadPath, DeniedPath, NotRegular, OutsideWorkspace
-from fourhands.workbench.files import ripgrep
 from fourhands.workbench.files.ranking import rank
+from fourhands.workbench.files.ripgrep import Deadline, Ripgrep, find_program
 from fourhands.workbench.files.search import FileSearchResult
 from fourhands.workbench.files.workspace import FileSettings, Workspace
 
@@ -319,70 +319,82 @@ def test_a_users_configuration_does_not_count(workspace, tmp_path, monkeypatch):
     assert set(workspace.search("needle").results[1:]) == OPEN
 
 
-def program(tmp_path, monkeypatch, script):
-    """Put another program in ripgrep's place."""
+def program(tmp_path, script, **more):
+    """Another program in ripgrep's place."""
     path = tmp_path / "rg"
     path.write_text(f"#!{sys.executable}\n{script}")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(ripgrep, "program", lambda: str(path))
+    return Ripgrep(lambda: str(path), **more)
 
 
-def test_a_search_ends_in_time_and_says_so(root, tmp_path, monkeypatch):
+def test_a_search_ends_in_time_and_says_so(root, tmp_path):
     printed = tmp_path / "printed"
-    program(
+
+    class Due(Deadline):
+        def left(self):
+            while not printed.exists():  # sooner, and it would be a race with the start of the program
+                time.sleep(0.01)
+            return 0.0
+
+    rg = program(
         tmp_path,
-        monkeypatch,
         "import signal\nprint('README.md', end='\\0', flush=True)\nprint('src/ma', end='', flush=True)\n"
         f"open({str(printed)!r}, 'w').close()\nsignal.pause()",
+        deadline=Due,
     )
-
-    def left(self):
-        while not printed.exists():  # sooner, and it would be a race with the start of the program
-            time.sleep(0.01)
-        return 0.0
-
-    monkeypatch.setattr(ripgrep.Deadline, "left", left)
-    found = Workspace(root, settings=FileSettings(search_timeout_seconds=0.3)).search("readme")
+    found = Workspace(root, settings=FileSettings(search_timeout_seconds=0.3), ripgrep=rg).search("readme")
     assert (found.results, found.truncated, found.reason) == (["README.md"], True, "time")
 
 
-def test_nothing_is_believed_that_cannot_be_read_inside(workspace, root, tmp_path, monkeypatch):
+def test_nothing_is_believed_that_cannot_be_read_inside(root, tmp_path):
     (root / "needle_link").symlink_to("README.md")
     # As if ripgrep had been led outside by a swapped directory.
     lie = (
         '{"type":"match","data":{"path":{"text":"./%s"},"lines":{"text":"needle CANARY\\\\n"},"line_number":1,'
         '"absolute_offset":0,"submatches":[{"match":{"text":"needle"},"start":0,"end":6}]}}'
     )
-    program(
+    rg = program(
         tmp_path,
-        monkeypatch,
         "import sys\n"
         "names = ['link_dir/needle.txt', 'link_file', '../outside/needle.txt', 'README.md', 'needle_link', '.env']\n"
         "if '--files' in sys.argv: print(*names, sep='\\0', end='\\0')\n"
         f"else: print(*('{lie}' % name for name in names), sep='\\n')\n",
     )
-    found = workspace.search("needle")
+    found = Workspace(root, ripgrep=rg).search("needle")
     assert (found.results, found.matches) == ([], [])
 
 
-def test_lines_beyond_all_measure_are_left_out(monkeypatch):
-    monkeypatch.setattr(ripgrep, "_LONGEST_LINE", 10)
-    pieces = [b"short\nx", b"x" * 20, b"xx", b"x\nagain", b"\nlast\n"]
-    assert list(ripgrep._lines(iter(pieces))) == [b"short", b"again", b"last"]
+def test_lines_beyond_all_measure_are_left_out(root):
+    (root / "long.txt").write_text(f"needle {'x' * 3000}\nneedle short\n")
+    found = Workspace(root, ripgrep=Ripgrep(longest_line=2000)).search("needle", include="long.txt")
+    assert [match.text for match in found.matches] == ["needle short"]
 
 
-def test_a_missing_ripgrep_is_said_so(workspace, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
-    monkeypatch.setenv("PATH", str(tmp_path))
-    ripgrep.program.cache_clear()
-    try:
-        with pytest.raises(Unavailable, match="ripgrep"):
-            workspace.search("needle")
-    finally:
-        ripgrep.program.cache_clear()
-    monkeypatch.setattr(ripgrep, "program", lambda: str(tmp_path / "nothing"))
-    with pytest.raises(Unavailable, match="could not be started"):
-        workspace.search("needle")
+def test_a_missing_ripgrep_is_said_so(root, tmp_path):
+    assert find_program(str(tmp_path / "python"), str(tmp_path)) is None
+    with pytest.raises(Unavailable, match="needs ripgrep"):
+        Workspace(root, ripgrep=Ripgrep(lambda: None)).search("needle")
+    with pytest.raises(Unavailable, match="cannot start"):
+        Workspace(root, ripgrep=Ripgrep(lambda: str(tmp_path / "nothing"))).search("needle")
+
+
+def test_ripgrep_is_looked_for_once_beside_python_first(root, tmp_path):
+    beside, other = tmp_path / "bin" / "rg", tmp_path / "other" / "rg"
+    for path in (beside, other):
+        path.parent.mkdir()
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    assert find_program(str(tmp_path / "bin" / "python"), str(other.parent)) == str(beside)
+    assert find_program(str(tmp_path / "python"), str(other.parent)) == str(other)
+    looked = []
+
+    def find():
+        looked.append(1)
+        return find_program(sys.executable)
+
+    files = Workspace(root, ripgrep=Ripgrep(find))
+    assert files.search("needle").results == files.search("needle").results != []
+    assert looked == [1]
 
 
 def test_names_that_are_not_utf8_can_be_sent(workspace, root):

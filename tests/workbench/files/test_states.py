@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, multiple, rule
 
 from fourhands.core.errors import FourhandsError
-from fourhands.workbench.files.workspace import Workspace, version_of
+from fourhands.workbench.files.replacement import version_of
+from fourhands.workbench.files.workspace import Workspace
 
 CANARY = b"CANARY: nobody inside may see this"
 CLOSED = b"CLOSED: no agent may see this"

@@ -11,18 +11,19 @@ from fourhands.app import App
 from fourhands.core.call import Actor
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
-from fourhands.workbench.files.watch import Watch
-from fourhands.workbench.files.workspace import ABSENT
+from fourhands.workbench.files.replacement import ABSENT
+from fourhands.workbench.files.watch import Watch, WatchedFiles
+from fourhands.workbench.files.workspace import DirectoryEntry
 
 
-def watch(app: App) -> tuple[Watch, list[tuple[str, str]]]:
+def watch(app: App, files: WatchedFiles | None = None) -> tuple[Watch, list[tuple[str, str]]]:
     told: list[tuple[str, str]] = []
 
     def tell(path: str, version: str) -> None:
         told.append((path, version))
         app.bench.state.set_version(path, version)
 
-    return Watch(app.bench, tell), told
+    return Watch(app.bench, tell, files=files), told
 
 
 async def test_a_change_from_outside_is_told_once() -> None:
@@ -105,42 +106,48 @@ async def test_a_write_that_is_under_way_is_no_news_to_the_watch() -> None:
         assert told == []
 
 
-async def test_what_was_read_before_a_write_is_not_told_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_what_was_read_before_a_write_is_not_told_after_it() -> None:
     async with open_app() as app:
         file = Path(app.bench.root, "a.txt")
         file.write_text("one")
         assert (await app.call("openspace.editor.open", {"path": "a.txt"})).success
-        looking, told = watch(app)
-        real = looking._version
+        real = app.bench.files(Actor.person())
 
-        def late(path: str) -> str | None:
-            version = real(path)
-            with app.bench.writes:
-                file.write_text("two")
-                app.bench.state.set_version("a.txt", app.bench.files(Actor.person()).version("a.txt"))
-            return version
+        class Late:
+            """Files of which one is written by a command right after it was read."""
 
-        monkeypatch.setattr(looking, "_version", late)
+            written = False
+
+            def stat(self, path: str) -> DirectoryEntry:
+                return real.stat(path)
+
+            def version(self, path: str) -> str:
+                version = real.version(path)
+                if not self.written:
+                    self.written = True
+                    with app.bench.writes:
+                        file.write_text("two")
+                        app.bench.state.set_version("a.txt", real.version("a.txt"))
+                return version
+
+        looking, told = watch(app, Late())
         await looking.look()
         assert told == []
-        monkeypatch.setattr(looking, "_version", real)
         file.write_text("three")  # from outside
         await looking.look()
         assert [path for path, _ in told] == ["a.txt"]
 
 
-async def test_the_longer_nothing_happens_the_rarer_it_looks_and_without_open_files_never(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_the_longer_nothing_happens_the_rarer_it_looks_and_without_open_files_never() -> None:
     async with open_app() as app:
         Path(app.bench.root, "a.txt").write_text("one")
         looks = asyncio.Queue[float]()
-        looking = Watch(app.bench, lambda path, version: None, every_s=0.01)
 
-        async def look() -> None:
-            looks.put_nowait(looking.pause_s)
+        class Counted(Watch):
+            async def look(self) -> None:
+                looks.put_nowait(self.pause_s)
 
-        monkeypatch.setattr(looking, "look", look)
+        looking = Counted(app.bench, lambda path, version: None, every_s=0.01)
         async with Tasks() as tasks, asyncio.timeout(15):
             tasks.start(looking.run(), "the watch")
             assert await looks.get() == 0.01

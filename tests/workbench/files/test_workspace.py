@@ -12,6 +12,7 @@ import threading
 
 import msgspec
 import pytest
+from tests.kit.system import System
 
 from fourhands.core.errors import BadArgument, Conflict, Denied, FourhandsError
 from fourhands.safety.paths.errors import (
@@ -23,8 +24,8 @@ from fourhands.safety.paths.errors import (
     NotRegular,
     OutsideWorkspace,
 )
-from fourhands.workbench.files import workspace as module
-from fourhands.workbench.files.workspace import ABSENT, DirectoryEntry, FileSettings, Workspace, version_of
+from fourhands.workbench.files.replacement import ABSENT, REPLACING, keep_owner_and_mode, version_of
+from fourhands.workbench.files.workspace import DirectoryEntry, FileSettings, Workspace
 
 SMALL = FileSettings(read_limit_bytes=100, write_limit_bytes=200, list_limit=5)
 
@@ -103,16 +104,13 @@ class TestReading:
         with pytest.raises(FileTooLarge, match=str(1 << 40)):
             workspace.read("huge")
 
-    def test_a_file_that_grows_meanwhile_stays_within_the_limit(self, root, monkeypatch):
-        workspace = Workspace(root, settings=SMALL)
-        pread = os.pread
-
+    def test_a_file_that_grows_meanwhile_stays_within_the_limit(self, root):
         def growing(fd, size, offset):
             with open(root / "a.txt", "ab") as file:
                 file.write(b"x" * 60)
-            return pread(fd, size, offset)
+            return os.pread(fd, size, offset)
 
-        monkeypatch.setattr(os, "pread", growing)
+        workspace = Workspace(root, settings=SMALL, system=System(pread=growing))
         with pytest.raises(FileTooLarge):
             workspace.read("a.txt")
 
@@ -306,13 +304,13 @@ class TestWriting:
             assert workspace.read("f") in (old, new)
         writer.join()
 
-    def test_a_file_that_may_not_be_written_is_not_replaced(self, workspace, root, monkeypatch):
-        monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    def test_a_file_that_may_not_be_written_is_not_replaced(self, root):
+        workspace = Workspace(root, system=System(access=lambda *_, **__: False))
         with pytest.raises(Denied, match="read-only"):
             workspace.write("a.txt", b"x")
         assert workspace.read("a.txt") == b"hello\n"
 
-    def test_an_owner_that_cannot_be_given_does_not_stop_a_write(self, workspace, root, monkeypatch):
+    def test_an_owner_that_cannot_be_given_does_not_stop_a_write(self, root):
         status = os.stat(root / "a.txt")
         asked = []
 
@@ -321,19 +319,16 @@ class TestWriting:
             raise PermissionError
 
         foreign = os.stat_result([*status[:4], status.st_uid + 1, status.st_gid + 1, *status[6:]])
-        monkeypatch.setattr(os, "fchown", refuse)
         with open(root / "a.txt") as file:
-            module._keep_owner_and_mode(file.fileno(), foreign)
+            keep_owner_and_mode(file.fileno(), foreign, System(fchown=refuse))
         assert asked == [(status.st_uid + 1, status.st_gid + 1), (-1, status.st_gid + 1)]
 
-    def test_a_directory_in_the_way_at_the_last_moment_is_refused(self, workspace, root, monkeypatch):
-        rename = os.rename
-
+    def test_a_directory_in_the_way_at_the_last_moment_is_refused(self, root):
         def late(*args, **kwargs):
             (root / "new").mkdir()
-            rename(*args, **kwargs)
+            os.rename(*args, **kwargs)
 
-        monkeypatch.setattr(os, "rename", late)
+        workspace = Workspace(root, system=System(rename=late))
         with pytest.raises(NotRegular):
             workspace.write("new", b"x")
         assert os.listdir(root / "new") == []
@@ -341,45 +336,46 @@ class TestWriting:
 
 
 class TestFailure:
-    def test_a_power_failure_finds_the_content_and_then_its_name_on_disk(self, workspace, monkeypatch):
+    def test_a_power_failure_finds_the_content_and_then_its_name_on_disk(self, root):
         done = []
-        sync, rename, unlink = os.fsync, os.rename, os.unlink
 
         def synced(fd):
             done.append("directory" if stat.S_ISDIR(os.fstat(fd).st_mode) else "content")
-            sync(fd)
+            os.fsync(fd)
 
         def renamed(*args, **more):
-            done.append("name" if module._replacing.locked() else "name without the lock")
-            rename(*args, **more)
+            done.append("name" if REPLACING.locked() else "name without the lock")
+            os.rename(*args, **more)
 
         def unlinked(*args, **more):
-            done.append("gone" if module._replacing.locked() else "gone without the lock")
-            unlink(*args, **more)
+            done.append("gone" if REPLACING.locked() else "gone without the lock")
+            os.unlink(*args, **more)
 
-        for name, function in {"fsync": synced, "rename": renamed, "unlink": unlinked}.items():
-            monkeypatch.setattr(os, name, function)
+        workspace = Workspace(root, system=System(fsync=synced, rename=renamed, unlink=unlinked))
         written = workspace.write("a.txt", b"new")
         assert done == ["content", "name", "directory"]
         done.clear()
         workspace.remove("a.txt", expected_version=written.version)
         assert done == ["gone", "directory"]
 
-    def test_new_content_is_closed_until_it_has_the_old_mode(self, workspace, root, monkeypatch):
+    def test_new_content_is_closed_until_it_has_the_old_mode(self, root):
         seen = []
-        keep = module._keep_owner_and_mode
 
-        def looking(fd, status):
-            seen.append(stat.S_IMODE(os.fstat(fd).st_mode))
-            keep(fd, status)
+        os.chmod(root / "a.txt", 0o644)
+        status = os.stat(root / "a.txt")
 
-        monkeypatch.setattr(module, "_keep_owner_and_mode", looking)
+        def fchmod(fd, mode):
+            seen.append((stat.S_IMODE(os.fstat(fd).st_mode), mode))
+            os.fchmod(fd, mode)
+
+        workspace = Workspace(root, system=System(fchmod=fchmod))
         before = os.umask(0)
         try:
             workspace.write("a.txt", b"new")
         finally:
             os.umask(before)
-        assert seen == [0o600]
+        assert seen == [(0o600, 0o644)]
+        assert os.stat(root / "a.txt").st_mode == status.st_mode
 
     def test_no_hint_carries_a_files_escape_sequences(self, workspace, root):
         (root / "x\x1b]0;owned\x07").write_bytes(b"")
@@ -388,12 +384,12 @@ class TestFailure:
         assert "a.txt" in caught.value.hint
         assert caught.value.hint.isprintable()
 
-    def test_an_interrupted_write_leaves_no_litter(self, workspace, root, monkeypatch):
+    def test_an_interrupted_write_leaves_no_litter(self, root):
         def interrupted(fd):
             raise KeyboardInterrupt
 
         before = names(root)
-        monkeypatch.setattr(os, "fsync", interrupted)
+        workspace = Workspace(root, system=System(fsync=interrupted))
         with pytest.raises(KeyboardInterrupt):
             workspace.write("a.txt", b"x")
         assert names(root) == before
@@ -546,17 +542,15 @@ class TestListing:
         with pytest.raises(BadPath):
             workspace.read("dir/sub/\udcff\udcfe")
 
-    def test_a_name_that_goes_away_meanwhile_is_left_out(self, workspace, root, monkeypatch):
-        scandir = os.scandir
-
+    def test_a_name_that_goes_away_meanwhile_is_left_out(self, root):
         @contextlib.contextmanager
         def vanishing(fd):
-            with scandir(fd) as entries:
+            with os.scandir(fd) as entries:
                 found = list(entries)
                 (root / "a.txt").unlink()
                 yield found
 
-        monkeypatch.setattr(os, "scandir", vanishing)
+        workspace = Workspace(root, system=System(scandir=vanishing))
         assert "a.txt" not in [entry.name for entry in workspace.list(".")]
 
     def test_stat_follows_links_and_gives_the_one_path(self, workspace, root):

@@ -32,7 +32,7 @@ _DIRECTORY = _O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 class PathSystem(Protocol):
-    """The calls to the operating system that a walk makes to enter and make directories."""
+    """The calls to the operating system that a walk makes to enter, make and sync directories."""
 
     def open(self, path: str, flags: int, *, dir_fd: int | None = None) -> int:
         """Open a directory; see `os.open`."""
@@ -40,6 +40,10 @@ class PathSystem(Protocol):
 
     def mkdir(self, path: str, *, dir_fd: int | None = None) -> None:
         """Make a directory; see `os.mkdir`."""
+        ...
+
+    def fsync(self, fd: int) -> None:
+        """Make a file or directory durable; see `os.fsync`."""
         ...
 
 
@@ -178,7 +182,7 @@ class PathWalk:
         except PermissionError:
             return  # search permission alone is enough to write a file, not to sync its directory
         try:
-            os.fsync(fd)
+            self._system.fsync(fd)
         except OSError as error:
             if error.errno != errno.EINVAL:  # some file systems cannot sync a directory
                 raise

@@ -1,7 +1,7 @@
-"""A glance at what a deletion would take: how many files, how many bytes, whether git has them.
+"""A preview of what a deletion would remove: how many files, how many bytes, and if git has them.
 
-Nothing is executed, also not git: its index is read as a file. Only the workspace is looked at, links are not
-followed, and counting stops at a bound and says so. An estimate for a person who decides, never a permission.
+Nothing is executed, also not git: its index is read as a file. Only the workspace is read, links are not followed, and
+counting stops at a bound and reports it. An estimate for a person who decides, never a permission.
 """
 
 import asyncio
@@ -17,34 +17,42 @@ from fourhands.safety.shell.lookalikes import visible
 
 _REMOVERS = frozenset({"rm", "rmdir", "unlink", "shred", "truncate"})
 _MOVERS = frozenset({"cd", "pushd", "popd"})
-_MOST_ENTRIES = 50_000
-_MOST_SECONDS = 0.7
-_MOST_PATHS = 1000
 _LARGEST_INDEX = 64 * 1024 * 1024
 _NAMED = 5
 
 Words = Sequence[str]
 
 
+@dataclass(frozen=True, slots=True)
+class PreviewLimits:
+    """Limits of one preview: entries that are counted, paths that one pattern matches, and seconds."""
+
+    entries: int = 50_000
+    paths: int = 1000
+    seconds: float = 0.7
+
+
 def worth(commands: Sequence[Words]) -> bool:
-    """Whether some of these commands delete files by name, in a directory that is known."""
+    """Return True if some of these commands delete files by name, in a directory that is known."""
     names = {os.path.basename(words[0]) for words in commands if words}
     return bool(names & _REMOVERS) and not names & _MOVERS
 
 
-def of(commands: Sequence[Words], root: str, cwd: str) -> Callable[[], Awaitable[dict[str, object]]]:
-    """The glance at these commands as something to await; it looks in a thread."""
+def of(
+    commands: Sequence[Words], root: str, cwd: str, limits: PreviewLimits | None = None
+) -> Callable[[], Awaitable[dict[str, object]]]:
+    """Return the preview of these commands as something to await; it counts in a thread."""
 
-    async def look() -> dict[str, object]:
-        return await asyncio.to_thread(take, commands, root, cwd)
+    async def preview() -> dict[str, object]:
+        return await asyncio.to_thread(take, commands, root, cwd, limits)
 
-    return look
+    return preview
 
 
-def take(commands: Sequence[Words], root: str, cwd: str) -> dict[str, object]:
-    """Count what the deleting commands would take, in the workspace `root`, seen from `cwd`."""
-    root = os.path.realpath(root)
-    sight = _Sight(root, time.monotonic() + _MOST_SECONDS)
+def take(commands: Sequence[Words], root: str, cwd: str, limits: PreviewLimits | None = None) -> dict[str, object]:
+    """Count what the deleting commands would remove, in the workspace `root`, seen from `cwd`. Blocks."""
+    root, limits = os.path.realpath(root), limits or PreviewLimits()
+    sight = _Sight(root, time.monotonic() + limits.seconds, limits)
     for words in commands:
         if words and os.path.basename(words[0]) in _REMOVERS:
             for operand in _operands(words):
@@ -65,6 +73,7 @@ def _operands(words: Words) -> Iterator[str]:
 class _Sight:
     root: str
     deadline: float
+    limits: PreviewLimits
     files: int = 0
     folders: int = 0
     size: int = 0
@@ -99,7 +108,7 @@ class _Sight:
             return []
         found: list[str] = []
         for path in glob.iglob(pattern):
-            if len(found) >= _MOST_PATHS or time.monotonic() > self.deadline:
+            if len(found) >= self.limits.paths or time.monotonic() > self.deadline:
                 self.cut = True
                 break
             found.append(path)
@@ -110,7 +119,7 @@ class _Sight:
         while todo:
             one = todo.pop()
             self.entries += 1
-            if self.entries > _MOST_ENTRIES or time.monotonic() > self.deadline:
+            if self.entries > self.limits.entries or time.monotonic() > self.deadline:
                 self.cut = True
                 return
             try:
@@ -145,7 +154,7 @@ class _Sight:
 
 
 def tracked_files(root: str) -> frozenset[str] | None:
-    """The paths in the index of the repository whose top is `root`; None where there is none that can be read."""
+    """Return the paths in the index of the repository whose top is `root`; None where it cannot be read."""
     path = os.path.join(root, ".git", "index")
     try:
         with open(path, "rb") as file:
@@ -159,10 +168,10 @@ def tracked_files(root: str) -> frozenset[str] | None:
 
 
 def index_names(data: bytes) -> Iterator[bytes]:
-    """The names in a git index, versions 2 to 4; `ValueError` for anything else."""
+    """Yield the names in a git index, versions 2 to 4. Raises `ValueError` for anything else."""
     signature, version, count = struct.unpack_from(">4sII", data)
     if signature != b"DIRC" or version not in (2, 3, 4):
-        raise ValueError("not a git index that we know")
+        raise ValueError("not a git index of version 2, 3 or 4")
     at, name = 12, b""
     for _ in range(count):
         (flags,) = struct.unpack_from(">H", data, at + 60)
@@ -180,7 +189,7 @@ def index_names(data: bytes) -> Iterator[bytes]:
 
 
 def _offset(data: bytes, at: int) -> tuple[int, int]:
-    """A number in git's variable-length form, and where the data goes on."""
+    """Return a number in git's variable-length form, and the position after it."""
     byte = data[at]
     value = byte & 0x7F
     while byte & 0x80:

@@ -13,19 +13,19 @@ from fourhands.workbench.files.encoding import begins_as
 
 CHUNK = 1 << 20
 
-LARGEST = 2 << 30
+PIECES_BYTES = 2 << 30
 """Bytes of a file that is read in pieces: each piece comes with the version of the whole, which must be read for it."""
 
 _LEAST = 8  # a mark and one character in the widest encoding: a piece that brings nothing would be asked for forever
 
 PIECE_BYTES = 256 * 1024
-"""Bytes of a piece whose length was not said."""
+"""Bytes of a piece whose length was not given."""
 
 
 class FilePiece(Struct, frozen=True, kw_only=True):
-    """A part of a file: its text (None: it is none), where it begins and ends in bytes, and all that it is a part of.
+    """A part of a file: its text (None: it is not text), its beginning and end in bytes, and facts of the whole file.
 
-    `lines` counts those of the whole file; where only bytes were wanted nobody has counted, and it is 0.
+    `lines` counts those of the whole file; where only bytes were wanted it is 0.
     """
 
     path: str
@@ -41,7 +41,6 @@ class FilePiece(Struct, frozen=True, kw_only=True):
 
 def read_lines(fd: int, path: str, given: str, first: int, last: int | None, most: int) -> FilePiece:
     """Read the lines from `first` to `last`, and count all of them, in one pass over the file."""
-    _check_size(fd, given)
     _, encoding = begins_as(os.pread(fd, 8192, 0))
     if encoding not in ("utf-8", "utf-8-sig"):
         raise BadArgument(
@@ -90,7 +89,6 @@ def read_lines(fd: int, path: str, given: str, first: int, last: int | None, mos
 
 def read_bytes(fd: int, path: str, given: str, offset: int, limit: int) -> FilePiece:
     """Read `limit` bytes from `offset` on, as text where they are; a character that is cut is left for the next."""
-    _check_size(fd, given)
     mark, encoding = begins_as(os.pread(fd, 8192, 0))
     limit = limit if encoding == "binary" else max(limit, _LEAST)
     digest, size = hashlib.blake2b(digest_size=16), 0
@@ -100,10 +98,10 @@ def read_bytes(fd: int, path: str, given: str, offset: int, limit: int) -> FileP
         kept += chunk[max(offset - size, 0) : max(offset + limit - size, 0)]
         size += len(chunk)
     if offset > size:
-        raise BadArgument(f"offset {offset} is behind the end of {shown(given)}", hint=f"it has {size} bytes")
+        raise BadArgument(f"offset {offset} is past the end of {shown(given)}", hint=f"it has {size} bytes")
     data = bytes(kept)
     if encoding != "binary":
-        # Whoever begins in the middle of a character begins with the next one.
+        # A piece that would begin in the middle of a character begins with the next one.
         skipped = len(mark) if offset == 0 else _inside(data, offset, encoding)
         data, offset = data[skipped:], offset + skipped
     text, encoding, used = _decode(data, encoding, final=offset + len(data) >= size)
@@ -119,18 +117,6 @@ def read_bytes(fd: int, path: str, given: str, offset: int, limit: int) -> FileP
     )
 
 
-def _check_size(fd: int, given: str) -> None:
-    size = os.fstat(fd).st_size
-    if size > LARGEST:
-        raise FileTooLarge(
-            f"file {shown(given)} has {size} bytes; files of up to {LARGEST} are read in pieces",
-            hint="use a program in a terminal to look into it, such as head, tail or grep",
-            path=given,
-            size=size,
-            limit=LARGEST,
-        )
-
-
 def _chunks(fd: int) -> Iterator[bytes]:
     offset = 0
     while chunk := os.pread(fd, CHUNK, offset):
@@ -139,7 +125,7 @@ def _chunks(fd: int) -> Iterator[bytes]:
 
 
 def _skip(chunk: bytes, lines: int) -> int:
-    """Where the text begins that is so many line feeds further on."""
+    """Return the position that is so many line feeds further on."""
     at = 0
     for _ in range(max(lines, 0)):
         found = chunk.find(b"\n", at)
@@ -156,7 +142,7 @@ def _text(data: bytes, *, at_start: bool) -> tuple[str | None, str]:
 
 
 def _inside(data: bytes, offset: int, encoding: str) -> int:
-    """How many bytes at the beginning belong to a character that began before."""
+    """Return how many bytes at the beginning belong to a character that began before."""
     if encoding.startswith("utf-8"):
         return next((n for n, byte in enumerate(data[:4]) if byte & 0xC0 != 0x80), 0)
     unit = 4 if encoding.startswith("utf-32") else 2 if encoding.startswith("utf-16") else 1
@@ -164,7 +150,7 @@ def _inside(data: bytes, offset: int, encoding: str) -> int:
 
 
 def _decode(data: bytes, encoding: str, *, final: bool) -> tuple[str | None, str, int]:
-    """The text, how it was read, and how many bytes that took; None if it is no text."""
+    """Return the text (None if it is not text), its encoding, and how many bytes it took."""
     if encoding == "binary":
         return None, encoding, len(data)
     decoder = codecs.getincrementaldecoder("utf-8" if encoding == "utf-8-sig" else encoding)()

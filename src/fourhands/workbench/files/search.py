@@ -1,7 +1,7 @@
-"""Finding files of a workspace by name and by text, through ripgrep.
+"""Searches for files of a workspace by name and by text, through ripgrep.
 
 ripgrep lists what .gitignore leaves, names are ranked here, and ripgrep looks into the files that the deny-lists
-leave. It walks by path, so somebody who swaps a directory for a link at the right moment could lead it outside.
+leave. It walks by path, so a directory swapped for a link at the right moment could lead it outside.
 Therefore nothing that it reports is believed: each result is opened again by a walk without links, and a line is
 shown only if it stands in what was read that way.
 """
@@ -21,7 +21,7 @@ from fourhands.safety.paths.walk import PathWalk, Root
 from fourhands.safety.unicode import controls
 from fourhands.workbench.files.encoding import decoded
 from fourhands.workbench.files.ranking import rank
-from fourhands.workbench.files.ripgrep import Deadline, Hit, find_text, list_files
+from fourhands.workbench.files.ripgrep import Deadline, Hit, Ripgrep
 
 LONGEST_QUERY = 1000
 MOST_RESULTS = 10_000
@@ -43,7 +43,7 @@ class FileMatch(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class FileSearchResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Paths: matching names first, then files whose text matches. `reason` says what cut it short, if anything."""
+    """Paths: matching names first, then files whose text matches. `reason` tells what cut it short, if anything."""
 
     results: list[str]
     matches: list[FileMatch]
@@ -53,7 +53,7 @@ class FileSearchResult(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class SearchLimits:
-    """How much one search may find, look into and last."""
+    """Limits of one search: results, bytes of one file, and seconds."""
 
     results: int
     file_bytes: int
@@ -69,7 +69,7 @@ class _Collected:
 class FileSearch:
     """Searches in one workspace, under one set of rules."""
 
-    def __init__(self, root: Root, rules: PathPolicy, limits: SearchLimits) -> None:
+    def __init__(self, root: Root, rules: PathPolicy, limits: SearchLimits, ripgrep: Ripgrep) -> None:
         if (
             isinstance(limits.results, bool)
             or not isinstance(limits.results, int)
@@ -79,6 +79,7 @@ class FileSearch:
         self._root = root
         self._rules = rules
         self._limits = limits
+        self._ripgrep = ripgrep
 
     def run(
         self,
@@ -92,7 +93,7 @@ class FileSearch:
         """Search below the directory `below`, whose names are resolved."""
         including, excluding = _patterns("include", include), _patterns("exclude", exclude)
         _check_query(query, including)
-        deadline = Deadline(self._limits.timeout_s)
+        deadline = self._ripgrep.deadline(self._limits.timeout_s)
         files = self._files(including, excluding, below, deadline)
         most = self._limits.results
         names = [] if regex else self._regular(self._by_name(query, files), most + 1)
@@ -111,12 +112,12 @@ class FileSearch:
         packages = any(is_packages_name(name) for name in below)
         # From the root, because .gitignore files above `below` count too; but packages are themselves ignored.
         start = prefix if packages else "."
-        listed: Iterable[str] = list_files(self._root.path, start, exclude, packages, deadline)
+        listed: Iterable[str] = self._ripgrep.list_files(self._root.path, start, exclude, packages, deadline)
         if prefix:
             listed = [path for path in listed if path.startswith(prefix)]
         if include:
             # Asked for separately: to ripgrep an include pattern is stronger than .gitignore.
-            wanted = set(list_files(self._root.path, prefix or ".", exclude, packages, deadline, include))
+            wanted = set(self._ripgrep.list_files(self._root.path, prefix or ".", exclude, packages, deadline, include))
             listed = [path for path in listed if path in wanted]
         root = self._root.path
         return sorted(path for path in listed if self._rules.allows(path.split("/"), f"{root}/{path}", Purpose.READ))
@@ -150,7 +151,7 @@ class FileSearch:
         collected = _Collected()
         most = self._limits.results
         for batch in self._batches(files):
-            hits = find_text(self._root.path, query, batch, regex, _MOST_PER_FILE + 1, deadline)
+            hits = self._ripgrep.find_text(self._root.path, query, batch, regex, _MOST_PER_FILE + 1, deadline)
             order = {path: number for number, path in enumerate(batch)}
             for path in sorted(hits, key=lambda path: order.get(path, -1)):
                 if path in order:
@@ -230,7 +231,7 @@ def _check_query(query: object, include: Sequence[str]) -> None:
     if not isinstance(query, str):
         raise BadArgument(f"query must be text, not {shown(query)}")
     if not query and not include:
-        raise BadArgument("query is empty", hint="say what to look for, or give an include pattern such as '*.py'")
+        raise BadArgument("query is empty", hint="pass what to look for, or an include pattern such as '*.py'")
     if len(query) > LONGEST_QUERY:
         raise BadArgument(f"query has {len(query)} characters, at most {LONGEST_QUERY} are possible")
     if controls.search(query) or "\n" in query or "\r" in query:

@@ -1,42 +1,61 @@
-"""Sees what programs outside do to open files, and says so as if a command had done it.
+"""A watch over open files: reports what programs outside do to them as if a command had done it.
 
-Only files that an editor shows are looked at, by their size and time: a few dozen looks need no kernel resource for
+Only files that an editor shows are checked, by their size and time: a few dozen checks need no kernel resource for
 each directory, and work on every file system. Once a second while anything happens at the workbench; the longer nothing
-does, the rarer, and never while no file is open: an idle workbench costs nothing. What is found is compared by content,
-so what the workbench wrote itself, or a touch, is no news.
+does, the rarer, and never while no file is open: an idle workbench costs nothing. Changes are confirmed by content, so
+what the workbench wrote itself, or a touch, is not reported.
 """
 
 import asyncio
 from collections.abc import Callable
+from typing import Protocol
 
 from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError
+from fourhands.workbench.files.workspace import DirectoryEntry
 from fourhands.workbench.workbench import Workbench
 
 EVERY_S = 1.0
-"""How often it looks while something happens."""
+"""The interval of checks while something happens."""
 
 RAREST = 10
-"""So many times longer it waits at most while nothing does."""
+"""The longest interval while nothing does, as a multiple."""
 
 SLOWER = 1.5
 
 _Look = tuple[int, float] | None
 
 
-class Watch:
-    """Looks at the open files again and again, until it is cancelled; `tell` gets a path and its new version."""
+class WatchedFiles(Protocol):
+    """The files that are watched; a `Workspace` has these methods. They block and are called in a thread."""
 
-    def __init__(self, bench: Workbench, tell: Callable[[str, str], None], *, every_s: float = EVERY_S) -> None:
+    def stat(self, path: str) -> DirectoryEntry:
+        """Return what a path is."""
+
+    def version(self, path: str) -> str:
+        """Return the version of a file's content."""
+
+
+class Watch:
+    """Checks the open files again and again, until it is cancelled; `tell` gets a path and its new version."""
+
+    def __init__(
+        self,
+        bench: Workbench,
+        tell: Callable[[str, str], None],
+        *,
+        every_s: float = EVERY_S,
+        files: WatchedFiles | None = None,
+    ) -> None:
         self._bench = bench
         self._tell = tell
-        self._files = bench.files(Actor.person())
+        self._files: WatchedFiles = files or bench.files(Actor.person())
         self._every_s = every_s
         self.pause_s = every_s
         self._seen: dict[str, _Look] = {}
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Check until cancelled."""
         heard = asyncio.Event()
         dispose = self._bench.events.published.subscribe(lambda _: heard.set())
         try:
@@ -55,15 +74,15 @@ class Watch:
             dispose()
 
     async def look(self) -> None:
-        """Look once at each open file, and tell of those that have another content than their editor knows."""
+        """Check each open file once, and report those with another content than their editor knows."""
         quiet = self._bench.writes.since()
         if quiet is None:
-            return  # its end is told, and that is when to look
+            return  # a write is going on; its end is an event, after which this runs again
         paths = [editor.path for editor in self._bench.state.editors()]
         if not paths:
             self._seen.clear()
             return
-        seen = await asyncio.to_thread(lambda: {path: self._glance(path) for path in paths})
+        seen = await asyncio.to_thread(lambda: {path: self._facts(path) for path in paths})
         changed = [path for path in paths if path not in self._seen or seen[path] != self._seen[path]]
         self._seen = seen
         for path in changed:
@@ -75,7 +94,7 @@ class Watch:
             if path in known and known[path] != version and version is not None:
                 self._tell(path, version)
 
-    def _glance(self, path: str) -> _Look:
+    def _facts(self, path: str) -> _Look:
         try:
             entry = self._files.stat(path)
             return entry.size, entry.modified

@@ -1,63 +1,51 @@
-"""The workspace's files, as an agent or a person may see and change them (safety-policy.md P).
+"""The workspace's files, as an agent or a person may see and change them.
 
 Every method follows its path with a `PathWalk`, so that nothing outside the workspace is read or written whatever is
-swapped meanwhile. The methods block; callers in the event loop move them to a thread. They may run side by side.
-
-A version is a digest of the content, not a time: times tick too slowly to tell two quick saves apart, differ after
-a checkout that changed nothing, and undo asks whether the content is still what was written. Comparing and replacing
-are one step for everybody in this process. A program outside can still slip into the few microseconds between the
-two: POSIX has no rename that compares.
+swapped meanwhile. The methods block: the event loop calls them in a thread. They may run side by side.
 """
 
-import hashlib
 import os
-import secrets
 import stat
-import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Final, Literal
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Literal
 
 from msgspec import Struct
 
-from fourhands.core.errors import BadArgument, Conflict, Denied
+from fourhands.core.errors import BadArgument
 from fourhands.safety.paths.errors import FileTooLarge, NoSuchFile, reported, shown
 from fourhands.safety.paths.policy import TEMPORARY, PathPolicy, Purpose, plain
 from fourhands.safety.paths.walk import PathWalk, Root
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.workbench.files.encoding import FileText, decoded, encoded
-from fourhands.workbench.files.excerpt import FilePiece, read_bytes, read_lines
+from fourhands.workbench.files.excerpt import PIECES_BYTES, FilePiece, read_bytes, read_lines
+from fourhands.workbench.files.replacement import (
+    ABSENT,
+    CHUNK,
+    REPLACING,
+    FileSystem,
+    Written,
+    check_version,
+    current_version,
+    opened,
+    replace_content,
+    version_of,
+)
+from fourhands.workbench.files.ripgrep import Ripgrep
 from fourhands.workbench.files.search import FileSearch, FileSearchResult, SearchLimits
-
-ABSENT: Final = "absent"
-"""The version of a file that is not there: expect it in order to create and never to replace."""
-
-_CHUNK = 1 << 20
-
-# Held while a version is compared and the name is given to the new content: for all workspaces of this process,
-# since a person's and an agent's view of one directory are two objects.
-_replacing = threading.Lock()
 
 
 class FileSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
     """Limits of file commands, and changes to the list of secret names."""
 
     read_limit_bytes: int = 10 * 1024 * 1024
+    pieces_limit_bytes: int = PIECES_BYTES
     write_limit_bytes: int = 64 * 1024 * 1024
     list_limit: int = 20_000
     search_limit_bytes: int = 4 * 1024 * 1024
     search_timeout_seconds: float = 10.0
     secret_names_extra: tuple[str, ...] = ()
     secret_names_removed: tuple[str, ...] = ()
-
-
-class Written(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a write has left: the resolved path, the new version, whether the file is new, and the bytes it kept."""
-
-    path: str
-    version: str
-    created: bool
-    kept: int = 0
 
 
 class DirectoryEntry(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -73,14 +61,22 @@ class DirectoryEntry(Struct, frozen=True, kw_only=True, rename="camel"):
 class Workspace:
     """A directory and what lies below it: an agent's view, or with `person` one without the deny-lists.
 
-    Paths are relative to the root, or absolute and inside it. The confinement holds for everybody.
+    Paths are relative to the root, or absolute and inside it. The confinement holds for both.
     """
 
     def __init__(
-        self, root: str | os.PathLike[str], *, person: bool = False, settings: FileSettings | None = None
+        self,
+        root: str | os.PathLike[str],
+        *,
+        person: bool = False,
+        settings: FileSettings | None = None,
+        system: FileSystem = os,
+        ripgrep: Ripgrep | None = None,
     ) -> None:
         self.settings = settings or FileSettings()
         self.person = person
+        self._system = system
+        self._ripgrep = ripgrep or Ripgrep()
         self._root = Root(root)
         extra, removed = self.settings.secret_names_extra, self.settings.secret_names_removed
         names = SecretNames(extra=extra, removed=removed) if extra or removed else None
@@ -100,14 +96,15 @@ class Workspace:
             return self._read(place, offset, limit)
 
     def read_text(self, path: str) -> FileText:
-        """Read a whole file as text, with its version and encoding; a binary file has no text and says so."""
+        """Read a whole file as text, with its version and encoding; the text of a binary file is None."""
         with self._descent(path, Purpose.READ) as place, reported(path):
             data = self._read(place, 0, None)
             return decoded(data, path=place.path, version=version_of(data))
 
     def read_lines(self, path: str, first: int, last: int | None) -> FilePiece:
         """Read some lines of a file of any size, with the version of the whole; only the lines are kept in memory."""
-        with self._descent(path, Purpose.READ) as place, reported(path), _opened(place) as fd:
+        with self._descent(path, Purpose.READ) as place, reported(path), opened(place) as fd:
+            _check_size(fd, place.given, self.settings.pieces_limit_bytes)
             return read_lines(fd, place.path, place.given, first, last, self.settings.read_limit_bytes)
 
     def read_piece(self, path: str, offset: int, limit: int) -> FilePiece:
@@ -115,16 +112,20 @@ class Workspace:
         most = self.settings.read_limit_bytes
         if limit > most:
             raise FileTooLarge(f"{limit} bytes are too many: at most {most} are read at once", hint=f"limit {most}")
-        with self._descent(path, Purpose.READ) as place, reported(path), _opened(place) as fd:
+        with self._descent(path, Purpose.READ) as place, reported(path), opened(place) as fd:
+            _check_size(fd, place.given, self.settings.pieces_limit_bytes)
             return read_bytes(fd, place.path, place.given, offset, limit)
 
     def held(self, path: str) -> bytes | None:
-        """What a file holds that is about to be changed: up to the size that may be written; None: there is no file."""
+        """Return the content of a file that is about to be changed, up to the size that may be written.
+
+        None: there is no file.
+        """
         most = self.settings.write_limit_bytes
         try:
-            with self._descent(path, Purpose.READ) as place, reported(path), _opened(place) as fd:
+            with self._descent(path, Purpose.READ) as place, reported(path), opened(place) as fd:
                 size = os.fstat(fd).st_size
-                if size <= most and len(data := _read_up_to(fd, 0, most + 1)) <= most:
+                if size <= most and len(data := self._read_up_to(fd, 0, most + 1)) <= most:
                     return data
                 raise FileTooLarge(
                     f"file {shown(path)} has {size} bytes; one of at most {most} is changed, so that it can be undone",
@@ -135,10 +136,10 @@ class Workspace:
             return None
 
     def version(self, path: str) -> str:
-        """Give the version of a file's content, whatever its size; `ABSENT` if there is no such file."""
+        """Return the version of a file's content, whatever its size; `ABSENT` if there is no such file."""
         try:
             with self._descent(path, Purpose.READ) as place, reported(path):
-                return _current_version(place)
+                return current_version(place)
         except NoSuchFile:
             return ABSENT
 
@@ -165,7 +166,7 @@ class Workspace:
             try:
                 size = 0 if place.status is None else place.status.st_size
                 self._check_fits(path, len(data) + (size if keep is None else min(keep, size)))
-                return _replace(place, data, expected, keep)
+                return replace_content(place, data, expected, keep, self._system)
             except BaseException:
                 place.unmake()
                 raise
@@ -189,9 +190,9 @@ class Workspace:
         """Remove a file, with `expected_version` only if that is still what is there: undoes its creation."""
         with self._descent(path, Purpose.REMOVE) as place, reported(path):
             place.check_regular()
-            with _replacing:
-                _check_version(place, expected_version)
-                os.unlink(place.name, dir_fd=place.fd)
+            with REPLACING:
+                check_version(place, expected_version)
+                self._system.unlink(place.name, dir_fd=place.fd)
             place.sync_directory()
 
     def list(self, path: str = ".") -> list[DirectoryEntry]:
@@ -200,7 +201,7 @@ class Workspace:
             fd = place.open_directory()
             entries: list[DirectoryEntry] = []
             try:
-                with os.scandir(fd) as found:
+                with self._system.scandir(fd) as found:
                     for item in found:
                         if TEMPORARY.match(item.name):
                             continue
@@ -218,7 +219,7 @@ class Workspace:
         return entries
 
     def stat(self, path: str) -> DirectoryEntry:
-        """Tell what a path is, links followed: `path` in the answer is the resolved one, the same for all spellings."""
+        """Return what a path is, links followed; its `path` is the resolved one, the same for all spellings."""
         with self._descent(path, Purpose.LOOK) as place:
             if place.status is None:
                 raise place.missing()
@@ -245,10 +246,12 @@ class Workspace:
         )
         with self._descent(path, Purpose.LIST) as place:
             below = place.names
-        return FileSearch(self._root, self._rules, limits).run(query, include, exclude, below=below, regex=regex)
+        return FileSearch(self._root, self._rules, limits, self._ripgrep).run(
+            query, include, exclude, below=below, regex=regex
+        )
 
     def _descent(self, path: str, purpose: Purpose) -> PathWalk:
-        return PathWalk(self._root, path, purpose, self._rules)
+        return PathWalk(self._root, path, purpose, self._rules, system=self._system)
 
     def _read(self, place: PathWalk, offset: int, limit: int | None) -> bytes:
         most = self.settings.read_limit_bytes
@@ -257,12 +260,23 @@ class Workspace:
             size = os.fstat(fd).st_size
             data = b""
             if (size - offset if limit is None else limit) <= most:
-                data = _read_up_to(fd, offset, most + 1 if limit is None else limit)
+                data = self._read_up_to(fd, offset, most + 1 if limit is None else limit)
                 if len(data) <= most:
                     return data
             raise self._too_large(place, max(size, offset + len(data)))  # the latter if it has just grown
         finally:
             os.close(fd)
+
+    def _read_up_to(self, fd: int, offset: int, wanted: int) -> bytes:
+        pieces: list[bytes] = []
+        while wanted > 0:
+            piece = self._system.pread(fd, min(wanted, CHUNK), offset)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+            wanted -= len(piece)
+        return b"".join(pieces)
 
     def _too_large(self, place: PathWalk, size: int) -> FileTooLarge:
         most = self.settings.read_limit_bytes
@@ -273,134 +287,6 @@ class Workspace:
             size=size,
             limit=most,
         )
-
-
-def version_of(data: bytes) -> str:
-    """Give the version of some content: equal for equal content, and for nothing else."""
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
-
-
-def _read_up_to(fd: int, offset: int, wanted: int) -> bytes:
-    pieces: list[bytes] = []
-    while wanted > 0:
-        piece = os.pread(fd, min(wanted, _CHUNK), offset)
-        if not piece:
-            break
-        pieces.append(piece)
-        offset += len(piece)
-        wanted -= len(piece)
-    return b"".join(pieces)
-
-
-def _current_version(place: PathWalk) -> str:
-    """Digest what is under the name now, which may be newer than the descent's own look."""
-    try:
-        place.look_again()
-        fd = place.open_file()
-    except FileNotFoundError:
-        return ABSENT
-    digest = hashlib.blake2b(digest_size=16)
-    try:
-        while piece := os.read(fd, _CHUNK):
-            digest.update(piece)
-    finally:
-        os.close(fd)
-    return digest.hexdigest()
-
-
-def changed(path: str, current: str, expected: str) -> Conflict:
-    """Say that a file has another version than expected."""
-    what = "is gone" if current == ABSENT else "exists already" if expected == ABSENT else "has changed"
-    return Conflict(
-        f"file {shown(path)} {what}: version {current}, expected {expected}",
-        hint="read it again, and write what fits the content it has now",
-        path=path,
-        version=current,
-        expected=expected,
-    )
-
-
-def _check_version(place: PathWalk, expected: str | None) -> None:
-    if expected is None:
-        return
-    current = _current_version(place)
-    if current != expected:
-        raise changed(place.given, current, expected)
-
-
-def _replace(place: PathWalk, data: bytes, expected: str | None, keep: int | None) -> Written:
-    status = place.status
-    if status is not None or not place.name:
-        place.check_regular()
-        if not os.access(place.name, os.W_OK, dir_fd=place.fd, effective_ids=True):
-            raise Denied(f"file {shown(place.given)} is read-only", hint="its mode forbids writing", path=place.given)
-    temporary = f".fourhands-{secrets.token_hex(8)}.tmp"
-    # A new file gets what the umask leaves. What replaces an old one is closed until it has the old one's mode.
-    mode = 0o666 if status is None else 0o600
-    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=place.fd)
-    try:
-        try:
-            if status is not None:
-                _keep_owner_and_mode(fd, status)
-            kept, old, digest = 0, expected, hashlib.blake2b(digest_size=16)
-            if keep != 0:
-                kept, old = (0, ABSENT) if status is None else _copy(place, fd, keep, digest)
-            digest.update(data)
-            _write_all(fd, data)
-            os.fsync(fd)
-        finally:
-            os.close(fd)
-        with _replacing:
-            _check_version(place, expected)
-            if old != expected:  # what was copied must still be there
-                _check_version(place, old)
-            os.rename(temporary, place.name, src_dir_fd=place.fd, dst_dir_fd=place.fd)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=place.fd)
-        raise
-    place.sync_directory()
-    return Written(path=place.path, version=digest.hexdigest(), created=status is None, kept=kept)
-
-
-def _copy(place: PathWalk, into: int, most: int | None, digest: "hashlib.blake2b") -> tuple[int, str]:
-    """Copy the first bytes of a file (None: all), and give how many they were and the version of all of it."""
-    whole, kept = hashlib.blake2b(digest_size=16), 0
-    with _opened(place) as fd:
-        while piece := os.read(fd, _CHUNK):
-            whole.update(piece)
-            part = piece if most is None else piece[: max(most - kept, 0)]
-            digest.update(part)
-            _write_all(into, part)
-            kept += len(part)
-    return kept, whole.hexdigest()
-
-
-def _write_all(fd: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(fd, rest) :]
-
-
-@contextmanager
-def _opened(place: PathWalk) -> Iterator[int]:
-    fd = place.open_file()
-    try:
-        yield fd
-    finally:
-        os.close(fd)
-
-
-def _keep_owner_and_mode(fd: int, status: os.stat_result) -> None:
-    mine = os.fstat(fd)
-    if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
-        try:
-            os.fchown(fd, status.st_uid, status.st_gid)
-        except PermissionError:
-            with suppress(PermissionError):  # the group alone may still be ours to give
-                os.fchown(fd, -1, status.st_gid)
-    # Without set-uid and set-gid, as the kernel takes them away when a file is written.
-    os.fchmod(fd, stat.S_IMODE(status.st_mode) & 0o1777)
 
 
 def _entry(names: Sequence[str], name: str, status: os.stat_result) -> DirectoryEntry:
@@ -422,6 +308,18 @@ def _entry(names: Sequence[str], name: str, status: os.stat_result) -> Directory
         size=status.st_size,
         modified=status.st_mtime,
     )
+
+
+def _check_size(fd: int, given: str, most: int) -> None:
+    size = os.fstat(fd).st_size
+    if size > most:
+        raise FileTooLarge(
+            f"file {shown(given)} has {size} bytes; files of up to {most} are read in pieces",
+            hint="use a program in a terminal to look into it, such as head, tail or grep",
+            path=given,
+            size=size,
+            limit=most,
+        )
 
 
 def _check_count(kind: str, value: object) -> None:
