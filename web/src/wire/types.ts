@@ -689,7 +689,7 @@ export interface FileSearchArgs {
   excludePattern?: string | null;
 }
 
-/** Paths: matching names first, then files whose text matches. `reason` says what cut it short, if anything. */
+/** Paths: matching names first, then files whose text matches. `reason` tells what cut it short, if anything. */
 export interface FileSearchResult {
   results: string[];
   matches: FileMatch[];

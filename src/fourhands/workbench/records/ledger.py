@@ -33,7 +33,7 @@ ARGS_LIMIT = 256 << 10
 RESULT_LIMIT = 16 << 10
 """Characters kept of a result: what was read can be read again."""
 
-Connect = Callable[..., sqlite3.Connection]
+ConnectDatabase = Callable[..., sqlite3.Connection]
 _Row = tuple[object, ...]
 
 log = logging.getLogger(__name__)
@@ -119,7 +119,7 @@ class Ledger:
         redact: Redact | None = None,
         *,
         synchronous: str = "FULL",
-        connect: Connect = sqlite3.connect,
+        connect: ConnectDatabase = sqlite3.connect,
     ) -> None:
         self.path = path
         self._connect_to = connect
