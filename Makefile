@@ -15,7 +15,7 @@ $(shell rm -f $(VENV)/ready $(VENV)/runs)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check types docs bench soak wheel clean tools web pictures
+.PHONY: help run test coverage check types docs bench soak mutate wheel clean tools web pictures
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -61,7 +61,7 @@ check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architectur
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@cd web && npm run --silent check
-	@$(BIN)/pytest -q --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py tests/test_names.py
+	@$(BIN)/pytest -q --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py tests/test_names.py tests/test_mutants.py
 
 types: $(VENV)/ready ## write the page's types from the Python structs
 	@$(BIN)/python -m scripts.wire_types
@@ -81,6 +81,9 @@ coverage: $(VENV)/ready tools web ## every test once more, and how much of the c
 
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 	@$(BIN)/pytest -m soak --timeout 7200 $(ARGS)
+
+mutate: $(VENV)/ready tools web ## break guards on purpose, one at a time: each must be noticed (ARGS='--area agents --jobs 2')
+	@$(BIN)/python -m scripts.mutate $(ARGS)
 
 bench: $(VENV)/ready tools web ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
 	@$(BIN)/python -m bench $(ARGS)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
-from hypothesis import HealthCheck, is_hypothesis_test, settings
+from hypothesis import HealthCheck, Phase, is_hypothesis_test, settings
 from tests.kit.clock import Loop
 from tests.kit.halves import remove_halves
 from xdist.remote import Producer  # type: ignore[import-untyped]  # it ships no types
@@ -21,6 +21,8 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     derandomize=os.environ.get("CI") == "true",
+    # Where a guard is broken on purpose, it is enough that a test fails: no need for its smallest example.
+    phases=[Phase.explicit, Phase.generate] if os.environ.get("FOURHANDS_MUTANT") else list(Phase),
 )
 settings.load_profile("fourhands")
 

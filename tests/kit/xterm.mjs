@@ -109,7 +109,8 @@ function state({ term, title, colours }, from = 0) {
     if (buffer === buffers.buffer) found.cursor = `${buffer.x},${buffer.y}`;
     found[`${name} region`] = `${buffer.scrollTop},${buffer.scrollBottom}`;
     found[`${name} tabs`] = Object.keys(buffer.tabs).filter((x) => buffer.tabs[x] && x > 0 && x < term.cols - 1).join(",");
-    found[`${name} saved`] = `${buffer.savedX},${Math.max(0, buffer.savedY - buffer.ybase)} ${pen(buffer.savedCurAttrData, links)} ${charset(buffer.savedCharset)}`;
+    // Taken back, it comes to the last column where it was saved behind it.
+    found[`${name} saved`] = `${Math.min(buffer.savedX, term.cols - 1)},${Math.max(0, buffer.savedY - buffer.ybase)} ${pen(buffer.savedCurAttrData, links)} ${charset(buffer.savedCharset)}`;
     found[`${name} lines`] = { buffer, first: name === "alt" ? 0 : from, count: buffer.ybase + term.rows, links, cell, cols: term.cols };
   }
   return found;

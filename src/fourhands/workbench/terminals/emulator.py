@@ -15,9 +15,18 @@ from fourhands.workbench.terminals.screen import prints_last
 
 try:
     from pyghostty import Terminal, ffi, lib
-    from pyghostty.core import init_sized
 
-    from fourhands.workbench.terminals.paint import HOLLOW, PLAIN, PLAIN_PEN, CellRow, Cells, Pen, check, paint
+    from fourhands.workbench.terminals.paint import HOLLOW, PLAIN, Cells, check, paint
+    from fourhands.workbench.terminals.sequences import (
+        INSERT,
+        ORDINARY_SETS,
+        colour_sequence,
+        corner_of,
+        cursor_sequence,
+        extra,
+        saved_cursor_sequence,
+        with_set_in_use,
+    )
 except (ImportError, OSError) as error:
     raise Unsupported("screens need the package pyghostty", hint=f"it cannot be loaded here: {error}") from error
 
@@ -25,22 +34,25 @@ except (ImportError, OSError) as error:
 # holds back drawing (2026), and the screens themselves.
 _MODES = (1, 5, 7, 9, 25, 45, 1000, 1002, 1003, 1004, 1005, 1006, 1007, 1015, 1016, 2004)
 _SCREENS = (1049, 1047, 47)
-_INSERT, _NEW_LINE = 4, 20  # not private
+_NEW_LINE = 20  # not private
 _ORIGIN, _BLINK, _KEYPAD, _MARGINS = 6, 12, 66, 69
-_ORDINARY_SETS = b"\x0f\x1b(B\x1b)B\x1b*B\x1b+B"
-_ORDINARY_SET = re.compile(rb"\x1b[()*+]B")
 _HOME = b"\x1b[1;1H"
 _LONGEST_BROKEN = 64 * 1024
 _CANCEL = b"\x18"
 _PULLED = 200  # rows by which a screen may grow and find in the scrollback what has left it
 _PAGE = 50_000  # cells; scrollback is dropped by about so many at a time
 _SOFT_RESET = b"\x1b[!p"
-_FIRST_STATE = b'\x1b[?1;6;45;1004;2004l\x1b[?7;25h\x1b[4l\x1b>\x1b[0m\x1b[0"q\x1b[r' + _ORDINARY_SETS + b"\x1b[H\x1b7"
-# To the end of the line, if the cursor has not just been moved; the soft reset; and a wish to repeat a character.
-_READ_OTHERWISE = re.compile(rb"(?<![\n\r\x08HGCD])\x1b\[0?K|\x1b\[!p|\x1b\[[0-9;]*b")
+_FIRST_STATE = b'\x1b[?1;6;45;1004;2004l\x1b[?7;25h\x1b[4l\x1b>\x1b[0m\x1b[0"q\x1b[r' + ORDINARY_SETS + b"\x1b[H\x1b7"
+# To the end of the line, if the cursor has not just been moved; the soft reset; a wish to repeat a character; the saved
+# cursor, taken back; one line up, lines inserted or deleted, a tab back and to the end of the screen, from behind the
+# last column; the screens; and a character set other than the ordinary one.
+_READ_OTHERWISE = re.compile(
+    rb"\x1b(?:(?<![\n\r\x08HGCD]\x1b)\[0?[KJ]|\[!p|\[[0-9;]*b|8|M|\[u|\[[0-9]*[LMZ]"
+    rb"|\[\?(?:[0-9;]*;)?(?:104[789]|47)(?:;[0-9;]*)?[hl]|[()*+][^B])"
+)
+_TAKES_BACK = re.compile(rb"\x1b(?:8|\[u|.*104[89].*l)")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_OPTIONS = init_sized("GhosttyFormatterTerminalOptions")  # to be copied: their sizes take longer to fill in than to use
-_SELECTION = init_sized("GhosttySelection")
 
 
 class Ghostty:
@@ -53,7 +65,9 @@ class Ghostty:
     def __init__(self, cols: int, rows: int) -> None:
         self._terminal = Terminal(cols, rows, scrollback=_PULLED + _PAGE // cols)
         self._wraps = ffi.new("bool*")
-        self._printed = False
+        self._printed = 0  # the last byte, if it is one of a character
+        self._sets = False  # True if another character set than the ordinary one may be in use
+        self._region_below = b""  # of the screen that is not shown
         # Nothing here shows pictures; with no room for them the protocol that reads them from files is off.
         self._set("KITTY_IMAGE_STORAGE_LIMIT", "uint64_t*", 0)
         # A broken sequence may go on for this one where it is over for others; a copy can be made there too.
@@ -67,33 +81,147 @@ class Ghostty:
         data = _legible(data)
         at = 0
         for found in _READ_OTHERWISE.finditer(data):
-            self._terminal.feed(data[at : found.start()])
+            self._print(data[at : found.start()])
             at = found.end()
-            if found[0] == _SOFT_RESET:
-                self._soft_reset()
+            if found[0].endswith(b"K"):
+                if not self.behind_last_column:
+                    self._terminal.feed(found[0])
             elif found[0].endswith(b"b"):
                 # The page's terminal repeats only what was printed right before; this one the last that was printed.
-                if prints_last(data, found.start()) if found.start() else self._printed:
-                    self._terminal.feed(found[0])
-            elif not self._behind_last_column():
-                self._terminal.feed(found[0])
-        self._terminal.feed(data[at:] if at else data)
+                if last := _last_printed(data, found.start()) if found.start() else self._printed:
+                    self._in_set(found[0], ascii=last < 0x80)
+            else:
+                self._read_otherwise(found[0])
+        self._print(data[at:] if at else data)
         if data:
-            self._printed = prints_last(data, len(data))
+            self._printed = _last_printed(data, len(data))
+
+    def _read_otherwise(self, sequence: bytes) -> None:
+        """Feed a sequence so that it does what it does in the page's terminal."""
+        if sequence == _SOFT_RESET:
+            self._soft_reset()
+        elif sequence[1] in b"()*+":
+            self._terminal.feed(sequence)
+            self._sets = True
+        elif sequence[-1:] in b"LMJZ":
+            if not self.behind_last_column:
+                self._terminal.feed(sequence)
+            elif sequence.endswith(b"J"):
+                self._erase_below()
+            elif not sequence.endswith(b"Z"):
+                self._place(*self._terminal.cursor)
+                self._terminal.feed(sequence)
+        elif sequence[-1:] in b"hl":
+            self._switch_screen(sequence)
+        else:
+            self._restore_cursor(sequence)
+
+    def _switch_screen(self, sequence: bytes) -> None:
+        """Show the other screen, which has a scrolling region of its own in the page's terminal."""
+        alternate, region = self._alternate(), extra(self._terminal, "scrolling_region")
+        if sequence.endswith(b"h"):
+            if alternate:  # which is not cleared again
+                sequence = {b"\x1b[?1049h": b"\x1b7", b"\x1b[?1047h": b"", b"\x1b[?47h": b""}.get(sequence, sequence)
+            else:
+                self._region_below = region
+                if region and b"1049" in sequence:  # which saves the cursor anyway
+                    self._terminal.feed(b"\x1b7\x1b[r\x1b8")
+                elif region:
+                    self._set_region(b"\x1b[r")
+            self._terminal.feed(sequence)
+            if not alternate and self._alternate() and not self.behind_last_column:
+                self._terminal.feed(b"\x1b[2J")  # with the pen's background, not with that of the last time
+            return
+        if alternate and region != self._region_below:
+            self._set_region(self._region_below or b"\x1b[r")
+        if _TAKES_BACK.fullmatch(sequence):
+            self._restore_cursor(sequence)
+        else:
+            self._terminal.feed(sequence)
+
+    def _erase_below(self) -> None:
+        """Erase the rows below the cursor, and leave it behind the last column."""
+        terminal = self._terminal
+        row = terminal.cursor[1]
+        if row + 1 == terminal.size[1]:
+            return
+        cells = Cells(terminal)
+        rows = cells.rows()
+        corner = corner_of(extra(terminal, "scrolling_region")) if terminal.mode(_ORIGIN) else (1, 1)
+        back = cursor_sequence(terminal, cells, rows, corner=corner)
+        self._place(0, row + 1)
+        plain = b'\x1b[0m\x1b[0"q\x1b]8;;\x1b\\\x1b[%dl' % INSERT + ORDINARY_SETS
+        terminal.feed(b"\x1b[J" + plain + back)
+
+    def _set_region(self, region: bytes) -> None:
+        column, row = self._terminal.cursor
+        self._terminal.feed(region)
+        self._place(column, row)
+
+    def _place(self, column: int, row: int) -> None:
+        """Move the cursor, which is not behind the last column then."""
+        origin = self._terminal.mode(_ORIGIN)
+        top, left = corner_of(extra(self._terminal, "scrolling_region")) if origin else (1, 1)
+        self._terminal.feed(b"\x1b[%d;%dH" % (max(1, row + 2 - top), max(1, column + 2 - left)))
+
+    def _print(self, data: bytes) -> None:
+        """Feed output without any sequence that is read otherwise.
+
+        Character sets are for ASCII only in the page's terminal; this one prints blanks for all other characters.
+        """
+        if not self._sets or data.isascii():
+            self._terminal.feed(data)
+            return
+        at = 0
+        for found in _BEYOND_ASCII.finditer(data):
+            self._terminal.feed(data[at : found.start()])
+            at = found.end()
+            self._in_set(found[0], ascii=not self.between_sequences)
+        self._terminal.feed(data[at:])
+
+    def _in_set(self, data: bytes, *, ascii: bool) -> None:
+        """Feed characters so that the character set in use changes them only if they are ASCII."""
+        sets = b"" if ascii or not self._sets else extra(self._terminal, "charsets")
+        self._terminal.feed(ORDINARY_SETS + data + sets if sets else data)
+
+    def _restore_cursor(self, sequence: bytes) -> None:
+        """Take back the saved cursor as the page's terminal does.
+
+        Origin mode and the shift between character sets stay as they are, the set in use becomes the saved one, and
+        the cursor comes to the last column where it was saved behind it.
+        """
+        terminal = self._terminal
+        origin, sets = terminal.mode(_ORIGIN), extra(terminal, "charsets")
+        terminal.feed(sequence)
+        if (saved := extra(terminal, "charsets")) != sets:
+            terminal.feed(ORDINARY_SETS + with_set_in_use(sets, saved))
+        column, row = terminal.cursor
+        changed = terminal.mode(_ORIGIN) != origin
+        if changed:
+            terminal.feed(b"\x1b[?%d%c" % (_ORIGIN, b"lh"[origin]))
+        if changed or origin or self.behind_last_column:
+            self._place(column, row)
 
     def _soft_reset(self) -> None:
-        """What the page's terminal does then; this one does nothing."""
+        """Do what the page's terminal does; this one does nothing."""
         column, row = self._terminal.cursor
         self._terminal.feed(_FIRST_STATE + b"\x1b[%d;%dH" % (row + 1, column + 1))
 
-    def _behind_last_column(self) -> bool:
-        """Where the page's terminal finds nothing to erase, and this one would take the last character."""
+    @property
+    def behind_last_column(self) -> bool:
+        """True while the next character would wrap: the page's terminal finds nothing there to erase."""
         # Asked at each such sequence, of which coloured output is full: by the shortest way.
         lib.ghostty_terminal_get(self._terminal._t[0], lib.GHOSTTY_TERMINAL_DATA_CURSOR_PENDING_WRAP, self._wraps)
-        return bool(self._wraps[0]) and bool(self._terminal.get("vt_ground", "bool"))
+        return bool(self._wraps[0]) and self.between_sequences
+
+    @property
+    def between_sequences(self) -> bool:
+        """True while no sequence or string has begun that is not complete."""
+        return bool(self._terminal.get("vt_ground", "bool"))
 
     def resize(self, cols: int, rows: int) -> None:
         """Change the size as a terminal window would."""
+        self._region_below = b""
         self._terminal.resize(cols, rows)
 
     def rows(self) -> list[str]:
@@ -119,15 +247,15 @@ class Ghostty:
         out = []
         if title := _CONTROL.sub("", self.state()[2]):
             out.append(b"\x1b]2;%s\x1b\\" % title.encode())
-        out += [self._colours(), _extra(terminal, "tabstops")]
+        out += [self._colours(), extra(terminal, "tabstops")]
         if self._alternate():
             out.append(self._hidden())
         out += [_HOME, paint(rows)]
         margins = terminal.mode(_MARGINS)
         if margins:
             out.append(b"\x1b[?%dh" % _MARGINS)
-        region = _extra(terminal, "scrolling_region")
-        out += [region, self._saved(rows, always=margins or self._alternate())]
+        region = extra(terminal, "scrolling_region")
+        out += [region, self._saved(always=margins or self._alternate())]
         for mode, default in self._defaults.items():
             if (value := terminal.mode(mode)) != default:
                 out.append(b"\x1b[?%d%c" % (mode, b"lh"[value]))
@@ -142,11 +270,8 @@ class Ghostty:
         corner = (1, 1)
         if terminal.mode(_ORIGIN):
             out.append(b"\x1b[?%dh" % _ORIGIN)
-            corner = _corner(region)
-        inserts = terminal.mode(_INSERT, ansi=True)
-        out.append(_cursor(terminal, cells, rows, joins=joins and not inserts, corner=corner))
-        if inserts:  # later than what is printed for the cursor's sake
-            out.append(b"\x1b[%dh" % _INSERT)
+            corner = corner_of(region)
+        out.append(cursor_sequence(terminal, cells, rows, joins=joins, corner=corner))
         return b"".join(out)
 
     def _hidden(self) -> bytes:
@@ -157,16 +282,17 @@ class Ghostty:
         cells = Cells(under)
         rows = cells.rows()
         under.feed(b"\x1b8")
-        kept = _cursor(under, cells, rows)
+        kept = saved_cursor_sequence(under, cells)
         save = b"" if entered == 1049 or kept == _HOME else b"\x1b7"  # 1049 does it by itself
-        return _HOME + paint(rows) + kept + save + b"\x1b[?%dh" % entered + PLAIN + _ORDINARY_SETS
+        empty = PLAIN + ORDINARY_SETS + b"\x1b[2J"  # it may have been filled with the pen's background
+        return _HOME + paint(rows) + self._region_below + kept + save + b"\x1b[?%dh" % entered + empty
 
-    def _saved(self, rows: list[CellRow], *, always: bool) -> bytes:
+    def _saved(self, *, always: bool) -> bytes:
         """Give what brings back the cursor that the program has saved."""
         back = self._copy()
         back.feed(b"\x1b8")
-        kept = _cursor(back, Cells(back), rows)
-        return kept + b"\x1b7" + PLAIN + _ORDINARY_SETS if always or kept != _HOME else b""
+        kept = saved_cursor_sequence(back, Cells(back))
+        return kept + b"\x1b7" + PLAIN + ORDINARY_SETS if always or kept != _HOME else b""
 
     def _copy(self) -> Terminal:
         """Another terminal in the same state, without its scrollback, and out of any sequence."""
@@ -192,7 +318,7 @@ class Ghostty:
         for name, code in (("FOREGROUND", 10), ("BACKGROUND", 11), ("CURSOR", 12)):
             key = getattr(lib, f"GHOSTTY_TERMINAL_DATA_COLOR_{name}")
             if lib.ghostty_terminal_get(self._terminal._t[0], key, rgb) == 0:
-                out.append(_colour(b"%d" % code, rgb))
+                out.append(colour_sequence(b"%d" % code, rgb))
         now, usual = ffi.new("GhosttyColorRgb[256]"), ffi.new("GhosttyColorRgb[256]")
         for key, palette in (
             (lib.GHOSTTY_TERMINAL_DATA_COLOR_PALETTE, now),
@@ -202,7 +328,7 @@ class Ghostty:
         if bytes(ffi.buffer(now)) != bytes(ffi.buffer(usual)):
             for index, (one, other) in enumerate(zip(now, usual, strict=True)):
                 if (one.r, one.g, one.b) != (other.r, other.g, other.b):
-                    out.append(_colour(b"4;%d" % index, one))
+                    out.append(colour_sequence(b"4;%d" % index, one))
         return b"".join(out)
 
     def _alternate(self) -> bool:
@@ -215,6 +341,11 @@ class Ghostty:
         check(lib.ghostty_terminal_set(self._terminal._t[0], code, ffi.new(kind, value)))
 
 
+def _last_printed(data: bytes, end: int) -> int:
+    """Return the last byte before `end` if it is one of a printed character, or 0."""
+    return data[end - 1] if prints_last(data, end) else 0
+
+
 def _legible(data: bytes) -> bytes:
     """The output without what the page's terminal leaves out: DEL, and bytes that are no characters."""
     try:
@@ -222,76 +353,6 @@ def _legible(data: bytes) -> bytes:
     except UnicodeDecodeError:
         data = data.decode("utf-8", "ignore").encode()
     return data.translate(None, b"\x7f") if b"\x7f" in data else data
-
-
-def _cursor(
-    terminal: Terminal, cells: Cells, rows: list[CellRow], *, joins: bool = False, corner: tuple[int, int] = (1, 1)
-) -> bytes:
-    """Give what brings the cursor to its place, with its pen and character sets."""
-    x: int
-    y: int
-    x, y = terminal.cursor
-    row, wraps = rows[y].cells, bool(terminal.get("cursor_pending_wrap", "bool"))
-    pen, sets = _pen(terminal, cells), _ORDINARY_SET.sub(b"", _extra(terminal, "charsets"))
-    begin = x if wraps else x - 1
-    if begin > 0 and not row[begin].width:
-        begin -= 1
-
-    def place(column: int) -> bytes:
-        return b"\x1b[%d;%dH" % (y + 2 - corner[0], column + 2 - corner[1])
-
-    # Only printing the last character again leaves the cursor behind the last column, or where one can join it.
-    if joins and begin >= 0 and row[begin].text and row[begin].pen == pen and not sets:
-        return place(begin) + pen.change(PLAIN_PEN) + row[begin].text
-    if wraps:
-        last = row[begin]
-        return place(begin) + last.pen.change(PLAIN_PEN) + (last.text or b" ") + pen.change(last.pen) + sets
-    return place(x) + pen.change(PLAIN_PEN) + sets
-
-
-def _pen(terminal: Terminal, cells: Cells) -> Pen:
-    link = re.search(rb"\x1b]8;[^;]*;([^\x1b]*)", _extra(terminal, "hyperlink"))
-    return Pen(cells.style(), bool(_extra(terminal, "protection")), link[1] if link else b"")
-
-
-def _colour(which: bytes, rgb: Any) -> bytes:
-    return b"\x1b]%s;rgb:%02x/%02x/%02x\x1b\\" % (which, rgb.r, rgb.g, rgb.b)
-
-
-def _extra(terminal: Terminal, name: str) -> bytes:
-    """Give only what one of the formatter's extras adds to the contents."""
-    plain, full = _format(terminal), _format(terminal, name)
-    if full.startswith(plain):
-        return full[len(plain) :]
-    return full.removesuffix(plain)
-
-
-def _format(terminal: Terminal, extra: str = "") -> bytes:
-    """Give the first cell in the formatter's words."""
-    options = ffi.new("GhosttyFormatterTerminalOptions*", _OPTIONS[0])
-    options.emit = lib.GHOSTTY_FORMATTER_FORMAT_VT
-    for holder in (options.extra, options.extra.screen) if extra else ():
-        if hasattr(holder, extra):
-            setattr(holder, extra, True)
-    selection = ffi.new("GhosttySelection*", _SELECTION[0])
-    selection.start = selection.end = terminal.ref(0, 0)[0]
-    options.selection = selection
-    formatter, size = ffi.new("GhosttyFormatter*"), ffi.new("size_t*")
-    check(lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, terminal._t[0], options[0]))
-    try:
-        lib.ghostty_formatter_format_buf(formatter[0], ffi.NULL, 0, size)
-        buffer = ffi.new("uint8_t[]", max(size[0], 1))
-        check(lib.ghostty_formatter_format_buf(formatter[0], buffer, len(buffer), size))
-        return bytes(ffi.buffer(buffer, size[0])[:])
-    finally:
-        lib.ghostty_formatter_free(formatter[0])
-
-
-def _corner(region: bytes) -> tuple[int, int]:
-    """Give the upper left corner of a scrolling region, as row and column from 1."""
-    rows = re.search(rb"\x1b\[(\d+);\d+r", region)
-    cols = re.search(rb"\x1b\[(\d+);\d+s", region)
-    return int(rows[1]) if rows else 1, int(cols[1]) if cols else 1
 
 
 # The library looks up the names of types when they are first used, 10 ms each: not while somebody waits.

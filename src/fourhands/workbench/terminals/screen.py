@@ -127,11 +127,12 @@ class Screen:
 class LiveScreen:
     """A screen that follows a terminal's output."""
 
-    def __init__(self, cols: int, rows: int, emulator: Emulator | None = None) -> None:
+    def __init__(self, cols: int, rows: int, emulator: Emulator | None = None, *, most_held: int = MOST_HELD) -> None:
         self._size = _checked(cols, rows)
         if emulator is None:
             emulator = load()(cols, rows)
         self._emulator = emulator
+        self._most_held = most_held
         self._held = b""
         self._passed: _Passed | None = None
         self._joins = False
@@ -150,7 +151,7 @@ class LiveScreen:
         data = self._held + data
         cut = settled(data)
         self._held = data[cut:]
-        if len(self._held) > MOST_HELD:
+        if len(self._held) > self._most_held:
             self._passed = _COMMAND if self._held[1:2] == b"]" else _OTHER
             self._held = b""
         if cut:
