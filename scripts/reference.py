@@ -130,7 +130,7 @@ def limits_page() -> str:
             unit = name.rpartition("_")[2].lower().replace("chars", "characters")
             rows.append(f"| {text} | {getattr(budget, name):,} {unit} |")
     lines = [
-        "# What a model is told, and how much",
+        "# Context limits",
         NOTE,
         f"Tokens are counted without a tokenizer, one for every {budget.BYTES_PER_TOKEN} bytes of UTF-8. Longer text "
         "keeps its beginning and its end; the gap says how many characters and which lines are missing, and how to "
