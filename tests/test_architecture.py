@@ -112,3 +112,98 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
     code = f"import sys, fourhands, fourhands.host.main; print(*(m for m in sys.modules if m in {heavy}))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+TERMINALS = "fourhands.workbench.terminals"
+
+FOR_EVERYONE = {
+    "agent_output": {"Redaction"},
+    "authorship": {"AuthorSpan"},
+    "handle": None,
+    "info": None,
+    "oneshot": None,
+    "prompt": None,
+    "replay": {"ReplaySegment"},
+    "seat": None,
+    "shell.detection": None,
+    "shell.input_line": None,
+    "terminals": None,
+    "wait": {"WaitConditions", "WaitResult"},
+}
+"""Modules of `workbench/terminals` that others may use (None: all of it): none of them hands out a PTY or a log.
+
+`Terminals` is the Python API below the gate: whoever is given it decides what may run.
+"""
+
+EMBEDDING = {"app/wiring.py", "surfaces/cli/terminal.py", "workbench/workbench.py"}
+"""Files that open `Terminals` themselves, or own the leases."""
+
+RAW = {"agent_types", "entered_at", "foreground_group", "on_data", "person_typed", "redraws", "scrollback", "type_now"}
+"""Attributes by which a terminal is read or typed into past a seat; nothing else in the code is called so."""
+
+
+def outside_terminals() -> list[Path]:
+    inside = (ROOT / "workbench" / "terminals", ROOT / "host")
+    return [path for path in FILES if not any(folder in path.parents for folder in inside)]
+
+
+@pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_seats_lead_to_a_keyboard_or_an_output(path: Path) -> None:
+    own = path.relative_to(ROOT).as_posix()
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ImportFrom) or node.module is None:
+            continue
+        names = {alias.name for alias in node.names}
+        if node.module == "fourhands.host":
+            assert names.isdisjoint({"pty", "log"}), f"{own} imports the host's {names}"
+        if node.module in ("fourhands.host.pty", "fourhands.host.log"):
+            assert own in ("settings.py", "surfaces/cli/terminal.py"), f"{own} imports {node.module}"
+        if node.module == TERMINALS and own not in EMBEDDING:
+            assert (own, names) == ("app/serve.py", {"screen"}), f"{own} imports {names} of {TERMINALS}"
+        if not node.module.startswith(TERMINALS + ".") or own in EMBEDDING:
+            continue
+        name = node.module.removeprefix(TERMINALS + ".")
+        assert name in FOR_EVERYONE, f"{own} imports {node.module}: use a seat"
+        allowed = FOR_EVERYONE[name]
+        assert allowed is None or names <= allowed, f"{own} imports {names} of {node.module}: use a seat"
+        assert "Terminals" not in names or own in EMBEDDING, f"{own} imports Terminals"
+
+
+def own_terminals(path: Path) -> bool:
+    return path.relative_to(ROOT).as_posix() == "surfaces/cli/terminal.py"
+
+
+@pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_nothing_reaches_past_a_seat(path: Path) -> None:
+    used = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+    assert own_terminals(path) or not used & RAW, f"{path.relative_to(ROOT)} uses {used & RAW}"
+
+
+@pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_seats_and_the_gate_tell_agents_from_people(path: Path) -> None:
+    own = path.relative_to(ROOT).as_posix()
+    if own in ELSEWHERE_TOLD_APART or own.startswith("core/"):
+        return
+    tested = [
+        node.lineno
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Compare)
+        and any(isinstance(side, ast.Constant) and side.value == "agent" for side in (node.left, *node.comparators))
+        and "kind" in ast.unparse(node)
+    ]
+    assert not tested, f"{own} asks in lines {tested} whether an agent calls: use its seat, or `call.session`"
+
+
+ELSEWHERE_TOLD_APART = {
+    "workbench/workbench.py",  # files(actor)
+    "app/wiring.py",
+    "commands/agent.py",
+    "commands/base.py",
+    "commands/change.py",
+    "commands/editor.py",
+    "commands/file.py",
+    "commands/workbench.py",
+    "surfaces/http/routes.py",
+    "surfaces/mcp/clients.py",
+}

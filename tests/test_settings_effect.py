@@ -184,7 +184,7 @@ async def test_terminals_are_made_as_the_settings_say() -> None:
         assert (await call(app, "terminal.create", shellPath="/bin/bash"))["code"] != ""
         made = await call(app, "terminal.create", cwd="/")
         assert made["success"], made
-        terminal = app.bench.terminal(made["terminalId"])
+        terminal = app.terminals.get(made["terminalId"])
         assert terminal.size == (91, 17)
         assert terminal.argv[0] == "/bin/sh"
         await app.terminals.settled()
@@ -319,7 +319,7 @@ redact = false
             assert (bar.line("echo boo").level == "dangerous") is changed
             assert (await call(app, "file.read", ada, path="a.hush"))["success"] is not changed
             assert (await call(app, "file.read", ada, path=".npmrc"))["success"] is changed
-            assert (token in app.bench.shown(token, agent=True)) is changed
+            assert (token in app.bench.redact(token)) is changed
 
 
 async def test_questions_wait_as_the_settings_say() -> None:

@@ -204,7 +204,7 @@ async def test_a_safe_command_asks_nobody(app: App) -> None:
 async def test_a_line_typed_in_pieces_is_edited_as_a_whole(app: App) -> None:
     person, session, build = Person(app), let_in(app), built(app)
     made = await app.call("openspace.terminal.create", {"title": "work"}, actor=session.actor)
-    terminal = app.bench.terminal(str(made.data["terminalId"]))
+    terminal = app.terminals.get(str(made.data["terminalId"]))
     await terminal.wait(input_wanted=True, deadline_s=40)
 
     def send(text: str) -> "asyncio.Task[Result]":

@@ -234,7 +234,7 @@ async def test_who_typed_and_what_is_hidden_are_known_after_a_restart() -> None:
                     head = terminal.log.head
                     continue
                 try:
-                    lease = app.bench.lease(app.bench.terminal("work"))
+                    lease = app.bench.lease(app.terminals.get("work"))
                     assert [ink.kind for ink in lease.ink] == ["person"]
                     assert lease.visible(0, head + 10) == [(0, head)]
                     await app.bench.terminal("work").close()

@@ -65,7 +65,7 @@ async def test_a_taken_title_gets_a_number_and_the_result_says_so(app: App) -> N
     await app.terminals.get(str(first["terminalId"])).wait(exit=True)
     again = (await ask(app, "terminal.create", ada, title="build")).data
     assert (again["title"], again["note"]) == ("build", "")  # an ended one does not stand in the way
-    assert app.bench.terminal("build", ada).id == again["terminalId"]
+    assert app.terminals.get("build", ada.id).id == again["terminalId"]
     refused = await app.call(
         "openspace.terminal.rename", {"terminalId": "build", "title": str(first["terminalId"])}, actor=ada
     )
@@ -83,7 +83,7 @@ async def test_what_was_judged_of_one_terminal_is_never_typed_into_another(app: 
     sending = app.tasks.start(send, "a line that is asked about")
     question = await person.question()
     await ask(app, "terminal.close", terminalId=mine)  # now the title means the person's own
-    assert app.bench.terminal("build", ada).id == other
+    assert app.terminals.get("build", ada.id).id == other
     person.answer(question, "once")
     result = await asyncio.wait_for(sending, 20)
     assert result.code == "not-found"

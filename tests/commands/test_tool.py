@@ -232,7 +232,7 @@ async def test_a_program_that_ends_at_once_is_answered_at_once(app: App) -> None
 async def opened(app: App) -> Terminal:
     """The terminal that is about to open."""
     with app.events.subscribe(["terminal.created"]) as events:
-        return app.bench.terminal((await anext(events)).data["terminal"]["id"])  # type: ignore[index]  # an object
+        return app.terminals.get((await anext(events)).data["terminal"]["id"])  # type: ignore[index]  # an object
 
 
 async def test_quiet_programs_settle(app: App) -> None:
@@ -367,7 +367,7 @@ async def test_ended_programs_do_not_fill_the_limit(app: App, monkeypatch: pytes
 async def test_a_persons_terminal_can_be_looked_at(app: App) -> None:
     agent = Agent(app)
     made = await app.call("openspace.terminal.create", {"title": "mine"})
-    terminal = app.bench.terminal(str(made.data["terminalId"]))
+    terminal = app.terminals.get(str(made.data["terminalId"]))
     await terminal.wait(input_wanted=True, deadline_s=40)
     await terminal.run("echo by hand")
     data = (await agent("terminal_continue", sessionId="mine")).data

@@ -22,7 +22,7 @@ def at_prompt(page: Page, served: Served, terminal: str) -> None:
     """
 
     async def state() -> str:
-        shell = served.app.bench.terminal(terminal)
+        shell = served.app.terminals.get(terminal)
         await shell.wait_for_prompt(LIMIT_S)
         return shell.shell_state
 

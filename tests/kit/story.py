@@ -74,7 +74,7 @@ async def check(app: App, session: Session, said: str) -> None:
     assert entries[0].call.args == {"path": FILE, "line": 42}
     assert entries[6].call.args == {"path": "missing.py"}
     assert app.bench.terminal("check").owner == session.id
-    assert SEEN in app.bench.terminal("check").lines(20)
+    assert SEEN in app.terminals.get("check").lines(20)
     (mark,) = app.bench.state.highlights()
     assert [(place.start_line, place.end_line) for place in mark.ranges] == [(42, 50)]
     assert [editor.path for editor in app.bench.state.editors()] == [FILE]

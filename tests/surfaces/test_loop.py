@@ -138,7 +138,7 @@ async def play(served: Served) -> set[str]:
         await call("agent.stop", sessionId=session)
         await call("agent.reset", sessionId=session)
         await call("agent.end", sessionId=session)
-        async with served.viewer(served.app.bench.terminal(name)) as viewer, served.caller() as caller:
+        async with served.viewer(served.app.terminals.get(name)) as viewer, served.caller() as caller:
             await viewer.step()
             await caller.call("openspace.workbench.snapshot", {})
         for path in ("/", "/health", "/metrics", "/api/manifest", "/openapi.json"):

@@ -92,10 +92,10 @@ async def stop(
     for terminal in bench.terminals.list():
         if terminal.exited:
             continue
-        lease = bench.lease(terminal)
-        if lease.info().holder == session.id:
+        seat = bench.agent_seat(session.actor, terminal)
+        if seat.holds_keyboard:
             await terminal.interrupt()
-            lease.release(session.id)
+            seat.release()
         if kill and terminal.owner == session.id:
             await terminal.kill()
     if kill:

@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing
-from fourhands.commands.programs import free_title, starting, tidy
+from fourhands.commands.programs import free_title, starting, tidy, variables_of
 from fourhands.commands.terminal import TerminalId
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
-from fourhands.core.errors import BadArgument, Denied
+from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
 from fourhands.workbench.terminals.oneshot import find_program
 from fourhands.workbench.terminals.terminals import resolve_cwd
@@ -65,7 +65,6 @@ class ExecStarted(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) -> ExecStarted:
     """Run one program, or one shell line, in a new terminal that both of you see; it ends with the program."""
-    agent = call.actor.kind == "agent"
     _check_words([args.command, *(args.args or ())])
     session = bench.session(call)
     name = bench.agent_settings(session).provider if session else "local"
@@ -75,20 +74,18 @@ async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) ->
     if not args.args:
         word = args.command.strip()
         if provider.shells is None and _PLAIN_WORD.fullmatch(word) and not _SHELL_WORDS.fullmatch(word):
-            variables = bench.terminals.variables(args.env, agent=agent, pagers=not agent)
+            variables = variables_of(bench, call, args.env)
             find_program(word, variables.get("PATH", os.defpath), place)  # a clear error, not a shell that exits 127
         there = os.path.exists("/bin/bash") if provider.shells is None else _has_bash(provider.shells)
         argv = ["bash" if there else "sh", "-c", args.command]
     await tidy(bench, call, ENDED_KEPT)
     line = " ".join([args.command, *(args.args or ())])
-    wanted = {"argv": argv, "env": args.env, "cwd": place, "provider": name, "interactive": not agent}
+    wanted = {"argv": argv, "env": args.env, "cwd": place, "provider": name, "interactive": True}
     meta = {"command": line, "outputByteLimit": args.output_byte_limit}
     async with starting(bench, call, title=free_title(bench, line), meta=meta, **wanted) as started:
         terminal = started.terminal
     effects.isolation = terminal.isolation
-    if agent:
-        reason = "what a program did cannot be taken back"
-        bench.undo.push(call.id, f"ran {terminal.title}", actor=call.actor.id, reason=reason)
+    bench.irreversible(call, f"ran {terminal.title}", "what a program did cannot be taken back")
     return ExecStarted(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
 
 
@@ -102,11 +99,7 @@ class KillExec(Args, frozen=True, kw_only=True):
 async def kill(bench: Workbench, args: KillExec, call: Call) -> Nothing:
     """End everything that runs in a terminal and keep its output. An agent may do so in its own terminals only."""
     terminal = bench.terminal(args.terminal_id, call)
-    if call.actor.kind == "agent" and terminal.owner != call.actor.id:
-        raise Denied(
-            f"terminal {terminal.title!r} is not yours to end",
-            hint="you can end what runs in terminals that you created; ask the person about the others",
-        )
+    bench.seat(call.actor, terminal).require_own("end")
     await terminal.kill()
     return Nothing()
 

@@ -28,9 +28,9 @@ from fourhands.safety.shell import ClassifierRules, Verdict, classify, visible
 from fourhands.safety.shell.history import recalls
 from fourhands.safety.variables import changes_execution, guides_shell
 from fourhands.workbench.files import deletion_preview
-from fourhands.workbench.terminals.lease import PromptState, is_shell_name, leads_to_a_shell
+from fourhands.workbench.terminals.handle import TerminalHandle, is_shell_name
+from fourhands.workbench.terminals.prompt import PromptState, leads_to_a_shell
 from fourhands.workbench.terminals.shell.input_line import EMPTY, Keystrokes, leave, only_takes_away, typed
-from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import spelled_cwd
 from fourhands.workbench.workbench import Workbench
 
@@ -190,7 +190,8 @@ class WorkbenchPolicy:
 
     def _keys(self, call: Call, name: str, text: str, argument: str) -> Assessment | None:
         terminal = self._bench.judged_terminal(name, call)
-        standing = self._bench.lease(terminal).note(call.id)
+        seat = self._bench.agent_seat(call.actor, terminal)
+        standing = seat.preview(call.id)
         if not text or only_takes_away(text):
             return None
         if standing.place == "program":
@@ -215,7 +216,7 @@ class WorkbenchPolicy:
         if keys.lines and (keys.completed or standing.place == "shell"):
             verdict = at_least_unknown(verdict, "Tab may complete it" if keys.completed else "a shell without marks")
         narrow = standing.place == "prompt" and standing.settled and not keys.completed
-        return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=terminal.cwd, rule=narrow)
+        return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=seat.cwd, rule=narrow)
 
     def _unknowable(self, standing: PromptState, keys: Keystrokes) -> str:
         """Why nobody can say what the shell will get, if so."""
@@ -243,7 +244,7 @@ class WorkbenchPolicy:
         return _worst(verdicts)
 
     def _program_input(
-        self, call: Call, terminal: Terminal, standing: PromptState, text: str, argument: str
+        self, call: Call, terminal: TerminalHandle, standing: PromptState, text: str, argument: str
     ) -> Assessment:
         """Input for a program that is not a shell of ours: nobody can say what it will do with it.
 

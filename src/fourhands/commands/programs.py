@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from fourhands.core.ids import is_id
 from fourhands.settings import AgentDefaults
 from fourhands.workbench.layout.panes import panes, tabs
 from fourhands.workbench.layout.snapshot import Transition
-from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.handle import TerminalHandle
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 class ProgramStarted:
     """A terminal, and the pane that shows it."""
 
-    terminal: Terminal
+    terminal: TerminalHandle
     pane_id: str
 
 
@@ -39,8 +39,8 @@ async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator
     """
     bench.fit_tabs()
     with bench.state.holding() as free:
-        agent = is_agent(call)
-        terminal = await bench.terminals.create(owner=owner_of(call) if agent else "", agent=agent, **wanted)
+        owner = call.session
+        terminal = await bench.terminals.create(owner=owner or "", agent=owner is not None, **wanted)
         try:
             free()
             yield ProgramStarted(terminal, show(bench, terminal, owner_of(call)).pane_id or "")
@@ -52,7 +52,7 @@ async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator
             raise
 
 
-def show(bench: Workbench, terminal: Terminal, owner: str) -> Transition:
+def show(bench: Workbench, terminal: TerminalHandle, owner: str) -> Transition:
     """Show a terminal beside other terminals, else below what is there; as a tab where no pane has room."""
     all_panes = list(panes(bench.state.layout.root))
     with_terminals = [pane for pane in all_panes if any(tab.type == "terminal" for tab in pane.tabs)]
@@ -67,14 +67,14 @@ def show(bench: Workbench, terminal: Terminal, owner: str) -> Transition:
     )
 
 
-def is_agent(call: Call) -> bool:
-    """Whether an agent calls."""
-    return call.actor.kind == "agent"
+def is_mine(terminal: TerminalHandle, call: Call) -> bool:
+    """Return True if a terminal was started by this caller."""
+    return terminal.owner == (call.session or "")
 
 
-def is_mine(terminal: Terminal, call: Call) -> bool:
-    """Whether a terminal was started by this caller."""
-    return terminal.owner == (owner_of(call) if is_agent(call) else "")
+def variables_of(bench: Workbench, call: Call, changes: Mapping[str, str | None]) -> dict[str, str]:
+    """Return the environment of a program that this caller starts."""
+    return bench.terminals.variables(changes, agent=call.session is not None, pagers=True)
 
 
 def settings_of(bench: Workbench, call: Call) -> AgentDefaults:
@@ -115,7 +115,7 @@ def free_title(bench: Workbench, command: str) -> str:
     return next(title for title in titles if title not in taken and not is_id(title))
 
 
-def title_note(bench: Workbench, call: Call, terminal: Terminal, wanted: str | None) -> str:
+def title_note(bench: Workbench, call: Call, terminal: TerminalHandle, wanted: str | None) -> str:
     """Why a terminal has another title than was asked for, if so."""
     if wanted in (None, terminal.title):
         return ""
@@ -128,7 +128,7 @@ def title_note(bench: Workbench, call: Call, terminal: Terminal, wanted: str | N
 
 async def tidy(bench: Workbench, call: Call, kept: int) -> None:
     """Close an agent's oldest terminals whose programs have ended, so that they do not fill the limit."""
-    if not is_agent(call):
+    if call.session is None:
         return
     pinned = {tab.content for _, tab in tabs(bench.state.layout.root) if tab.pinned}
     ended = [t for t in bench.terminals.list() if t.exited and is_mine(t, call) and t.id not in pinned]

@@ -11,12 +11,13 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, owner_of
-from fourhands.commands.programs import check_line, cropped, is_agent, settings_of, short
+from fourhands.commands.programs import check_line, cropped, settings_of, short
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
 from fourhands.safety.sanitizer.sanitizer import sanitize
+from fourhands.settings import AgentDefaults
 from fourhands.workbench.terminals.oneshot import ExecResult
 from fourhands.workbench.workbench import Workbench
 
@@ -64,11 +65,7 @@ async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> To
     check_line(args.command)
     mine = settings_of(bench, call)
     done = await bench.terminals.run_script(
-        args.command,
-        timeout_s=mine.bash.timeout_s,
-        cwd=bench.cwd(call),
-        provider=mine.provider,
-        agent=is_agent(call),
+        args.command, **_options(call, mine, cwd=bench.cwd(call), timeout_s=mine.bash.timeout_s)
     )
     return _report(bench, call, effects, done, mine.bash.crop_output, args.command)
 
@@ -78,10 +75,24 @@ class RunOptions(TypedDict):
 
     input: str | None
     timeout_s: float
-    env: dict[str, str | None]
+    env: dict[str, str | None] | None
     cwd: str | None
     provider: str
     agent: bool
+
+
+def _options(
+    call: Call,
+    mine: AgentDefaults,
+    *,
+    cwd: str | None,
+    timeout_s: float,
+    input: str | None = None,
+    env: dict[str, str | None] | None = None,
+) -> RunOptions:
+    """Return how a caller's program is run: in their provider, an agent's with variables chosen for it."""
+    agent = call.session is not None
+    return RunOptions(input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=mine.provider, agent=agent)
 
 
 class ExecuteCommand(Args, frozen=True, kw_only=True):
@@ -116,14 +127,8 @@ async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, ef
     if "\0" in args.command or any("\0" in word for word in args.args):
         raise BadArgument("a program and its arguments must be text without NUL bytes")
     mine = settings_of(bench, call)
-    wanted = RunOptions(
-        input=args.input,
-        timeout_s=args.timeout_s,
-        env=args.env,
-        cwd=bench.cwd(call, args.working_directory),
-        provider=mine.provider,
-        agent=is_agent(call),
-    )
+    cwd = bench.cwd(call, args.working_directory)
+    wanted = _options(call, mine, cwd=cwd, timeout_s=args.timeout_s, input=args.input, env=args.env)
     if is_line(args.command, args.args):
         check_line(args.command)
         done = await bench.terminals.run_script(args.command, **wanted)
@@ -162,15 +167,9 @@ async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Eff
     """Run a shell script in the workspace and return its output and exit code."""
     check_line(args.script)
     mine = settings_of(bench, call)
-    done = await bench.terminals.run_script(
-        args.script,
-        input=args.input,
-        timeout_s=args.timeout_s,
-        env=args.env,
-        cwd=bench.cwd(call, args.working_directory),
-        provider=mine.provider,
-        agent=is_agent(call),
-    )
+    cwd = bench.cwd(call, args.working_directory)
+    wanted = _options(call, mine, cwd=cwd, timeout_s=args.timeout_s, input=args.input, env=args.env)
+    done = await bench.terminals.run_script(args.script, **wanted)
     return _report(bench, call, effects, done, mine.bash.crop_output, args.script)
 
 
@@ -200,8 +199,7 @@ class OutputPage(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def read_output(bench: Workbench, args: ReadKeptOutput, call: Call) -> OutputPage:
     """Return a part of an output or a result that was cropped, by the id that stands where it was cut."""
-    owner = owner_of(call) if is_agent(call) else None
-    text, total = bench.outputs.read(args.output_id, owner, args.offset, args.limit)
+    text, total = bench.outputs.read(args.output_id, call.session, args.offset, args.limit)
     end = args.offset + len(text)
     return OutputPage(output=text, offset=args.offset, characters=total, next=end if end < total else None)
 
@@ -211,7 +209,7 @@ def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, li
     effects.isolation = done.isolation
 
     def seen(text: str) -> str:
-        return bench.shown(sanitize(text), agent=is_agent(call))
+        return bench.shown(call, sanitize(text))
 
     output, stdout, stderr = seen(done.output), seen(done.stdout), seen(done.stderr)
     characters = len(output) + done.left_out
@@ -221,9 +219,7 @@ def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, li
         bench.outputs.put(call.id, owner_of(call), output)
     rest = f'openspace.tool.read_output {{"outputId": "{call.id}"}} has the rest'
     total = f"of {characters} characters, {lines} lines in all"
-    if is_agent(call):
-        reason = "what a command did cannot be taken back"
-        bench.undo.push(call.id, f"ran {short(line)}", actor=call.actor.id, reason=reason)
+    bench.irreversible(call, f"ran {short(line)}", "what a command did cannot be taken back")
     return ToolResult(
         ok=done.ok,
         output=cropped(output, limit, total, rest),

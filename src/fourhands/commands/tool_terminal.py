@@ -14,7 +14,6 @@ from fourhands.commands.programs import (
     check_line,
     cropped,
     free_title,
-    is_agent,
     is_mine,
     settings_of,
     short,
@@ -27,10 +26,9 @@ from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
 from fourhands.settings import AgentDefaults
-from fourhands.workbench.terminals.lease import is_shell_name
-from fourhands.workbench.terminals.output import READ_LIMIT
-from fourhands.workbench.terminals.terminal import Exited, Terminal
-from fourhands.workbench.terminals.wait import WaitResult
+from fourhands.workbench.terminals.handle import Exited, TerminalHandle, is_shell_name
+from fourhands.workbench.terminals.seat import READ_LIMIT, AgentSeat, PersonSeat, Seat
+from fourhands.workbench.terminals.wait import WaitConditions, WaitResult
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.tool")
@@ -40,7 +38,6 @@ COMPLETED_KEPT = 10
 
 STARTED = "Terminal Session Started"
 _COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
-_SECRET = "it asks for a secret: the person must type it, you cannot see or type it"
 
 ToolSessionId = Annotated[
     str, Meta(description="Id or title of a terminal; of several with one title your own, the newest.")
@@ -98,7 +95,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
     terminal_continue.
     """
     check_line(args.command)
-    mine, agent = settings_of(bench, call), is_agent(call)
+    mine = settings_of(bench, call)
     await tidy(bench, call, COMPLETED_KEPT)
     word = args.command.strip()
     shells = (await bench.terminals.provider(mine.provider)).shells
@@ -112,19 +109,18 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         cwd=bench.cwd(call),
         argv=None if shell else ["bash" if bash_there else "sh", "-c", args.command],
         provider=mine.provider,
-        interactive=not agent,
+        interactive=True,
         meta={"command": short(word, 500)},
     ) as started:
         terminal = started.terminal
         if args.stdin:
             with contextlib.suppress(Exited):  # it has run, to its end: what it printed says more than an error
-                await _type(bench, terminal, args.stdin, call, "")
+                await bench.seat(call.actor, terminal).type(args.stdin)
     effects.isolation = terminal.isolation
-    if agent:
-        reason = "close the terminal instead"
-        bench.undo.push(call.id, f"started {short(word)}", actor=call.actor.id, reason=reason)
-    seen = await _wait(terminal, mine, finished=False)
-    collected = _collect(bench, call, terminal, seen, 0, mine, entered=False)
+    bench.irreversible(call, f"started {short(word)}", "close the terminal instead")
+    seat = bench.seat(call.actor, terminal)
+    seen = await _wait(seat, mine, finished=False)
+    collected = await _collect(bench, call, terminal, seat, seen, 0, mine, entered=False)
     head = [STARTED, f"ID: {terminal.id}", f"Command: {short(collected.command, 500)}"]
     return msgspec.structs.replace(collected, pane_id=started.pane_id, text=_text(head, collected))
 
@@ -151,21 +147,18 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     """
     terminal, mine = bench.terminal(args.session_id, call), settings_of(bench, call)
     effects.isolation = terminal.isolation
-    log = terminal.log
-    default = 0 if is_mine(terminal, call) else max(log.floor, log.head - mine.bash.crop_output)
+    seat = bench.seat(call.actor, terminal)
+    default = 0 if is_mine(terminal, call) else max(seat.floor, seat.head - mine.bash.crop_output)
     start = bench.positions(call).get(terminal.id, default)
-    terminal.catch_up()
-    finished = terminal.finished_commands
+    finished = seat.finished_commands()
     entered = args.stdin is not None and ("\n" in args.stdin or "\r" in args.stdin)
     if args.stdin:
-        await _type(bench, terminal, args.stdin, call, call.id)
-        if is_agent(call):
-            reason = "what a program did with its input cannot be taken back"
-            bench.undo.push(call.id, f"typed in {terminal.title}", actor=call.actor.id, reason=reason)
-    terminal.catch_up()
+        await seat.type(args.stdin, call.id)
+        reason = "what a program did with its input cannot be taken back"
+        bench.irreversible(call, f"typed in {terminal.title}", reason)
     # What has finished by now would not be news to a wait that begins now.
-    seen = await _wait(terminal, mine, finished=entered and finished == terminal.finished_commands)
-    collected = _collect(bench, call, terminal, seen, start, mine, entered=entered)
+    seen = await _wait(seat, mine, finished=entered and finished == seat.finished_commands())
+    collected = await _collect(bench, call, terminal, seat, seen, start, mine, entered=entered)
     return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {terminal.id}"], collected))
 
 
@@ -186,11 +179,7 @@ class TerminalStopped(Struct, frozen=True, kw_only=True, rename="camel"):
 async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> TerminalStopped:
     """End everything that runs in a terminal and close it. An agent may stop its own only."""
     terminal = bench.terminal(args.session_id, call)
-    if is_agent(call) and not is_mine(terminal, call):
-        raise Denied(
-            f"terminal {terminal.title!r} is not yours to stop",
-            hint="you can stop terminals that you started; ask the person about the others",
-        )
+    bench.seat(call.actor, terminal).require_own("stop")
     await terminal.close()
     bench.positions(call).pop(terminal.id, None)
     return TerminalStopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
@@ -224,7 +213,7 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
         Active(
             session_id=terminal.id,
             title=terminal.title,
-            command=bench.shown(terminal.command, agent=is_agent(call)),
+            command=bench.shown(call, terminal.command),
             position=positions.get(terminal.id, 0),
             running=not terminal.exited,
             uptime_s=round(terminal.uptime_s, 1),
@@ -236,25 +225,17 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
     return ActiveList(sessions=listed, text=_table(listed))
 
 
-async def _type(bench: Workbench, terminal: Terminal, text: str, call: Call, judged: str) -> None:
-    """Type for a caller: an agent waits for its turn, a person takes it."""
-    lease = bench.lease(terminal)
-    if is_agent(call):
-        await lease.agent_types(call.actor.id, text, judged)
-    else:
-        lease.person_typed(call.actor.id, text.encode())
-    await terminal.type(text)
-
-
-async def _wait(terminal: Terminal, mine: AgentDefaults, *, finished: bool) -> WaitResult:
+async def _wait(seat: Seat, mine: AgentDefaults, *, finished: bool) -> WaitResult:
     intervals = mine.persistent
-    return await terminal.wait(
-        exit=True,
-        finished=finished,
-        input_wanted=True,
-        quiet_s=intervals.settle_interval,
-        min_s=intervals.min_interval,
-        deadline_s=intervals.max_interval,
+    return await seat.wait(
+        WaitConditions(
+            exit=True,
+            finished=finished,
+            input_wanted=True,
+            quiet_s=intervals.settle_interval,
+            min_s=intervals.min_interval,
+            deadline_s=intervals.max_interval,
+        )
     )
 
 
@@ -265,10 +246,11 @@ def _reason(seen: WaitResult, *, entered: bool) -> CollectReason:
     return reasons.get(seen.reason, "maxInterval")
 
 
-def _collect(
+async def _collect(
     bench: Workbench,
     call: Call,
-    terminal: Terminal,
+    terminal: TerminalHandle,
+    seat: PersonSeat | AgentSeat,
     seen: WaitResult,
     start: int,
     mine: AgentDefaults,
@@ -276,31 +258,27 @@ def _collect(
     entered: bool,
 ) -> Collected:
     """What is new since `start`, as this caller may see it; the next look goes on behind it."""
-    agent, lease = is_agent(call), bench.lease(terminal)
-    lease.look()
-    secret = lease.asks_secret()
-    head = terminal.log.head
-    piece = bench.read_since(terminal, max(start, head - READ_LIMIT), agent=agent)
+    secret, end = seat.reads_secret(), terminal.exit
+    piece = await seat.since(max(start, seat.head - READ_LIMIT))
     gap = (start, piece.start) if piece.start > start else piece.gap
     bench.positions(call)[terminal.id] = piece.end
     limit, text = mine.bash.crop_output, piece.text
     rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
     lines = text.count("\n") + (bool(text) and not text.endswith("\n"))
-    last, end = terminal.catch_up().last, terminal.exit
     reason = _reason(seen, entered=entered)
-    code = end.code if end else last.exit_code if reason == "finished" and last else None
+    code = end.code if end else seat.last_exit_code() if reason == "finished" else None
     screen = None
-    if seen.input == "keys" and not (secret and agent):
-        shown = bench.read_screen(terminal, agent=agent)
-        if shown.alternate:
-            screen = shown.rows
+    if seen.input == "keys":
+        with contextlib.suppress(Denied):  # a secret is read: the note says so
+            shown = seat.screen()
+            screen = shown.rows if shown.alternate else None
     return Collected(
         id=terminal.id,
         session_id=terminal.id,
         title=terminal.title,
-        command=bench.shown(terminal.command, agent=agent),
+        command=bench.shown(call, terminal.command),
         position=piece.end,
-        complete=terminal.exited,
+        complete=end is not None,
         reason="input" if secret else reason,
         output=cropped(text, limit, f"of {len(text)} characters, {lines} lines in all", rest),
         input="secret" if secret else seen.input if reason == "input" else None,
@@ -311,7 +289,7 @@ def _collect(
         lines=lines,
         gap=gap,
         screen=screen,
-        note=_SECRET if secret and agent else terminal.slow_start,
+        note=(seat.secret_note if secret else "") or seat.slow_start,
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from fourhands.host.log import Chunk
+from fourhands.workbench.terminals.seat import Chunk
 
 EXTENSION = "fourhands.frames"
 """The key of an ASGI scope's extensions under which the connection that carries viewers lies."""

@@ -23,6 +23,7 @@ from fourhands.surfaces.auth import SECRET_LENGTH, TokenLimits, Tokens
 from fourhands.surfaces.discovery import ServerAddress, address_file, publish
 from fourhands.surfaces.http.access import AccessControl, AccessLimits
 from fourhands.surfaces.http.routes import Routes, build, public_files
+from fourhands.surfaces.http.viewer import Viewers
 from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.routes import McpRoutes
@@ -57,6 +58,7 @@ class Running:
     tokens: Tokens
     hub: Hub
     server: uvicorn.Server
+    viewers: Viewers
 
     def link(self) -> str:
         """An address that opens the page once."""
@@ -155,7 +157,7 @@ async def serving(
                     raise Unavailable("the server did not start", hint="the log says why")
                 await asyncio.sleep(0.005)
             publish(places.state, address)
-            yield Running(address, tokens, hub, server)
+            yield Running(address, tokens, hub, server, routes.viewers)
         finally:
             bench.leaving = True
             hub.leave()

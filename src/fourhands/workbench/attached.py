@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from fourhands.core.errors import Conflict, LimitReached, NotFound
 from fourhands.workbench.events import AgentAttached, AgentDetached, AgentNoted
 from fourhands.workbench.sessions import AttachedTerminal, Session
-from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.handle import TerminalHandle
 
 if TYPE_CHECKING:
     from fourhands.workbench.workbench import Workbench
@@ -30,7 +30,7 @@ NEWS_BYTES = 64 * 1024
 class UnreadOutput:
     """What a terminal printed that the agent was not told, as it may see it, from one position to another."""
 
-    terminal: Terminal
+    terminal: TerminalHandle
     text: str
     start: int
     end: int
@@ -42,7 +42,7 @@ class Attached:
     def __init__(self, bench: "Workbench") -> None:
         self._bench = bench
 
-    def attach(self, session: Session, terminal: Terminal) -> None:
+    def attach(self, session: Session, terminal: TerminalHandle) -> None:
         """Tell an agent from now on what is new in a terminal."""
         if terminal.exited:
             raise Conflict(
@@ -56,13 +56,14 @@ class Attached:
                 f"{len(session.attached)} terminals are attached to {session.name!r}",
                 hint=f"at most {MOST_ATTACHED}: detach one first",
             )
-        session.attached[terminal.id] = max(terminal.log.floor, terminal.log.head - FIRST_BYTES)
+        seat = self._bench.agent_seat(session.actor, terminal)
+        session.attached[terminal.id] = max(seat.floor, seat.head - FIRST_BYTES)
         self._bench.sessions.save()
         told = AgentAttached(session=session.id, terminal_id=terminal.id, title=terminal.title)
         self._bench.events.emit(told)
         self._note(session, f"Terminal {terminal.title} is attached: the agent is told what is new in it.")
 
-    def detach(self, session: Session, terminal: Terminal, reason: str = "") -> None:
+    def detach(self, session: Session, terminal: TerminalHandle, reason: str = "") -> None:
         """Tell it no longer; `reason` says why if nobody asked for it."""
         if session.attached.pop(terminal.id, None) is None:
             there = [one.title for one in self.terminals(session)]
@@ -73,7 +74,7 @@ class Attached:
         why = f": {reason}" if reason else ""
         self._note(session, f"Terminal {terminal.title} is no longer attached{why}.")
 
-    def release(self, terminal: Terminal, reason: str) -> list[Session]:
+    def release(self, terminal: TerminalHandle, reason: str) -> list[Session]:
         """A terminal has ended or is gone: nobody is told of it any more. Gives the sessions it was attached to."""
         found = [session for session in self._bench.sessions if terminal.id in session.attached]
         for session in found:
@@ -91,7 +92,7 @@ class Attached:
         live = {terminal.id for terminal in self.terminals(session)}
         session.attached = {id: position for id, position in session.attached.items() if id in live}
 
-    def terminals(self, session: Session) -> list[Terminal]:
+    def terminals(self, session: Session) -> list[TerminalHandle]:
         """Those that are attached to a chat, the oldest first."""
         return [one for one in self._bench.terminals.list() if one.id in session.attached and not one.exited]
 
@@ -105,14 +106,14 @@ class Attached:
             if (news := self.of(session, terminal)) is not None:
                 yield news
 
-    def of(self, session: Session, terminal: Terminal) -> UnreadOutput | None:
+    def of(self, session: Session, terminal: TerminalHandle) -> UnreadOutput | None:
         """What is new in one, if anything is: neither told with a turn nor read by the agent itself."""
         start = max(session.attached.get(terminal.id, 0), session.positions.get(terminal.id, 0))
-        head = terminal.log.head
+        seat = self._bench.agent_seat(session.actor, terminal)
+        head = seat.head
         if head <= start:
             return None
-        self._bench.lease(terminal).look()
-        piece = self._bench.read_since(terminal, max(start, head - NEWS_BYTES), agent=True, limit=NEWS_BYTES)
+        piece = seat.peek(max(start, head - NEWS_BYTES), NEWS_BYTES)
         return UnreadOutput(terminal, piece.text, start, piece.end)
 
     def told(self, session: Session, positions: Mapping[str, int]) -> None:

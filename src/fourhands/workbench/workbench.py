@@ -7,7 +7,6 @@ by events. It decides no permission: that is the gate's. It works with no browse
 import asyncio
 import dataclasses
 import logging
-import os
 import shutil
 import time
 from collections.abc import Awaitable, Callable
@@ -26,8 +25,6 @@ from fourhands.core.question import Questions
 from fourhands.core.quote import Given
 from fourhands.core.registry import Registry
 from fourhands.safety.environment import withheld
-from fourhands.safety.redaction.redactor import LONGEST_KEY, Redactor, redact, redact_lines
-from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench.agent_options import AgentOptions
 from fourhands.workbench.attached import Attached
@@ -41,20 +38,19 @@ from fourhands.workbench.layout.undo import UndoStack
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.sessions import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
-from fourhands.workbench.terminals import authorship, output
+from fourhands.workbench.terminals import authorship
+from fourhands.workbench.terminals.agent_output import Redaction
+from fourhands.workbench.terminals.authorship import AuthorSpan
 from fourhands.workbench.terminals.events import TERMINAL_EVENTS, TerminalClosed
-from fourhands.workbench.terminals.info import TerminalInfo
+from fourhands.workbench.terminals.handle import TerminalHandle
+from fourhands.workbench.terminals.info import TerminalInfo, describe, relative
 from fourhands.workbench.terminals.lease import Lease
-from fourhands.workbench.terminals.output import MOST_LINES, READ_LIMIT, OutputMatch, Slice, read_range
-from fourhands.workbench.terminals.screen import Screen, rows_without
+from fourhands.workbench.terminals.seat import AgentSeat, PersonSeat, seat_of
 from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
 from fourhands.workbench.terminals.terminals import Terminals, resolve_cwd
 from fourhands.workbench.terminals.watcher import Watcher
 
 log = logging.getLogger(__name__)
-
-KEY_LINES = LONGEST_KEY // 64
-"""Lines of the longest private key."""
 
 _JUDGED = 1000
 """Of how many calls it is kept which terminal was judged; far more than can wait for an answer at once."""
@@ -139,7 +135,7 @@ class Workbench:
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()
-        self._withheld = withheld(terminals.env)
+        self.redaction = Redaction(tuple(withheld(terminals.env)), settings.safety.redact)
         self.gate: GateControl
         root = terminals.places.workspace
         limits = FileSettings(
@@ -217,14 +213,13 @@ class Workbench:
 
     # -- terminals -------------------------------------------------------------------------------------------------
 
-    def terminal(self, name: str, asker: Actor | Call | None = None) -> Terminal:
+    def terminal(self, name: str, asker: Call | None = None) -> TerminalHandle:
         """A terminal by its id or, as this asker most likely means it (see `Terminals.get`), its title."""
-        if isinstance(asker, Call):
-            name = self._judged.get((asker.id, name), name)
-            asker = asker.actor
-        return self.terminals.get(name, asker.id if asker is not None and asker.kind == "agent" else "")
+        if asker is None:
+            return self.terminals.get(name)
+        return self.terminals.get(self._judged.get((asker.id, name), name), asker.session or "")
 
-    def judged_terminal(self, name: str, call: Call) -> Terminal:
+    def judged_terminal(self, name: str, call: Call) -> TerminalHandle:
         """The terminal that a call means, from now on: what is judged of one must never be typed into another.
 
         Whoever is asked about it may take a while, and meanwhile a title may come to mean another terminal.
@@ -261,114 +256,57 @@ class Workbench:
             )
         return self._leases[terminal.id]
 
-    def describe(self, terminal: Terminal) -> TerminalInfo:
+    def seat(self, actor: Actor, terminal: TerminalHandle) -> PersonSeat | AgentSeat:
+        """The seat of an actor at a terminal: their way to its keyboard and its output."""
+        return seat_of(self._lease_of(terminal), actor, self.root, self.redaction)
+
+    def person_seat(self, actor: Actor, terminal: TerminalHandle) -> PersonSeat:
+        """The seat of a person, for what only they can do."""
+        return PersonSeat(self._lease_of(terminal), actor, self.root)
+
+    def agent_seat(self, actor: Actor, terminal: TerminalHandle) -> AgentSeat:
+        """The seat of an agent."""
+        return AgentSeat(self._lease_of(terminal), actor, self.root, self.redaction)
+
+    def _lease_of(self, terminal: TerminalHandle) -> Lease:
+        assert isinstance(terminal, Terminal)
+        return self.lease(terminal)
+
+    def authors(self, terminal: TerminalHandle) -> list[AuthorSpan]:
+        """Who typed where in a terminal, the newest last."""
+        return self._lease_of(terminal).ink
+
+    def describe(self, terminal: TerminalHandle) -> TerminalInfo:
         """A terminal as it is now."""
-        end = terminal.exit
-        state = terminal.look()  # reads the marks of what was printed; the rest is there then
-        commands = terminal.commands
-        last = commands.last
-        cols, rows = terminal.size
-        return TerminalInfo(
-            id=terminal.id,
-            title=terminal.title,
-            status="lost" if end and end.lost else "exited" if end else "running",
-            shell_state=state if terminal.marked or state == "input" else "unmarked",
-            command=terminal.command,
-            cwd=self.relative(commands.cwd or terminal.started_in),
-            cols=cols,
-            rows=rows,
-            position=terminal.log.head,
-            owner=terminal.owner,
-            isolation=terminal.isolation,
-            created=terminal.created,
-            uptime_s=round(terminal.uptime_s, 1),
-            pid=terminal.pid,
-            exit_code=end.code if end else None,
-            signal=end.signal if end else None,
-            last_exit_code=last.exit_code if last else None,
-            finished_commands=terminal.finished_commands,
-            paused=terminal.paused,
-            fault=terminal.fault,
-            slow_start=terminal.slow_start,
-            lease=self.lease(terminal).info(),
-        )
+        return describe(self._lease_of(terminal), self.root)
 
-    # -- what an agent may read ------------------------------------------------------------------------------------
+    def redact(self, text: str) -> str:
+        """A text as agents may see it: with secrets taken out."""
+        return self.redaction.text(text)
 
-    def shown(self, text: str, *, agent: bool) -> str:
-        """A text as this reader may see it: for agents with secrets taken out."""
-        return redact(text, self._withheld) if agent and self.settings.safety.redact else text
-
-    def _clean(self, lines: list[str]) -> list[str]:
-        """Lines that follow each other as agents may see them."""
-        return redact_lines(lines, self._withheld) if self.settings.safety.redact else list(lines)
-
-    def read_since(self, terminal: Terminal, position: int, *, agent: bool, limit: int = READ_LIMIT) -> Slice:
-        """Output from a position on; what was printed while a secret was wanted is a gap for agents."""
-        piece = terminal.since(position, limit=limit)
-        if not agent:
-            return piece
-        if not self.lease(terminal).hides(piece.start, piece.end):
-            return dataclasses.replace(piece, text=self._shown_from(terminal, piece))
-        parts = self.lease(terminal).visible(piece.start, piece.end)
-        texts = [sanitize(read_range(terminal.log, low, high).data) for low, high in parts]
-        gap = (piece.start, piece.end) if not parts else (parts[0][1], parts[-1][0] if len(parts) > 1 else piece.end)
-        return Slice(self.shown("".join(texts), agent=True), piece.start, piece.end, gap, piece.truncated)
-
-    def _shown_from(self, terminal: Terminal, piece: Slice) -> str:
-        """A piece of output for agents; it may begin in the middle of a private key."""
-        before = read_range(terminal.log, max(terminal.log.floor, piece.start - LONGEST_KEY), piece.start).data
-        if b"PRIVATE KEY" not in before:
-            return self.shown(piece.text, agent=True)
-        past = sanitize(before).split("\n")[:-1]
-        return "\n".join(self._clean([*past, *piece.text.split("\n")])[len(past) :])
-
-    def read_lines(self, terminal: Terminal, count: int, *, agent: bool) -> tuple[list[str], bool]:
-        """The last lines, and whether something was hidden because a secret was wanted."""
-        # For agents with some before them: the first may be in the middle of a private key.
-        lines = terminal.lines(min(count + KEY_LINES, MOST_LINES) if agent and 0 < count <= MOST_LINES else count)
-        if not agent:
-            return lines, False
-        head = terminal.log.head
-        window = max(terminal.log.floor, head - READ_LIMIT)
-        if not self.lease(terminal).hides(window, head) and not self.lease(terminal).dark:
-            return self._clean(lines)[-count:], False
-        text = self.read_since(terminal, window, agent=True).text
-        return text.removesuffix("\n").split("\n")[-count:], True
-
-    def read_screen(self, terminal: Terminal, *, agent: bool) -> Screen:
-        """The screen; for agents the lines they may see, where something hidden may still stand on it."""
-        shown = terminal.screen()
-        if not agent:
-            return shown
-        head = terminal.log.head
-        if not shown.alternate and self.lease(terminal).hides(max(terminal.log.floor, head - READ_LIMIT), head):
-            lines, _ = self.read_lines(terminal, len(shown.rows), agent=True)
-            return dataclasses.replace(shown, rows=[*lines, *[""] * (len(shown.rows) - len(lines))])
-        return dataclasses.replace(shown, rows=rows_without(shown.rows, shown.size[0], self._clean))
-
-    def search(self, terminal: Terminal, pattern: str, limit: int, *, agent: bool) -> list[OutputMatch]:
-        """The newest lines in which a regular expression is found, for agents in what they may see of them."""
-        wanted = agent and self.settings.safety.redact
-        redactor = Redactor(self._withheld, keep_lines=True) if wanted else None
-        return output.search(terminal.log, pattern, limit, redactor=redactor)
+    def shown(self, call: Call, text: str) -> str:
+        """A text as the caller may see it."""
+        return text if call.session is None else self.redact(text)
 
     def relative(self, path: str) -> str:
         """A path as people and models read it: relative to the workspace where it lies inside."""
-        if path == self.root:
-            return "."
-        return os.path.relpath(path, self.root) if path.startswith(self.root.rstrip("/") + "/") else path
+        return relative(path, self.root)
+
+    def irreversible(self, call: Call, description: str, reason: str) -> None:
+        """List an agent's action that cannot be taken back, and why; a person's own actions are not listed."""
+        if call.session is not None:
+            self.undo.push(call.id, description, actor=call.actor.id, reason=reason)
 
     def _terminal_changed(self, kind: str, terminal: Terminal) -> None:
         if kind == "closed":
-            lease = self._leases.pop(terminal.id, None)
-            if lease is not None:
-                lease.forget()
             for _, tab in list(tabs(self.state.layout.root)):
                 if tab.type == "terminal" and tab.content == terminal.id:
                     self.state.close(tab.id)
             self.attached.release(terminal, "the terminal was closed")
             self.events.emit(TerminalClosed(terminal_id=terminal.id, title=terminal.title))
+            # Only now: who hears of it may read the output once more, and what is hidden in it must be known then.
+            if (lease := self._leases.pop(terminal.id, None)) is not None:
+                lease.forget()
             return
         info = self.describe(terminal)
         if kind == "created":

@@ -8,8 +8,9 @@ from tests.sources.source_003 import DOCUMENT
 from tests.sources.source_003.service import shell
 
 from fourhands.host.log import Chunk
+from fourhands.workbench.terminals.handle import Exit
 from fourhands.workbench.terminals.output import SCROLLBACK
-from fourhands.workbench.terminals.terminal import REDRAW_S, Exit, Terminal
+from fourhands.workbench.terminals.terminal import REDRAW_S, Terminal
 
 
 @DOCUMENT.differs(

@@ -3,7 +3,7 @@
 import pytest
 from tests.kit.server import LIMIT_S, Served
 
-from fourhands.commands import terminal as commands
+from fourhands.commands import terminal_output as commands
 from fourhands.core.call import Actor
 from fourhands.core.errors import NotFound
 from fourhands.surfaces.http.initial_state import first_sight

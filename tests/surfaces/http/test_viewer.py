@@ -305,7 +305,7 @@ async def test_who_does_not_read_answers_is_not_heard_for_ever(served: Served) -
     flood = "input()\nimport sys; sys.stdout.write(('y' * 99 + '\\n') * 120_000); print('end'); input()"
     async with python(served, flood) as terminal, served.viewer(terminal, "?from=0", max_queue=1) as stuck:
         await stuck.step()
-        (there,) = module._answering[terminal]
+        (there,) = served.running.viewers.of(terminal.id)
         await terminal.type("\r")
         await settled_head(terminal, 12_000_000)
         for _ in range(300):  # what has come already is heard
@@ -391,7 +391,7 @@ async def test_a_large_paste_arrives_whole_however_slow_the_program(served: Serv
                     await viewer.socket.send(keys[at : at + piece])
 
             pasting = tasks.start(paste(), "a paste")
-            (there,) = module._answering[terminal]
+            (there,) = served.running.viewers.of(terminal.id)
             await until(lambda: there.crowded)
             assert len(there._waiting) < 1_500_000 + piece
             await terminal.signal("SIGUSR1")
@@ -433,7 +433,7 @@ async def test_a_program_that_never_reads_holds_up_only_who_types_into_it(served
             Tasks() as tasks,
         ):
             await pasting.until(b"ready")
-            (there,) = (each for each in module._answering[terminal] if each.acknowledged is not None)
+            (there,) = (each for each in served.running.viewers.of(terminal.id) if each.acknowledged is not None)
 
             async def paste() -> None:
                 while True:
@@ -483,7 +483,7 @@ async def test_who_is_not_read_is_not_taken_for_dead_until_it_is(served: Served)
     async with python(served, RAW + "import time; time.sleep(1000)") as terminal:
         async with served.viewer(terminal, "?from=0&ack=1") as viewer:
             await viewer.until(b"ready")
-            (there,) = module._answering[terminal]
+            (there,) = served.running.viewers.of(terminal.id)
             state = served.running.server.server_state
             before = set(state.connections)
             await viewer.socket.send(b"k" * 2_000_000)

@@ -18,7 +18,8 @@ from fourhands.core.tasks import Tasks
 from fourhands.host import owner
 from fourhands.host.client import ClientTimings, HostClient, HostSilent
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.workbench.terminals.terminal import Exited, Terminal
+from fourhands.workbench.terminals.handle import Exited
+from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
 
 pytestmark = pytest.mark.timeout(60)

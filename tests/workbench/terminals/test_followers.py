@@ -1,7 +1,8 @@
 """Following all terminals at once: present ones from now on, new ones from their first byte."""
 
 from fourhands.host.log import Chunk
-from fourhands.workbench.terminals.terminal import Exit, Terminal
+from fourhands.workbench.terminals.handle import Exit
+from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
 
 

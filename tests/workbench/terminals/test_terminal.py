@@ -8,7 +8,8 @@ from tests.kit.clock import let_pass
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import Chunk
-from fourhands.workbench.terminals.terminal import REDRAW_S, Exited
+from fourhands.workbench.terminals.handle import Exited
+from fourhands.workbench.terminals.terminal import REDRAW_S
 from fourhands.workbench.terminals.terminals import Terminals
 
 

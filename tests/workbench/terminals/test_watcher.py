@@ -59,7 +59,7 @@ def told(app: App) -> Told:
 async def _shell(app: App, told: Told) -> Terminal:
     """A shell at its prompt, and the events up to there taken off the list."""
     made = await app.call("openspace.terminal.create", {"title": "work", "shellPath": "/bin/bash"})
-    terminal = app.bench.terminal(str(made.data["terminalId"]))
+    terminal = app.terminals.get(str(made.data["terminalId"]))
     # On a busy machine the prompt is there before anybody looks for the first time: then nothing has changed since.
     if told.infos("created")[0]["shellState"] != "prompt":
         await told.until("changed", lambda info: info["shellState"] == "prompt")
@@ -242,7 +242,7 @@ async def test_a_terminal_from_before_a_restart_is_followed_too() -> None:
             terminal = await _shell(first, Told(first))
         async with App(places.workspace, quick(), places=places, env=env) as second:
             told = Told(second)
-            again = second.bench.terminal(terminal.id)
+            again = second.terminals.get(terminal.id)
             await again.type("false\n")
             await told.until("changed", lambda info: info["lastExitCode"] == 1)
             await second.terminals.stop()

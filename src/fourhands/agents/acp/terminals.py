@@ -21,7 +21,8 @@ from fourhands.core.errors import BadEnv, FourhandsError, NotFound
 from fourhands.core.event import Event
 from fourhands.core.quote import broken
 from fourhands.workbench.sessions import Session
-from fourhands.workbench.terminals.terminal import Exit, Terminal
+from fourhands.workbench.terminals.handle import Exit, TerminalHandle
+from fourhands.workbench.terminals.seat import AgentSeat, Slice
 from fourhands.workbench.terminals.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
@@ -29,8 +30,6 @@ log = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 1 << 20
 """Bytes of output when the caller names no limit."""
-
-_SLACK = 4096  # read more than is shown, so that a secret is never cut in two before it is recognized
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +69,9 @@ class _Held:
     """A terminal whose id is valid for a session."""
 
     session_id: str
-    terminal: Terminal
+    terminal: TerminalHandle
+    seat: AgentSeat
     limit: int
-    secret: bool = False  # whether it ever asked for one
     final: tuple[str, bool] | None = None  # its output, once somebody has closed the terminal
 
 
@@ -120,7 +119,8 @@ class AcpTerminals:
         if not result.success:
             raise rpc_failure(result)
         terminal = self._bench.terminal(str(result.data["terminalId"]))
-        self._held[terminal.id] = _Held(wanted.session_id, terminal, DEFAULT_LIMIT if limit is None else limit)
+        seat = self._bench.agent_seat(place.session.actor, terminal)
+        self._held[terminal.id] = _Held(wanted.session_id, terminal, seat, DEFAULT_LIMIT if limit is None else limit)
         return {"terminalId": terminal.id}
 
     async def output(self, params: dict[str, Any]) -> dict[str, object]:
@@ -128,10 +128,7 @@ class AcpTerminals:
         held = self._named(params)
         end = held.terminal.exit  # before the text: what was printed before the end is then complete
         final = held.final
-        if final is None:
-            self._bench.lease(held.terminal).look()
-            final = await asyncio.to_thread(self._text, held)
-        text, truncated = final
+        text, truncated = _cut(await held.seat.tail(held.limit), held.limit) if final is None else final
         place = self._resolve(held.session_id)
         self._bench.gate.given.note(place.session.id, text, f"terminal {held.terminal.title}")
         answer: dict[str, object] = {"output": text, "truncated": truncated}
@@ -207,42 +204,19 @@ class AcpTerminals:
             return self._bench.own_cwd(place.session)
         return resolve_cwd(cwd, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
 
-    # -- output ----------------------------------------------------------------------------------------------------
-
-    def _text(self, held: _Held) -> tuple[str, bool]:
-        """The last bytes of the text as an agent may see it, and whether something is missing before them."""
-        bench, terminal, limit = self._bench, held.terminal, held.limit
-        piece = terminal.tail(limit + _SLACK)
-        lease = bench.lease(terminal)
-        if lease.dark or lease.hides(piece.start, piece.end):
-            text = bench.read_since(terminal, piece.start, agent=True, limit=piece.end - piece.start).text
-        else:
-            text = bench.shown(piece.text, agent=True)
-        return _cut(broken(text), limit, piece.truncated)
-
-    def _last_text(self, held: _Held) -> tuple[str, bool]:
-        """The same while the terminal is being closed: what is hidden in it is no longer known then."""
-        if held.secret:
-            return "", True
-        piece = held.terminal.tail(held.limit + _SLACK)
-        return _cut(broken(self._bench.shown(piece.text, agent=True)), held.limit, piece.truncated)
-
     def _happened(self, event: Event) -> None:
         if event.kind == "terminal.closed":
             # Told before the terminal lets go of its log: the last chance to read it.
             held = self._held.get(str(event.data.get("terminalId")))
             if held is not None:
-                held.final = self._last_text(held)
-        elif event.kind == "terminal.changed":
-            info: Any = event.data.get("terminal")
-            held = self._held.get(info["id"])
-            if held is not None and info["lease"].get("secret"):
-                held.secret = True
+                held.final = _cut(held.seat.tail_now(held.limit), held.limit)
 
 
-def _cut(text: str, limit: int, truncated: bool) -> tuple[str, bool]:
+def _cut(piece: Slice, limit: int) -> tuple[str, bool]:
+    """The last bytes of a text, and whether something is missing before them."""
+    text = broken(piece.text)
     kept = last_bytes(text, limit)
-    return kept, truncated or len(kept) < len(text)
+    return kept, piece.truncated or len(kept) < len(text)
 
 
 def last_bytes(text: str, limit: int) -> str:

@@ -49,4 +49,4 @@ def framed(text: str, room: int, news: UnreadOutput) -> list[str]:
 
 
 def _name(bench: Workbench, news: UnreadOutput) -> str:
-    return f"terminal {one_line(bench.shown(news.terminal.title, agent=True), _TITLE)} ({news.terminal.id})"
+    return f"terminal {one_line(bench.redact(news.terminal.title), _TITLE)} ({news.terminal.id})"

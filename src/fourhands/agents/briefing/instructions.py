@@ -181,7 +181,7 @@ class Instructions:
         if result.success:
             return f"- {result.command_id} → SUCCESS {time}"
         # Reasons may name places of this machine; a model has no use for them.
-        reason = self._bench.shown(result.error or "", agent=True).replace(self._bench.root + "/", "")
+        reason = self._bench.redact(result.error or "").replace(self._bench.root + "/", "")
         return f"- {result.command_id} → FAILED: {one_line(reason, 200)} {time}"
 
     def _happened(self, event: Event) -> None:
@@ -203,7 +203,7 @@ class Instructions:
         position, name = result.data.get("position"), result.args.get("terminalId")
         if isinstance(position, int) and isinstance(name, str):
             try:
-                terminal = self._bench.terminal(name, session.actor).id
+                terminal = self._bench.terminals.get(name, session.id).id
             except FourhandsError:  # closed meanwhile
                 return
             session.positions[terminal] = max(position, session.positions.get(terminal, 0))

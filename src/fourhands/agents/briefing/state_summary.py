@@ -53,7 +53,7 @@ class StateSummary:
         return PRIVATE if self._secret.match(inner) else self._safe(inner, _NAME)
 
     def _safe(self, text: str, limit: int) -> str:
-        return one_line(self._bench.shown(text, agent=True), limit)
+        return one_line(self._bench.redact(text), limit)
 
     def _layout_text(self) -> str:
         titles = {terminal.id: terminal.title for terminal in self._bench.terminals.list()}

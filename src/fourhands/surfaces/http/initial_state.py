@@ -4,7 +4,8 @@ import contextlib
 
 from msgspec import Struct
 
-from fourhands.commands import terminal, workbench
+from fourhands.commands import terminal_output, workbench
+from fourhands.commands.terminal import TerminalRef
 from fourhands.core.call import Actor, Call
 from fourhands.core.errors import NotFound
 from fourhands.workbench.layout.panes import tabs
@@ -15,7 +16,7 @@ class InitialState(Struct, frozen=True, kw_only=True):
     """A snapshot, and a replay of each terminal in front, by its id."""
 
     state: workbench.Everything
-    screens: dict[str, terminal.TerminalReplay]
+    screens: dict[str, terminal_output.TerminalReplay]
 
 
 async def first_sight(bench: Workbench, person: Actor) -> InitialState:
@@ -26,5 +27,5 @@ async def first_sight(bench: Workbench, person: Actor) -> InitialState:
     for pane, tab in tabs(bench.state.layout.root):
         if tab.type == "terminal" and tab.id == pane.active_tab:
             with contextlib.suppress(NotFound):  # ended a moment ago
-                screens[tab.content] = await terminal.replay(bench, terminal.TerminalRef(terminal_id=tab.content))
+                screens[tab.content] = await terminal_output.replay(bench, TerminalRef(terminal_id=tab.content))
     return InitialState(state=state, screens=screens)

@@ -27,7 +27,7 @@ from fourhands.surfaces.http.initial_state import first_sight
 from fourhands.surfaces.http.metrics import Metrics
 from fourhands.surfaces.http.openapi import openapi
 from fourhands.surfaces.http.static import Page
-from fourhands.surfaces.http.viewer import serve_viewer
+from fourhands.surfaces.http.viewer import Viewers
 from fourhands.surfaces.http.websocket import serve_socket
 from fourhands.workbench.workbench import Workbench
 
@@ -144,6 +144,7 @@ class Routes:
         self.metrics = Metrics(bench)
         self._look_s = look_s
         self._calls_at_once = calls_at_once
+        self.viewers = Viewers(bench)
 
     def close(self) -> None:
         """Count no longer."""
@@ -275,7 +276,7 @@ class Routes:
 
     async def viewer(self, socket: WebSocket) -> None:
         """One terminal."""
-        await serve_viewer(self.bench, socket)
+        await self.viewers.serve(socket)
 
     async def _while_connected(self, request: Request, work: Coroutine[Any, Any, _T]) -> _T:
         """Run what changes nothing, such as a long wait, and give it up when its client disconnects."""

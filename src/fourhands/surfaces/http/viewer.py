@@ -24,7 +24,6 @@ import contextlib
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
-from weakref import WeakKeyDictionary
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -33,12 +32,12 @@ from fourhands.core.call import Call
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.tasks import Tasks
-from fourhands.host.log import GRAIN, Chunk
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.frames import EXTENSION, Carrier
 from fourhands.surfaces.http.viewer_handshake import chosen
 from fourhands.surfaces.http.websocket import PROTOCOL
-from fourhands.workbench.terminals.terminal import Exit, Terminal
+from fourhands.workbench.terminals.handle import Exit, TerminalHandle
+from fourhands.workbench.terminals.seat import GRAIN, Chunk
 from fourhands.workbench.workbench import Workbench
 
 WINDOW = 1024 * 1024
@@ -66,9 +65,6 @@ RESIZE = "openspace.terminal.resize"
 
 _POSITION = struct.Struct("!Q")
 
-_answering: "WeakKeyDictionary[Terminal, list[Viewer]]" = WeakKeyDictionary()
-"""The browsers that show a terminal; the first in the list answers for it."""
-
 
 class Control(msgspec.Struct, frozen=True):
     """A viewer's word."""
@@ -83,24 +79,58 @@ class Control(msgspec.Struct, frozen=True):
 _decoder = msgspec.json.Decoder(Control)
 
 
-async def serve_viewer(bench: Workbench, socket: WebSocket) -> None:
-    """One viewer, from its first position to the end."""
-    principal: Credential = socket.state.principal
-    subprotocol = PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None
-    await socket.accept(subprotocol=subprotocol)
-    with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # gone: in mid-send starlette says so with the latter
-        if (found := await chosen(bench, principal, socket)) is None:
-            return
-        terminal, start = found
-        async with Tasks() as tasks:
-            viewer = Viewer(bench, principal, terminal, tasks)
-            with viewer.watching(start, acks=socket.query_params.get("ack") == "1"):
-                frames: Carrier | None = socket.scope.get("extensions", {}).get(EXTENSION)
-                if frames is not None:
-                    with frames.carrying(viewer):
-                        await _hear(socket, viewer)
-                else:
-                    await _carry(socket, viewer, tasks)
+class Viewers:
+    """All viewers of one workbench, and which of them answers for its terminal."""
+
+    def __init__(self, bench: Workbench) -> None:
+        self._bench = bench
+        self._of: dict[str, list[Viewer]] = {}  # by terminal; the first in the list answers for it
+
+    async def serve(self, socket: WebSocket) -> None:
+        """Serve one viewer, from its first position to the end."""
+        principal: Credential = socket.state.principal
+        subprotocol = PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None
+        await socket.accept(subprotocol=subprotocol)
+        # Gone: in mid-send starlette says so with a RuntimeError.
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            if (found := await chosen(self._bench, principal, socket)) is None:
+                return
+            terminal, start = found
+            async with Tasks() as tasks:
+                viewer = Viewer(self._bench, principal, terminal, tasks, self)
+                with self._showing(viewer), viewer.watching(start, acks=socket.query_params.get("ack") == "1"):
+                    frames: Carrier | None = socket.scope.get("extensions", {}).get(EXTENSION)
+                    if frames is not None:
+                        with frames.carrying(viewer):
+                            await _hear(socket, viewer)
+                    else:
+                        await _carry(socket, viewer, tasks)
+
+    @contextlib.contextmanager
+    def _showing(self, viewer: "Viewer") -> Iterator[None]:
+        viewers = self._of.setdefault(viewer.terminal.id, [])
+        viewers.append(viewer)
+        try:
+            yield
+        finally:
+            viewers.remove(viewer)
+            if not viewers:
+                self._of.pop(viewer.terminal.id, None)
+
+    def of(self, terminal_id: str) -> list["Viewer"]:
+        """Return those of one terminal; the first answers for it."""
+        return list(self._of.get(terminal_id, ()))
+
+    def answers(self, viewer: "Viewer") -> bool:
+        """Return True if a viewer's terminal answers the program's questions for all of them."""
+        return self._of.get(viewer.terminal.id, [])[:1] == [viewer]
+
+    def typed(self, viewer: "Viewer") -> None:
+        """Note that a person typed in a viewer: from now on it is the one that answers."""
+        viewers = self._of.get(viewer.terminal.id, [])
+        if viewers[:1] != [viewer] and viewer in viewers:
+            viewers.remove(viewer)
+            viewers.insert(0, viewer)
 
 
 def _encode(message: dict[str, object]) -> str:
@@ -142,10 +172,14 @@ class Viewer:
     What carries it asks for frames by `next`: when `wake` was called, and when the client has taken what was sent.
     """
 
-    def __init__(self, bench: Workbench, principal: Credential, terminal: Terminal, tasks: Tasks) -> None:
+    def __init__(
+        self, bench: Workbench, principal: Credential, terminal: TerminalHandle, tasks: Tasks, viewers: Viewers
+    ) -> None:
         self.bench = bench
         self.principal = principal
         self.terminal = terminal
+        self._seat = bench.person_seat(principal.actor, terminal)
+        self._viewers = viewers
         self.wake: Callable[[], None] = lambda: None
         self.position = 0
         self.acknowledged: int | None = None
@@ -163,23 +197,19 @@ class Viewer:
     @contextlib.contextmanager
     def watching(self, start: int | None, *, acks: bool) -> Iterator[None]:
         """Follow the terminal from a position, or from its present screen, for the length of the block."""
-        terminal = self.terminal
-        stop = terminal.listen(self._news)
+        stop = self._seat.listen(self._news)
         sizes = self.bench.events.published.subscribe(self._heard)
-        viewers = _answering.setdefault(terminal, [])
-        viewers.append(self)
         try:
             if start is None:
                 self._show_screen()
             else:
-                self.position = min(start, terminal.log.head)
+                self.position = min(start, self._seat.head)
             if acks:
                 self.acknowledged = self.position
             yield
         finally:
             stop()
             sizes()
-            viewers.remove(self)
 
     def _news(self) -> None:
         self.wake()
@@ -198,7 +228,7 @@ class Viewer:
             return self._words.popleft()
         if self._told_exit:
             return None
-        if (size := self.terminal.size) != self._told_size and size[0]:
+        if (size := self._seat.size) != self._told_size and size[0]:
             self._told_size = size
             return _encode({"type": "size", "cols": size[0], "rows": size[1]})
         if self._may_send() and (chunk := self._read()).data:
@@ -237,12 +267,10 @@ class Viewer:
             await self._room.wait()
 
     def _read(self, limit: int = GRAIN) -> Chunk:
-        if self.terminal.log.fd < 0:  # closed, and forgotten: there is no more to see
-            return Chunk(self.position, b"")
-        return self.terminal.log.read(self.position, limit)
+        return self._seat.read(self.position, limit)
 
     def _too_far_behind(self) -> bool:
-        return self.acknowledged is not None and self.terminal.log.head - self.position > BACKLOG
+        return self.acknowledged is not None and self._seat.head - self.position > BACKLOG
 
     def _may_send(self) -> bool:
         # Acknowledgements are not heard while input is stalled: then only the connection itself holds back output.
@@ -250,12 +278,12 @@ class Viewer:
 
     def _show_screen(self, behind: int | None = None) -> None:
         """The present state for a newcomer or straggler: screen, modes, cursor, then the stream from an exact place."""
-        data, self.position = self.terminal.restore()
+        data, self.position = self._seat.restore()
         if self.acknowledged is not None:
             self.acknowledged = self.position
         if behind is not None:
             self._words.append(_encode({"type": "gap", "from": behind, "to": self.position}))
-        cols, rows = self._told_size = self.terminal.size
+        cols, rows = self._told_size = self._seat.size
         message: dict[str, object] = {"type": "screen", "position": self.position, "cols": cols, "rows": rows}
         self._words.append(_encode({**message, "data": data.decode("utf-8", "replace")}))
 
@@ -289,7 +317,7 @@ class Viewer:
                     self._tasks.start(self._resize(), "a viewer's size")
             case "cancel":
                 self._cancel_keys()
-            case "reply" if self._answers() and len(control.data) <= REPLY_LIMIT:
+            case "reply" if self._viewers.answers(self) and len(control.data) <= REPLY_LIMIT:
                 self._put(control.data.encode("utf-8", "replace"))
             case _:
                 pass
@@ -308,18 +336,11 @@ class Viewer:
         finally:
             self._resizing = False
 
-    def _answers(self) -> bool:
-        return _answering.get(self.terminal, [])[:1] == [self]
-
     def _take_keys(self, keys: bytes) -> None:
         if not keys:
             return
-        viewers = _answering.get(self.terminal, [])
-        if viewers[:1] != [self] and self in viewers:
-            viewers.remove(self)
-            viewers.insert(0, self)
-        if not self.terminal.exited:  # else it has no keyboard, and typing says why
-            self.bench.lease(self.terminal).person_typed(self.principal.actor.id, keys)
+        self._viewers.typed(self)
+        self._seat.take(keys)
         self._heard_keys += len(keys)
         self._put(keys)
 
@@ -327,7 +348,7 @@ class Viewer:
         """Type now what the kernel takes, the rest in turn."""
         if self._waiting:
             self._waiting += keys
-        elif rest := keys[self.terminal.type_now(keys) :]:
+        elif rest := keys[self._seat.put_now(keys) :]:
             self._waiting += rest
             self._typing = self._tasks.start(self._type(), "a viewer's typing")
         else:
@@ -339,7 +360,7 @@ class Viewer:
             keys = bytes(self._waiting[:PIECE])
             stalled = self.crowded
             try:
-                await self.terminal.type(keys)
+                await self._seat.put(keys)
                 del self._waiting[: len(keys)]
                 self._tell_typed(at_once=not self._waiting)
             except FourhandsError as error:

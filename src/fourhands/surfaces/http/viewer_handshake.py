@@ -12,7 +12,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.surfaces.auth import Credential
-from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.handle import TerminalHandle
 from fourhands.workbench.workbench import Workbench
 
 CREATE = "openspace.terminal.create"
@@ -32,7 +32,9 @@ class Opening(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="c
 _decoder = msgspec.json.Decoder(Opening)
 
 
-async def chosen(bench: Workbench, principal: Credential, socket: WebSocket) -> tuple[Terminal, int | None] | None:
+async def chosen(
+    bench: Workbench, principal: Credential, socket: WebSocket
+) -> tuple[TerminalHandle, int | None] | None:
     """The terminal and the position to begin at (None: its present screen); nothing if the client was refused."""
     try:
         if not principal.person:
@@ -55,7 +57,7 @@ async def chosen(bench: Workbench, principal: Credential, socket: WebSocket) -> 
 
 async def _created(
     bench: Workbench, principal: Credential, socket: WebSocket, args: dict[str, object]
-) -> tuple[Terminal, int] | None:
+) -> tuple[TerminalHandle, int] | None:
     result = await bench.gate.run(Call(command=CREATE, args=args, actor=principal.actor, origin="socket"))
     if not result.success:
         await _refuse(socket, result.code, result.error)

@@ -90,21 +90,14 @@ class Authorship:
         at = bisect_right(self.marks, position, key=lambda ink: ink.position)
         return self.marks[at - 1] if at else None
 
+    def hidden(self, end: int) -> tuple[tuple[int, int], ...]:
+        """Return the ranges before `end` that agents may not see, in order; for use in any thread."""
+        still = () if self.hidden_from is None else ((self.hidden_from, max(end, self.hidden_from)),)
+        return (*self._hidden, *still)
+
     def visible(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The parts of a range that an agent may see."""
-        hidden = list(self._hidden)
-        if self.hidden_from is not None:
-            hidden.append((self.hidden_from, end))
-        parts: list[tuple[int, int]] = []
-        for low, high in hidden:
-            if high <= start or low >= end:
-                continue
-            if low > start:
-                parts.append((start, low))
-            start = max(start, high)
-        if start < end:
-            parts.append((start, end))
-        return parts
+        """Return the parts of a range that an agent may see."""
+        return visible_parts(self.hidden(end), start, end)
 
     def forget(self) -> None:
         """The terminal is closed: delete the file."""
@@ -183,6 +176,20 @@ class Authorship:
             log.warning("who typed cannot be stored: %s", error)
             return False
         return True
+
+
+def visible_parts(hidden: Iterable[tuple[int, int]], start: int, end: int) -> list[tuple[int, int]]:
+    """Return the parts of a range that lie in none of the hidden ranges, which are in order."""
+    parts: list[tuple[int, int]] = []
+    for low, high in hidden:
+        if high <= start or low >= end:
+            continue
+        if low > start:
+            parts.append((start, low))
+        start = max(start, high)
+    if start < end:
+        parts.append((start, end))
+    return parts
 
 
 def sweep(directory: str, known: Iterable[str]) -> None:

@@ -15,7 +15,7 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 from msgspec import Struct
@@ -23,17 +23,17 @@ from msgspec import Struct
 from fourhands.core.errors import Conflict
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals.authorship import Authorship, AuthorSpan
+from fourhands.workbench.terminals.prompt import PromptState
 from fourhands.workbench.terminals.shell.input_line import (
     EMPTY,
     PASTE_BEGIN,
-    InputLine,
     leave,
     only_takes_away,
     open_ended,
     typed,
 )
-from fourhands.workbench.terminals.shell.tracker import BECOMES_ANOTHER, ELSEWHERE, program_name
-from fourhands.workbench.terminals.terminal import SHELL_NAMES, Terminal
+from fourhands.workbench.terminals.shell.tracker import ELSEWHERE, program_name
+from fourhands.workbench.terminals.terminal import Terminal
 
 PATIENCE_S = 30.0
 """How long an agent waits for a person's half-typed line."""
@@ -71,9 +71,6 @@ _SECRET_ASKED, _SECRET_PROMPT = re.compile(_ASKED), re.compile(rf"{_ASKED}\s*$")
 _LONGEST_AHEAD = 64 * 1024
 _KEYS = re.compile(rb"[\x20-\xff]+|[\0-\x1f]")  # text at once: a paste may have millions of characters
 
-PromptKind = Literal["prompt", "incomplete", "shell", "program"]
-"""A prompt, the prompt for the rest of a command, a shell without marks, or a program that is no shell."""
-
 
 class LeaseInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     """The keyboard as others see it."""
@@ -83,23 +80,6 @@ class LeaseInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     kept: bool = False
     half_typed: bool = False
     secret: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PromptState:
-    """What an agent's keys would meet.
-
-    `before` are submitted lines of a command that may still want its rest; `settled` says whether it is certain that
-    it does. `group` is the foreground process group, by which a program is told from the next one of its name.
-    """
-
-    place: PromptKind
-    line: InputLine
-    before: tuple[str, ...] = ()
-    settled: bool = True
-    pastes: bool = False
-    program: str = ""
-    group: int = 0
 
 
 class Lease:
@@ -133,11 +113,6 @@ class Lease:
     def ink(self) -> list[AuthorSpan]:
         """Who typed where, the newest last."""
         return self._well.marks
-
-    @property
-    def dark(self) -> bool:
-        """Whether a secret was wanted at the last look, so that agents are blind; for threads too."""
-        return self._well.hidden_from is not None
 
     def asks_secret(self) -> bool:
         """Whether a secret is wanted: no echo but whole lines; behind ssh and its like, a prompt that looks so."""
@@ -422,14 +397,9 @@ class Lease:
         """The parts of a range that an agent may see: not what was printed while a secret was wanted."""
         return self._well.visible(start, end)
 
-    def look_visible(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The same, as it is at this moment."""
-        self.look()
-        return self.visible(start, end)
-
-    def hides(self, start: int, end: int) -> bool:
-        """Whether an agent may not see some of a range."""
-        return start < end and self.visible(start, end) != [(start, end)]
+    def hidden(self, end: int) -> tuple[tuple[int, int], ...]:
+        """Return the ranges before `end` that agents may not see, as of the last look; for use in any thread."""
+        return self._well.hidden(end)
 
     def author(self, position: int) -> AuthorSpan | None:
         """Who typed last before this position."""
@@ -500,13 +470,3 @@ class Lease:
             pass
         finally:
             self._waiters.remove(waiter)
-
-
-def is_shell_name(program: str) -> bool:
-    """Whether a program's name is a shell's."""
-    return program.lstrip("-") in SHELL_NAMES
-
-
-def leads_to_a_shell(program: str) -> bool:
-    """Whether what is typed into a program is read by a shell: its own, or one behind it."""
-    return is_shell_name(program) or program in ELSEWHERE or program in BECOMES_ANOTHER

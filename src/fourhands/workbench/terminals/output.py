@@ -6,7 +6,7 @@ never fall inside a character or an escape sequence: what is not complete yet be
 
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 
@@ -115,9 +115,32 @@ def read_range(log: LogReader, start: int, end: int) -> Chunk:
     return Chunk(first, b"".join(pieces))
 
 
+@dataclass(frozen=True, slots=True)
+class RawSlice:
+    """A piece of output as bytes; `gap` and `truncated` are those of `Slice`."""
+
+    start: int
+    data: bytes
+    gap: tuple[int, int] | None
+    truncated: bool
+
+    @property
+    def end(self) -> int:
+        """The position behind the last byte."""
+        return self.start + len(self.data)
+
+
 def since(log: LogReader, position: int, *, limit: int = READ_LIMIT, closed: bool = False) -> Slice:
-    """Everything from a position on, up to `limit` bytes. `closed`: nothing more will come, so hold nothing back."""
-    head = log.head
+    """Return everything from a position on, up to `limit` bytes, as text; see `raw_since`."""
+    piece = raw_since(log, position, log.head, limit=limit, closed=closed)
+    return Slice(sanitize(piece.data), piece.start, piece.end, piece.gap, piece.truncated)
+
+
+def raw_since(log: LogReader, position: int, head: int, *, limit: int = READ_LIMIT, closed: bool = False) -> RawSlice:
+    """Return the bytes from a position up to `head`, at most `limit` of them, cut where text may be cut.
+
+    `closed`: nothing more will come, so nothing is held back.
+    """
     if not isinstance(position, int) or not 0 <= position <= head:
         raise BadArgument(
             f"position {position!r:.80} does not exist", hint=f"positions here go from {log.floor} to {head}"
@@ -135,12 +158,12 @@ def since(log: LogReader, position: int, *, limit: int = READ_LIMIT, closed: boo
         data = data[: whole_end(data)]
         if blanks := _BLANK_TAIL.search(data, max(0, len(data) - _TAIL_LIMIT)):
             data = data[: blanks.start()]
-    return Slice(sanitize(data), start, start + len(data), gap, truncated=not ended)
+    return RawSlice(start, data, gap, truncated=not ended)
 
 
-def last(log: LogReader, wanted: int, fits: "EnoughText") -> tuple[str, int, bool]:
+def last(log: LogReader, wanted: int, fits: "EnoughText", head: int | None = None) -> tuple[str, int, bool]:
     """The end of the log as text: reads backwards until `fits` says it is enough; text, its start, whether all."""
-    head, lowest = log.head, log.floor
+    head, lowest = log.head if head is None else head, log.floor
     window = max(wanted, 4 * 1024)
     while True:
         start = max(lowest, head - window)
@@ -171,10 +194,15 @@ class EnoughText:
         return len(text) >= self.size and len(text.encode()) >= self.size
 
 
-def lines(log: LogReader, count: int) -> list[str]:
-    """The last lines, at most 10,000; a line that has no end yet counts too."""
+def check_count(count: int) -> None:
+    """Refuse what is no number of lines."""
     if not isinstance(count, int) or count < 1:
         raise BadArgument(f"lines must be a whole number from 1, not {count!r:.80}")
+
+
+def lines(log: LogReader, count: int) -> list[str]:
+    """The last lines, at most 10,000; a line that has no end yet counts too."""
+    check_count(count)
     count = min(count, MOST_LINES)
     text, _, _ = last(log, count * 100, EnoughText(lines=count))
     return text.removesuffix("\n").split("\n")[-count:] if text else []
@@ -217,12 +245,12 @@ def scrollback(log: LogReader, characters: int = SCROLLBACK) -> Chunk:
     return Chunk(start, kept)
 
 
-def raw_lines(log: LogReader) -> Iterator[tuple[int, bytes]]:
-    """Every line that is kept, with its position; a line longer than 1 MiB comes in pieces."""
+def raw_lines(log: LogReader, head: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """Every line that is kept, up to `head`, with its position; a line longer than 1 MiB comes in pieces."""
     position, rest = log.floor, b""
     start = position
-    while True:
-        chunk = log.read(position, 16 * GRAIN)
+    while head is None or position < head:
+        chunk = log.read(position, 16 * GRAIN if head is None else min(16 * GRAIN, head - position))
         if not chunk.data:
             break
         if chunk.start != position:
@@ -240,17 +268,29 @@ def raw_lines(log: LogReader) -> Iterator[tuple[int, bytes]]:
         yield start, rest
 
 
-def search(log: LogReader, pattern: str, limit: int = 100, *, redactor: Redactor | None = None) -> list[OutputMatch]:
+def search(
+    log: LogReader,
+    pattern: str,
+    limit: int = 100,
+    *,
+    head: int | None = None,
+    shows: Callable[[int, int], bool] | None = None,
+    redactor: Redactor | None = None,
+) -> list[OutputMatch]:
     """Lines in which a regular expression is found, the newest `limit` of them, in order.
 
-    With a redactor (one that keeps lines) they are looked at as it leaves them: what must not be seen cannot be
-    searched for either.
+    Lines of which `shows` says no are left out, and with a redactor (one that keeps lines) the others are looked at as
+    it leaves them: what must not be seen cannot be searched for either.
     """
     if limit < 1:
         raise BadArgument(f"limit must be at least 1, not {limit}")
     compiled = compile_pattern(pattern)
     found: list[OutputMatch] = []
-    lines = (OutputMatch(at, sanitize(raw).replace("\n", " "), at + len(raw)) for at, raw in raw_lines(log))
+    lines = (
+        OutputMatch(at, sanitize(raw).replace("\n", " "), at + len(raw))
+        for at, raw in raw_lines(log, head)
+        if shows is None or shows(at, at + len(raw))
+    )
     for match in lines if redactor is None else _redacted(lines, redactor):
         if compiled.search(match.line):
             found.append(match)

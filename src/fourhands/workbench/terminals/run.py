@@ -8,6 +8,7 @@ what was printed, echo included. A line is typed only where something waits for 
 
 import asyncio
 import re
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -62,8 +63,12 @@ class RunResult:
     sure: bool = True
 
 
-async def run(terminal: "Terminal", line: str, timeout_s: float) -> RunResult:
-    """Type a line at the prompt and wait for its end, for at most `timeout_s`."""
+Typing = Callable[[bytes], Awaitable[int]]
+"""Types keys and returns the head of the log from before."""
+
+
+async def run(terminal: "Terminal", line: str, timeout_s: float, typing: Typing | None = None) -> RunResult:
+    """Type a line at the prompt and wait for its end, for at most `timeout_s`; `typing` types in an actor's name."""
     if not isinstance(line, str) or "\0" in line:
         raise BadArgument("a line to run must be text without NUL bytes")
     if not 0 < timeout_s <= 24 * 3600:
@@ -71,12 +76,13 @@ async def run(terminal: "Terminal", line: str, timeout_s: float) -> RunResult:
     if terminal.running.locked():
         raise Conflict(f"terminal {terminal.title!r} runs another line already", hint="wait for it, or use another one")
     async with terminal.running:
-        return await _Run(terminal, line, timeout_s).go()
+        return await _Run(terminal, line, timeout_s, typing or terminal.type).go()
 
 
 class _Run:
-    def __init__(self, terminal: "Terminal", line: str, timeout_s: float) -> None:
+    def __init__(self, terminal: "Terminal", line: str, timeout_s: float, typing: Typing) -> None:
         self.terminal = terminal
+        self.type = typing
         self.line = line
         self.loop = asyncio.get_running_loop()
         self.deadline = self.loop.time() + timeout_s
@@ -90,7 +96,7 @@ class _Run:
             if way == "marks":
                 shell = terminal.commands.shell or terminal.program
                 prompt = self._prompt = terminal.commands.shown
-                typed = await terminal.type(
+                typed = await self.type(
                     encode_input(
                         self.line,
                         terminal.commands.bracketed,
@@ -268,7 +274,7 @@ class _Run:
         terminal, commands = self.terminal, self.terminal.catch_up()
         shown, edited, editor, group = commands.shown, commands.edited, commands.bracketed, terminal.foreground_group()
         relay = terminal.isolation == "container" or is_relay(program_name(group))
-        typed = await terminal.type(_keys(self.line, editor, canonical=terminal.modes()[1]))
+        typed = await self.type(_keys(self.line, editor, canonical=terminal.modes()[1]))
         reason: RunReason = "deadline"
         while (left := self.deadline - self.loop.time()) > 0:
             seen = await terminal.wait(input_wanted=True, deadline_s=left)

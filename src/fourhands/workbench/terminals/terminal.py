@@ -11,31 +11,26 @@ import os
 import stat
 import termios
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
 
-from fourhands.core.errors import BadArgument, FourhandsError
+from fourhands.core.errors import BadArgument
 from fourhands.host import pty
 from fourhands.host.client import HostClient, HostLost
 from fourhands.host.log import GRAIN, Chunk, LogReader
 from fourhands.host.protocol import Message
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals import output
+from fourhands.workbench.terminals.handle import Finish, TerminalHandle
 from fourhands.workbench.terminals.output import Cropped, OutputMatch, Slice
 from fourhands.workbench.terminals.run import RunResult, run
 from fourhands.workbench.terminals.screen import LiveScreen, Screen
 from fourhands.workbench.terminals.shell.marks import CommandOutcome, ShellCommand, ShellHistory
 from fourhands.workbench.terminals.shell.tracker import Progress, ShellState, Tracker, front_waits, program_name
-from fourhands.workbench.terminals.wait import Visible, WaitConditions, WaitResult, wait
-
-Finish = Callable[[str, Mapping[str, Any]], Awaitable[None]]
-"""Called with the id and the facts of a terminal after the host has ended it."""
+from fourhands.workbench.terminals.wait import OutputSight, WaitConditions, WaitResult, wait
 
 SMALLEST, LARGEST = (2, 1), (1000, 1000)
 """Columns and rows that a terminal may have."""
-
-SHELL_NAMES = frozenset({"bash", "zsh", "sh", "dash", "ksh", "fish"})
 
 SLOW_START_S = 3.0
 """A shell that has shown no prompt after so long is said to be slow."""
@@ -45,29 +40,6 @@ REDRAW_S = 0.15
 LARGEST_INPUT = 16 * 1024 * 1024
 
 _TICK_S = 0.02  # when a process began is known to a hundredth of a second
-
-
-class Exited(FourhandsError):
-    """The terminal's program has ended; its output can still be read."""
-
-    code = "exited"
-
-
-@dataclass(frozen=True, slots=True)
-class Exit:
-    """How a program ended: a code, or the name of the signal; `lost` when its host went with it."""
-
-    code: int | None
-    signal: str | None
-    position: int
-    lost: bool = False
-
-    @classmethod
-    def of(cls, message: Message | None) -> "Exit | None":
-        """The host's words as a value."""
-        if message is None:
-            return None
-        return cls(message.get("code"), message.get("signal"), message["position"], bool(message.get("lost")))
 
 
 def check_size(cols: int, rows: int) -> None:
@@ -90,34 +62,21 @@ def _open_log(path: str, capacity: int) -> tuple[LogReader, str]:
     return LogReader(os.devnull, capacity), f"its output cannot be read: {path}: {why}"
 
 
-class Terminal:
-    """A terminal of the workspace's host. Made by `Terminals`, never directly."""
+class Terminal(TerminalHandle):
+    """A terminal with its keyboard and its output. Made by `Terminals`, never directly."""
 
     def __init__(self, link: HostClient, record: Message, master: int, finish: Finish | None = None) -> None:
-        self.id: str = record["id"]
-        # The program's own words; what the host has spawned may be a sandbox around it.
-        self.argv: tuple[str, ...] = tuple(record["meta"].get("argv") or record["argv"])
-        self.pid: int = record["pid"]
-        self.meta: dict[str, Any] = record["meta"]
-        self._spawned: float = record["created"]
-        self.exit = Exit.of(record["exit"])
-        self.paused: bool = record.get("paused", False)
+        super().__init__(link, record, master, finish)
         self.log, self.fault = _open_log(link.places.log(self.id), record["capacity"])
-        self.started_in: str = record["cwd"]
-        self._link = link
-        self._finish = finish
-        self._slot: int = record["slot"]
-        self._master = master
-        self._listeners: list[Callable[[], None]] = []
-        self._typing = asyncio.Lock()
         self.running = asyncio.Lock()
-        self._nonce: str | None = self.meta.get("nonce")
+        self.ports_told: set[int] = set()
+        self.on_resize: Callable[[], None] = lambda: None
+        self._typing = asyncio.Lock()
         self._tracker = Tracker(self.log, self._nonce)
         self._tty: str = record.get("tty") or ""
         self._entered: Progress | None = None
         self._entered_at = 0
         self._entered_time = -math.inf
-        self.ports_told: set[int] = set()
         self._keys = 0
         self._screen: LiveScreen | None = None
         self._screen_position = 0
@@ -125,29 +84,13 @@ class Terminal:
         self._next_size: tuple[int, int] | None = None
         self._resized_at = 0.0
         self._hidden: list[tuple[int, int]] = []
-        self._loop = asyncio.get_running_loop()
-        self._timers: set[asyncio.TimerHandle] = set()
-        self.on_resize: Callable[[], None] = lambda: None
 
-    def __repr__(self) -> str:
-        return f"<Terminal {self.id} {self.title!r} {'exited' if self.exit else 'running'}>"
+    def dispose(self) -> None:
+        """Let go of descriptors and timers; the terminal itself goes on."""
+        super().dispose()
+        self.log.close()
 
     # -- what it is ------------------------------------------------------------------------------------------------
-
-    @property
-    def title(self) -> str:
-        """The name people gave it."""
-        return str(self.meta.get("title") or os.path.basename(self.argv[0]))
-
-    @property
-    def program(self) -> str:
-        """The name of its main program, such as bash."""
-        return os.path.basename(self.argv[0]).lstrip("-")
-
-    @property
-    def command(self) -> str:
-        """What was asked for: a shell by its name, without the arguments by which it marks its commands."""
-        return str(self.meta.get("command") or (self.program if "shell" in self.meta else " ".join(self.argv)))
 
     @property
     def cwd(self) -> str:
@@ -155,44 +98,9 @@ class Terminal:
         return self.commands.cwd or self.started_in
 
     @property
-    def isolation(self) -> str:
-        """The isolation level in force."""
-        return str(self.meta.get("isolation", "none"))
-
-    @property
-    def owner(self) -> str:
-        """Who created it: an agent session's id, or empty for a person."""
-        return str(self.meta.get("owner", ""))
-
-    @property
-    def marked(self) -> bool:
-        """Whether its shell marks its commands, so that their bounds and exit codes are known."""
-        return self._nonce is not None
-
-    @property
-    def expands_history(self) -> bool:
-        """Whether its shell may put earlier commands in place of `!`, as people's shells do."""
-        return bool(self.meta.get("interactive", True))
-
-    @property
-    def is_shell(self) -> bool:
-        """Whether its main program is an interactive shell."""
-        return self.program in SHELL_NAMES and "-c" not in self.argv
-
-    @property
     def size(self) -> tuple[int, int]:
         """Columns and rows."""
         return self._size
-
-    @property
-    def created(self) -> float:
-        """When somebody asked for it; a spare shell was started before."""
-        return float(self.meta.get("created") or self._spawned)
-
-    @property
-    def uptime_s(self) -> float:
-        """Seconds since it was created."""
-        return time.time() - self.created
 
     @property
     def starting(self) -> bool:
@@ -209,7 +117,7 @@ class Terminal:
 
     def modes(self) -> tuple[bool, bool]:
         """Whether the terminal echoes, and whether it reads whole lines."""
-        self._check_alive()
+        self.check_alive()
         return pty.modes(self._master)
 
     def foreground_group(self) -> int:
@@ -221,11 +129,6 @@ class Terminal:
         except OSError:
             return 0
 
-    @property
-    def exited(self) -> bool:
-        """Whether its program has ended and all its output is in the log."""
-        return self.exit is not None
-
     # -- typing and size -------------------------------------------------------------------------------------------
 
     async def type(self, text: str | bytes) -> int:
@@ -233,7 +136,7 @@ class Terminal:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else bytes(text)
         if len(data) > LARGEST_INPUT:
             raise BadArgument(f"{len(data)} bytes are too many to type at once", hint=f"at most {LARGEST_INPUT}")
-        self._check_alive()
+        self.check_alive()
         async with self._typing:
             head = self.log.head
             self._note_keys(data)
@@ -261,7 +164,7 @@ class Terminal:
 
     async def _deliver(self, data: memoryview) -> None:
         while data:
-            self._check_alive()
+            self.check_alive()
             try:
                 data = data[os.write(self._master, data[:GRAIN]) :]
             except BlockingIOError:
@@ -286,21 +189,10 @@ class Terminal:
             if self._master >= 0:
                 self._loop.remove_writer(self._master)
 
-    def _dead(self) -> Exited:
-        end = self.exit
-        how = (
-            "its host is gone" if end is None or end.lost else f"it ended with {end.signal or f'exit code {end.code}'}"
-        )
-        return Exited(f"terminal {self.title!r} ({self.id}) takes no input: {how}", hint="create a new one")
-
-    def _check_alive(self) -> None:
-        if self.exit is not None or self._master < 0:
-            raise self._dead()
-
     def resize(self, cols: int, rows: int, *, hide_redraw: bool = True) -> None:
         """Change the size; of a storm of sizes the last one wins. The prompt's redraw is hidden from scrollback."""
         check_size(cols, rows)
-        self._check_alive()
+        self.check_alive()
         if (cols, rows) == (self._next_size or self._size):
             return
         waiting, self._next_size = self._next_size is not None, (cols, rows)
@@ -352,17 +244,6 @@ class Terminal:
             start = self._hidden.pop()[0]
         self._hidden.append((start, self.log.head))
         del self._hidden[:-100]
-
-    def later(self, delay_s: float, action: Callable[[], None]) -> None:
-        """Do something after a while, unless this object has let go of the terminal by then."""
-
-        def run() -> None:
-            self._timers.discard(handle)
-            if self._master >= 0:
-                action()
-
-        handle = self._loop.call_later(delay_s, run)
-        self._timers.add(handle)
 
     # -- views -----------------------------------------------------------------------------------------------------
 
@@ -514,14 +395,14 @@ class Terminal:
         min_s: float = 0.0,
         deadline_s: float = 30.0,
         position: int | None = None,
-        visible: Visible | None = None,
+        sight: OutputSight | None = None,
     ) -> WaitResult:
         """Wait for any of the conditions; the answer says which one it was. The end of the program always counts.
 
-        `visible` says which parts of the output count for the pattern.
+        `sight` says what of the output counts for the pattern.
         """
         wanted = WaitConditions(exit, finished, pattern, quiet_s, stable_s, input_wanted, port, min_s, deadline_s)
-        seen = await wait(self, wanted, position, visible)
+        seen = await wait(self, wanted, position, sight)
         return replace(seen, exit_code=self.exit.code) if seen.reason == "exit" and self.exit is not None else seen
 
     async def wait_for_prompt(self, deadline_s: float) -> None:
@@ -533,17 +414,6 @@ class Terminal:
                     news.clear()
                     await news.wait()
 
-    async def probe(self) -> Message:
-        """What the foreground program does, as the kernel tells the host."""
-        if self.exit is not None:
-            return {"running": False}
-        return (await self._link.request("probe", terminal=self.id)).body
-
-    async def members(self) -> list[dict[str, Any]]:
-        """The processes of this terminal."""
-        listed: list[dict[str, Any]] = (await self._link.request("members", terminal=self.id)).body["members"]
-        return listed
-
     async def ports(self) -> dict[int, bool]:
         """The TCP ports on which its processes listen, and whether what listens was begun since the last Enter."""
         found = (await self._link.request("members", terminal=self.id)).body
@@ -551,23 +421,6 @@ class Terminal:
         return {int(port): pid not in old for port, pid in found["ports"].items()}
 
     # -- subscriptions ---------------------------------------------------------------------------------------------
-
-    def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
-        """Call back when there is output to read or the program has ended; returns what ends the subscription."""
-        self._listeners.append(callback)
-        if len(self._listeners) == 1 and self.exit is None:
-            self._link.watch(self._slot, self._news)
-        ended = False
-
-        def stop() -> None:
-            nonlocal ended
-            if not ended:
-                ended = True
-                self._listeners.remove(callback)
-                if not self._listeners:
-                    self._link.unwatch(self._slot)
-
-        return stop
 
     def on_data(self, callback: Callable[[Chunk], None], position: int | None = None) -> Callable[[], None]:
         """Hand over all output from a position (default: now) on, chunk by chunk; returns what ends it."""
@@ -582,88 +435,3 @@ class Terminal:
         stop = self.listen(news)
         news()
         return stop
-
-    def on_exit(self, callback: Callable[[Exit], None]) -> Callable[[], None]:
-        """Call back once when the program has ended, at once if it has; returns what ends the subscription."""
-        stop: Callable[[], None]
-
-        def news() -> None:
-            if self.exit is not None:
-                stop()
-                callback(self.exit)
-
-        stop = self.listen(news)
-        news()
-        return stop
-
-    def _news(self) -> None:
-        for callback in list(self._listeners):
-            callback()
-
-    @contextlib.contextmanager
-    def listening(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Listen for the length of a block."""
-        stop = self.listen(callback)
-        try:
-            yield
-        finally:
-            stop()
-
-    # -- end -------------------------------------------------------------------------------------------------------
-
-    async def interrupt(self) -> None:
-        """Send SIGINT to the foreground program, also when it does not read what is typed."""
-        await self.signal("SIGINT")
-
-    async def signal(self, name: str) -> None:
-        """Send a signal to the foreground program."""
-        self._check_alive()
-        await self._link.request("signal", terminal=self.id, signal=name, foreground=True)
-
-    async def kill(self) -> list[int]:
-        """End all its processes: politely, after a second firmly. The output stays; returns who could not be ended."""
-        left: list[int] = (await self._link.request("end", terminal=self.id)).body["left"]
-        return left
-
-    async def close(self) -> None:
-        """End all its processes and forget it; its log stays on disk for a while."""
-        await self._link.request("end", terminal=self.id, forget=True)
-        if self._finish is not None:
-            await self._finish(self.id, self.meta)
-
-    async def describe(self, **meta: object) -> None:
-        """Store facts about it with the host, where they outlive this server."""
-        self.meta.update(meta)
-        await self._link.request("meta", terminal=self.id, meta=meta)
-
-    def describe_soon(self, **meta: object) -> None:
-        """The same without waiting until it is stored; the host hears of it before anything that is asked later.
-
-        Everybody else learns of the change; nothing comes back to this object, which knows it.
-        """
-        self.meta.update(meta)
-        self._link.tell("meta", terminal=self.id, meta=meta, quiet=True)
-
-    def rejoin(self, record: Message) -> None:
-        """The way to the host is a new one, or the host is: look out for news there."""
-        self._slot = record["slot"]
-        if self._listeners and self.exit is None:
-            self._link.watch(self._slot, self._news)
-            self._news()  # of what was printed meanwhile
-
-    def ended(self, end: Exit) -> None:
-        """The host says that the program has ended."""
-        self.exit = end
-        self._news()
-
-    def dispose(self) -> None:
-        """Let go of descriptors and timers; the terminal itself goes on."""
-        for timer in self._timers:
-            timer.cancel()
-        if self._listeners:
-            self._link.unwatch(self._slot)
-        if self._master >= 0:
-            self._loop.remove_writer(self._master)
-            os.close(self._master)
-            self._master = -1
-        self.log.close()

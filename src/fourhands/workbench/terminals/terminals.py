@@ -48,6 +48,7 @@ from fourhands.safety import environment
 from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench.terminals import oneshot
 from fourhands.workbench.terminals.followers import Followers
+from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.shell.detection import (
     PlatformInformation,
     Shell,
@@ -58,7 +59,7 @@ from fourhands.workbench.terminals.shell.detection import (
 )
 from fourhands.workbench.terminals.shell.marks import SCRIPTS, integrate
 from fourhands.workbench.terminals.spare import Spare, is_orphan
-from fourhands.workbench.terminals.terminal import Exit, Terminal, check_size
+from fourhands.workbench.terminals.terminal import Terminal, check_size
 
 log = logging.getLogger(__name__)
 
@@ -383,7 +384,7 @@ class Terminals:
         """All titles, also of terminals that are on their way."""
         return {terminal.title for terminal in self._known.values()} | {title for _, title in self._promised}
 
-    def free_title(self, title: str, owner: str, besides: Terminal | None = None) -> str:
+    def free_title(self, title: str, owner: str, besides: TerminalHandle | None = None) -> str:
         """This title, or one made of it that no other running terminal of this owner has: `build 2`."""
         taken = {t.title for t in self._known.values() if t.owner == owner and not t.exited and t is not besides}
         taken |= {promised for whose, promised in self._promised if whose == owner}

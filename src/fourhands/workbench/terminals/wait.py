@@ -22,8 +22,18 @@ from fourhands.workbench.terminals.shell.tracker import ELSEWHERE, Progress
 WaitReason = Literal["exit", "finished", "pattern", "quiet", "stable", "input", "port", "deadline"]
 InputKind = Literal["prompt", "incomplete", "line", "secret", "keys"]
 
-Visible = Callable[[int, int], list[tuple[int, int]]]
-"""Gives the parts of a range of the output that may be looked at."""
+
+class OutputView(Protocol):
+    """The output as one actor may see it at one moment."""
+
+    def text(self, start: int, data: bytes) -> str:
+        """Return the text of output that begins at a position; in any thread."""
+        ...
+
+
+OutputSight = Callable[[], OutputView]
+"""Returns the output as who waits may see it now; called on the event loop."""
+
 
 PROBE_FIRST_S = 0.01
 PROBE_LAST_S = 0.2
@@ -142,9 +152,9 @@ class Waitable(Protocol):
 class _PatternScan:
     """Looks for a pattern in what was printed since a position; the last lines are looked at again each time."""
 
-    def __init__(self, log: LogReader, position: int, pattern: Pattern, visible: Visible | None) -> None:
+    def __init__(self, log: LogReader, position: int, pattern: Pattern, sight: OutputSight | None) -> None:
         self._log = log
-        self._visible = visible
+        self._sight = sight
         self._from = position
         self._pattern = pattern
 
@@ -163,7 +173,7 @@ class _PatternScan:
         """What is looked at next; which parts of it count is known on the event loop only."""
         start = max(self._from, self._log.floor)
         end = min(self._log.head, start + _PIECE)
-        return _Piece(start, end, None if self._visible is None else self._visible(start, end))
+        return _Piece(start, end, None if self._sight is None else self._sight())
 
     def step(self, piece: "_Piece") -> tuple[str | None, bool]:
         """Look at one piece, in any thread: what was found, and whether there is another piece."""
@@ -171,7 +181,7 @@ class _PatternScan:
         data = chunk.data[: whole_end(chunk.data)]
         if not data:
             return None, False
-        text = _text(chunk.start, data, piece.parts)
+        text = sanitize(data) if piece.view is None else piece.view.text(chunk.start, data)
         found = self._pattern.search(text)
         if found is None and (blanks := _blanks_behind(data)):  # a prompt may end in one: ">>> "
             text += blanks
@@ -188,17 +198,11 @@ class _PatternScan:
 
 
 class _Piece(NamedTuple):
-    """A range of the output, and the parts of it that may be looked at; None is all of it."""
+    """A range of the output, and how it may be seen; None is as it is."""
 
     start: int
     end: int
-    parts: list[tuple[int, int]] | None
-
-
-def _text(start: int, data: bytes, parts: list[tuple[int, int]] | None) -> str:
-    if parts is None:
-        return sanitize(data)
-    return "".join(sanitize(data[max(0, low - start) : max(0, high - start)]) for low, high in parts)
+    view: OutputView | None
 
 
 def _blanks_behind(data: bytes) -> str:
@@ -226,19 +230,19 @@ class _Timer:
 
 
 async def wait(
-    terminal: Waitable, wanted: WaitConditions, position: int | None = None, visible: Visible | None = None
+    terminal: Waitable, wanted: WaitConditions, position: int | None = None, sight: OutputSight | None = None
 ) -> WaitResult:
     """Wait until one of the conditions holds; `position` is where the search for a pattern begins.
 
     Without it that is the last Enter: what answers it may be there before the wait is.
     """
     wanted.check()
-    return await _Wait(terminal, wanted, position, visible).run()
+    return await _Wait(terminal, wanted, position, sight).run()
 
 
 class _Wait:
     def __init__(
-        self, terminal: Waitable, wanted: WaitConditions, position: int | None, visible: Visible | None
+        self, terminal: Waitable, wanted: WaitConditions, position: int | None, sight: OutputSight | None
     ) -> None:
         self.terminal = terminal
         self.wanted = wanted
@@ -248,7 +252,7 @@ class _Wait:
         start = terminal.entered_at if position is None else position
         self.scan = None
         if wanted.pattern is not None:
-            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern, lines=True), visible)
+            self.scan = _PatternScan(terminal.log, start, compile_pattern(wanted.pattern, lines=True), sight)
         # What was typed before this wait counts too: its command may be over by now.
         terminal.catch_up()
         self.before = terminal.entered or terminal.progress

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.kit.workbench import open_app
 
-from fourhands.commands.terminal import ReadTerminalOutput, read_output
+from fourhands.commands.terminal_output import ReadTerminalOutput, read_output
 from fourhands.core.call import Actor, Call
 from fourhands.host.log import LogReader
 from fourhands.workbench.terminals.shell.tracker import Tracker
