@@ -1,4 +1,4 @@
-"""Builds the page into the package: `make web`, and by the build hook for a wheel.
+"""The build of the page into the package: `make web`, and by the build hook for a wheel.
 
 A stamp of everything that the build depends on lies beside the result: what is up to date is not built again.
 """
@@ -8,44 +8,84 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 from scripts import steps
 
 ROOT = Path(__file__).parent.parent
-WEB = ROOT / "web"
-STATIC = ROOT / "src" / "fourhands" / "static"
-STAMP = STATIC / ".stamp"
-LOG = WEB / "npm.log"
 NODES = ((20, 19), (22, 12))
 """Node that the bundler runs on: of each of these major versions from this minor one on, and everything later."""
 
 
-def stamp() -> str:
-    """Return a digest of every file that the page is built from."""
-    digest = hashlib.sha256()
-    names = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
-    for path in [*(WEB / name for name in names), *sorted((WEB / "src").rglob("*"))]:
-        if path.is_file():
-            digest.update(f"{path.relative_to(WEB).as_posix()}\0".encode())
-            digest.update(path.read_bytes() + b"\0")
-    return digest.hexdigest()
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The page's sources, and the directory that it is built into."""
 
+    web: Path = ROOT / "web"
+    static: Path = ROOT / "src" / "fourhands" / "static"
 
-def fresh() -> bool:
-    """Say whether the page in the package is the one that the sources give."""
-    if not (STATIC / "index.html").is_file():
-        return False
-    return not WEB.is_dir() or (STAMP.is_file() and STAMP.read_text() == stamp())
+    @property
+    def stamp_file(self) -> Path:
+        """The file that holds the stamp of what was built."""
+        return self.static / ".stamp"
+
+    def stamp(self) -> str:
+        """Return a digest of every file that the page is built from."""
+        digest = hashlib.sha256()
+        names = ("index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
+        for path in [*(self.web / name for name in names), *sorted((self.web / "src").rglob("*"))]:
+            if path.is_file():
+                digest.update(f"{path.relative_to(self.web).as_posix()}\0".encode())
+                digest.update(path.read_bytes() + b"\0")
+        return digest.hexdigest()
+
+    def fresh(self) -> bool:
+        """Return True if the page in the package is the one that the sources make."""
+        if not (self.static / "index.html").is_file():
+            return False
+        if not self.web.is_dir():
+            return True
+        return self.stamp_file.is_file() and self.stamp_file.read_text() == self.stamp()
+
+    def packages(self) -> None:
+        """Fetch the packages that the lock names, unless they are there."""
+        ready = self.web / "node_modules" / ".ready"
+        lock = hashlib.sha256((self.web / "package-lock.json").read_bytes()).hexdigest()
+        if not ready.is_file() or ready.read_text() != lock:
+            self._npm("Fetching the page's packages (once)", "ci", "--no-audit", "--no-fund", "--loglevel=http")
+            ready.write_text(lock)
+
+    def build(self) -> None:
+        """Build the page unless it is up to date."""
+        if self.fresh():
+            return
+        if not self.web.is_dir():
+            raise steps.Failed("neither the page nor its sources are here: src/fourhands/static and web are missing")
+        self.packages()
+        self._npm("Building the page", "run", "--silent", "build", "--", "--logLevel", "warn")
+        self.stamp_file.write_text(self.stamp())
+
+    def _npm(self, title: str, *arguments: str) -> None:
+        """Run npm on the page's sources."""
+        need_node()
+        steps.run(
+            title,
+            ["npm", *arguments],
+            log=self.web / "npm.log",
+            counted=re.compile(r"npm http (?:fetch|cache) "),
+            wrong=re.compile(r"(?:npm (?:error|ERR!)|[Ee]rror:) (?!code|A complete log)(.+)"),
+            cwd=self.web,
+        )
 
 
 def new_enough(major: int, minor: int) -> bool:
-    """Say whether the bundler runs on this Node."""
+    """Return True if the bundler runs on this Node."""
     return major > NODES[-1][0] or any(major == least[0] and minor >= least[1] for least in NODES)
 
 
 def need_node() -> None:
-    """Say what to install where Node or npm is not there, or too old."""
+    """Raise Failed, with what to install, if Node or npm is missing or too old."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node is not None:
         version = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip()
@@ -59,48 +99,15 @@ def need_node() -> None:
 
 
 def lacking_node(what: str) -> steps.Failed:
-    """The one line about Node. What Debian 12 and Ubuntu 24.04 have is too old."""
+    """Return the one line about Node. What Debian 12 and Ubuntu 24.04 have is too old."""
     older = "; older systems: nodejs.org)"
     return steps.lacking(what, apt=f"nodejs npm (Debian 13 on{older}", dnf="nodejs npm", brew="node")
-
-
-def npm(title: str, *arguments: str) -> None:
-    """Run npm on the page's sources."""
-    need_node()
-    steps.run(
-        title,
-        ["npm", *arguments],
-        log=LOG,
-        counted=re.compile(r"npm http (?:fetch|cache) "),
-        wrong=re.compile(r"(?:npm (?:error|ERR!)|[Ee]rror:) (?!code|A complete log)(.+)"),
-        cwd=WEB,
-    )
-
-
-def packages() -> None:
-    """Fetch the packages that the lock names, unless they are there."""
-    ready = WEB / "node_modules" / ".ready"
-    lock = hashlib.sha256((WEB / "package-lock.json").read_bytes()).hexdigest()
-    if not ready.is_file() or ready.read_text() != lock:
-        npm("Fetching the page's packages (once)", "ci", "--no-audit", "--no-fund", "--loglevel=http")
-        ready.write_text(lock)
-
-
-def build() -> None:
-    """Build the page unless it is up to date."""
-    if fresh():
-        return
-    if not WEB.is_dir():
-        raise steps.Failed("neither the page nor its sources are here: src/fourhands/static and web are missing")
-    packages()
-    npm("Building the page", "run", "--silent", "build", "--", "--logLevel", "warn")
-    STAMP.write_text(stamp())
 
 
 def main() -> None:
     """Build the page, or with `packages` fetch only what that and its checks need."""
     with steps.alone(ROOT):
-        packages() if sys.argv[1:] == ["packages"] else build()
+        Build().packages() if sys.argv[1:] == ["packages"] else Build().build()
 
 
 if __name__ == "__main__":

@@ -7,36 +7,37 @@ from pathlib import Path
 
 import pytest
 from scripts import page, steps
+from scripts.page import Build
+
+STATIC = Build().static
 
 
 @pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def build(tmp_path: Path) -> Build:
     web, static = tmp_path / "web", tmp_path / "static"
     (web / "src").mkdir(parents=True)
     (web / "src" / "main.ts").write_text("1")
     (web / "package-lock.json").write_text("{}")
     static.mkdir()
-    for name, value in {"WEB": web, "STATIC": static, "STAMP": static / ".stamp"}.items():
-        monkeypatch.setattr(page, name, value)
-    return tmp_path
+    return Build(web, static)
 
 
-def test_a_page_is_fresh_until_a_source_changes(tree: Path) -> None:
-    assert not page.fresh()
-    (tree / "static" / "index.html").write_text("x")
-    assert not page.fresh()
-    page.STAMP.write_text(page.stamp())
-    assert page.fresh()
-    (tree / "web" / "src" / "main.ts").write_text("2")
-    assert not page.fresh()
+def test_a_page_is_fresh_until_a_source_changes(build: Build) -> None:
+    assert not build.fresh()
+    (build.static / "index.html").write_text("x")
+    assert not build.fresh()
+    build.stamp_file.write_text(build.stamp())
+    assert build.fresh()
+    (build.web / "src" / "main.ts").write_text("2")
+    assert not build.fresh()
 
 
-def test_a_package_without_sources_is_used_as_it_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page, "WEB", tree / "nowhere")
+def test_a_package_without_sources_is_used_as_it_is(tmp_path: Path) -> None:
+    build = Build(tmp_path / "nowhere", tmp_path)
     with pytest.raises(steps.Failed, match="missing"):
-        page.build()
-    (tree / "static" / "index.html").write_text("x")
-    page.build()
+        build.build()
+    (tmp_path / "index.html").write_text("x")
+    build.build()
 
 
 def test_node_is_new_enough_where_the_bundler_says_so() -> None:
@@ -78,10 +79,10 @@ def needed_at_once(static: Path) -> set[Path]:
     return found
 
 
-@pytest.mark.skipif(not (page.STATIC / "index.html").is_file(), reason="the page is not built: make web")
+@pytest.mark.skipif(not (STATIC / "index.html").is_file(), reason="the page is not built: make web")
 def test_the_page_keeps_its_budget() -> None:
-    first = needed_at_once(page.STATIC)
-    everything = [path for path in (page.STATIC / "assets").iterdir() if path.is_file()]
+    first = needed_at_once(STATIC)
+    everything = [path for path in (STATIC / "assets").iterdir() if path.is_file()]
     assert not [path.name for path in first if path.name.startswith("monaco")], "Monaco must come later"
     assert sum(map(packed, first)) < 250_000
     assert sum(map(packed, everything)) < 1_500_000

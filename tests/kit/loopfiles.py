@@ -1,6 +1,7 @@
 """Sees which files are opened, and which directories listed, by the thread of the event loop."""
 
 import contextlib
+import inspect
 import sys
 import threading
 from collections.abc import Iterator
@@ -38,7 +39,7 @@ def _hear(event: str, args: tuple[object, ...]) -> None:
     found = _watching.get(threading.get_ident())
     if found is None:
         return
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = inspect.currentframe()
     while frame is not None:
         code = frame.f_code
         if "importlib" in code.co_filename or code.co_name in ("_find_and_load", "get_data"):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pexpect
-from scripts import page
+from scripts.page import Build
 from tests.kit.npm_agents import missing
 from tests.kit.wheels import wheelhouse
 
@@ -64,7 +64,7 @@ def stranger(cache: Path) -> Iterator[Stranger]:
     if os.geteuid() != 0 or shutil.which("useradd", path=_SYSTEM) is None:
         missing("a plain user can be made by root only, and with useradd (make tools)")
     node = shutil.which("node")
-    if node is None or not page.fresh():
+    if node is None or not Build().fresh():
         missing("Node is not there, or the page is not built (make web)")
     name = f"fh{os.getpid()}"
     home = Path(tempfile.mkdtemp(prefix="fh-stranger-"))

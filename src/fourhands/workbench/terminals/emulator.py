@@ -7,8 +7,6 @@ safe for every terminal. What only another state shows is looked at in a copy, w
 """
 
 import re
-import weakref
-from typing import Any
 
 from fourhands.core.errors import Unsupported
 from fourhands.workbench.terminals.screen import prints_last
@@ -16,7 +14,8 @@ from fourhands.workbench.terminals.screen import prints_last
 try:
     from pyghostty import Terminal, ffi, lib
 
-    from fourhands.workbench.terminals.paint import HOLLOW, PLAIN, Cells, check, paint
+    from fourhands.workbench.terminals.library import check, copy_of, handle
+    from fourhands.workbench.terminals.paint import HOLLOW, PLAIN, Cells, paint
     from fourhands.workbench.terminals.sequences import (
         INSERT,
         ORDINARY_SETS,
@@ -64,6 +63,7 @@ class Ghostty:
 
     def __init__(self, cols: int, rows: int) -> None:
         self._terminal = Terminal(cols, rows, scrollback=_PULLED + _PAGE // cols)
+        self._handle = handle(self._terminal)
         self._wraps = ffi.new("bool*")
         self._printed = 0  # the last byte, if it is one of a character
         self._sets = False  # True if another character set than the ordinary one may be in use
@@ -211,7 +211,7 @@ class Ghostty:
     def behind_last_column(self) -> bool:
         """True while the next character would wrap: the page's terminal finds nothing there to erase."""
         # Asked at each such sequence, of which coloured output is full: by the shortest way.
-        lib.ghostty_terminal_get(self._terminal._t[0], lib.GHOSTTY_TERMINAL_DATA_CURSOR_PENDING_WRAP, self._wraps)
+        lib.ghostty_terminal_get(self._handle, lib.GHOSTTY_TERMINAL_DATA_CURSOR_PENDING_WRAP, self._wraps)
         return bool(self._wraps[0]) and self.between_sequences
 
     @property
@@ -296,19 +296,7 @@ class Ghostty:
 
     def _copy(self) -> Terminal:
         """Another terminal in the same state, without its scrollback, and out of any sequence."""
-        size = ffi.new("size_t*")
-        lib.ghostty_snapshot_encode_buf(self._terminal._t[0], ffi.NULL, 0, size)
-        buffer = ffi.new("uint8_t[]", size[0])
-        check(lib.ghostty_snapshot_encode_buf(self._terminal._t[0], buffer, size[0], size))
-        decoder = ffi.new("GhosttySnapshotDecoder*")
-        check(lib.ghostty_snapshot_decoder_new_buf(ffi.NULL, decoder, buffer, size[0]))
-        try:
-            copy: Any = Terminal.__new__(Terminal)
-            copy._t, copy._cb_err = ffi.new("GhosttyTerminal*"), None
-            check(lib.ghostty_snapshot_decoder_ready(decoder[0], copy._t))
-            copy._free = weakref.finalize(copy, lib.ghostty_terminal_free, copy._t[0])
-        finally:
-            lib.ghostty_snapshot_decoder_free(decoder[0])
+        copy = copy_of(self._terminal)
         copy.feed(_CANCEL)
         return copy
 
@@ -317,14 +305,14 @@ class Ghostty:
         out, rgb = [], ffi.new("GhosttyColorRgb*")
         for name, code in (("FOREGROUND", 10), ("BACKGROUND", 11), ("CURSOR", 12)):
             key = getattr(lib, f"GHOSTTY_TERMINAL_DATA_COLOR_{name}")
-            if lib.ghostty_terminal_get(self._terminal._t[0], key, rgb) == 0:
+            if lib.ghostty_terminal_get(self._handle, key, rgb) == 0:
                 out.append(colour_sequence(b"%d" % code, rgb))
         now, usual = ffi.new("GhosttyColorRgb[256]"), ffi.new("GhosttyColorRgb[256]")
         for key, palette in (
             (lib.GHOSTTY_TERMINAL_DATA_COLOR_PALETTE, now),
             (lib.GHOSTTY_TERMINAL_DATA_COLOR_PALETTE_DEFAULT, usual),
         ):
-            check(lib.ghostty_terminal_get(self._terminal._t[0], key, palette))
+            check(lib.ghostty_terminal_get(self._handle, key, palette))
         if bytes(ffi.buffer(now)) != bytes(ffi.buffer(usual)):
             for index, (one, other) in enumerate(zip(now, usual, strict=True)):
                 if (one.r, one.g, one.b) != (other.r, other.g, other.b):
@@ -338,7 +326,7 @@ class Ghostty:
 
     def _set(self, option: str, kind: str, value: object) -> None:
         code = getattr(lib, f"GHOSTTY_TERMINAL_OPT_{option}")
-        check(lib.ghostty_terminal_set(self._terminal._t[0], code, ffi.new(kind, value)))
+        check(lib.ghostty_terminal_set(self._handle, code, ffi.new(kind, value)))
 
 
 def _last_printed(data: bytes, end: int) -> int:

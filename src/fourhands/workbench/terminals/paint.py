@@ -10,7 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pyghostty import GhosttyError, Terminal, ffi, lib
+from pyghostty import Terminal, ffi, lib
+
+from fourhands.workbench.terminals.library import check, handle
 
 PLAIN = b"\x1b[0m"
 HOLLOW: int = lib.GHOSTTY_RENDER_STATE_CURSOR_VISUAL_STYLE_BLOCK_HOLLOW
@@ -124,7 +126,7 @@ class Cells:
         check(lib.ghostty_render_state_new(ffi.NULL, state))
         check(lib.ghostty_render_state_row_iterator_new(ffi.NULL, iterator))
         try:
-            check(lib.ghostty_render_state_update(state[0], self._terminal._t[0]))
+            check(lib.ghostty_render_state_update(state[0], handle(self._terminal)))
             check(lib.ghostty_render_state_get(state[0], lib.GHOSTTY_RENDER_STATE_DATA_ROW_ITERATOR, iterator))
             self._shape = self._look_at_shape(state[0])
             return [self._row(y, *raw) for y, raw in enumerate(_raw_rows(iterator[0]))]
@@ -134,7 +136,7 @@ class Cells:
 
     def style(self) -> bytes:
         """How the next character would be printed."""
-        check(lib.ghostty_terminal_get(self._terminal._t[0], lib.GHOSTTY_TERMINAL_DATA_CURSOR_STYLE, self._style))
+        check(lib.ghostty_terminal_get(handle(self._terminal), lib.GHOSTTY_TERMINAL_DATA_CURSOR_STYLE, self._style))
         return rendition(self._style)
 
     def cursor_shape(self) -> int:
@@ -291,9 +293,3 @@ def _flag(row: int, key: int) -> bool:
     out = ffi.new(_NUMBER)
     check(lib.ghostty_row_get(row, key, out))
     return bool(out[0])
-
-
-def check(code: int) -> None:
-    """Complain of what the library could not do."""
-    if code:
-        raise GhosttyError(f"cannot read the screen ({code})")

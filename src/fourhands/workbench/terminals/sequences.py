@@ -6,7 +6,8 @@ from typing import Any
 from pyghostty import Terminal, ffi, lib
 from pyghostty.core import init_sized
 
-from fourhands.workbench.terminals.paint import PLAIN_PEN, CellRow, Cells, Pen, check
+from fourhands.workbench.terminals.library import check, handle
+from fourhands.workbench.terminals.paint import PLAIN_PEN, CellRow, Cells, Pen
 
 INSERT = 4  # not private
 ORDINARY_SETS = b"\x0f\x1b(B\x1b)B\x1b*B\x1b+B"
@@ -91,7 +92,7 @@ def _format(terminal: Terminal, extra: str = "") -> bytes:
     selection.start = selection.end = terminal.ref(0, 0)[0]
     options.selection = selection
     formatter, size = ffi.new("GhosttyFormatter*"), ffi.new("size_t*")
-    check(lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, terminal._t[0], options[0]))
+    check(lib.ghostty_formatter_terminal_new(ffi.NULL, formatter, handle(terminal), options[0]))
     try:
         lib.ghostty_formatter_format_buf(formatter[0], ffi.NULL, 0, size)
         buffer = ffi.new("uint8_t[]", max(size[0], 1))
