@@ -70,6 +70,7 @@ def test_wrong():
 """
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(60)
 def test_a_run_tells_what_is_noticed_from_what_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name, text in {"src/guarded.py": GUARDED, "tests/test_guarded.py": TESTS}.items():
