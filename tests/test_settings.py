@@ -206,10 +206,10 @@ WRONG = [
     ("[upstreams.openai]\nurl='ftp://x'\n", "upstreams.openai.url = 'ftp://x'", "http:// or https://"),
     ("[upstreams.openai]\nkeyVariable='X'\n", "upstreams.openai = ", "missing required field url"),
     ("terminal = 5\n", "terminal = 5", "table"),
-    ("[terminal]\nmaxTerminls = 3\n", "sets terminal.maxTerminls", "no setting (settings there: maxTerminals, cols"),
+    ("[terminal]\nmaxTerminls = 3\n", "sets terminal.maxTerminls", "not a setting (settings there: maxTerminals, cols"),
     ("[providers.b]\ntype='container'\nfrob=1\n", "sets providers.b.frob", "settings there: image"),
     ("nonsense = 1\n", "sets nonsense", "settings there: terminal"),
-    (f"[terminal]\ncols = {'9' * 5000}\n", "cannot be read", "digits"),
+    (f"[terminal]\ncols = {'9' * 5000}\n", "cannot read the settings", "digits"),
 ]
 
 

@@ -140,7 +140,7 @@ def every_setting() -> dict[str, str]:
 def test_every_setting_has_a_reader_and_a_test_of_its_effect() -> None:
     settings = every_setting()
     assert settings.keys() == EFFECTS.keys()
-    sources = [path for path in (ROOT / "src").rglob("*.py") if path.name != "settings.py"]
+    sources = [path for path in (ROOT / "src").rglob("*.py") if path.parent.name != "settings"]
     text = "\n".join(path.read_text() for path in sources)
     for key, name in settings.items():
         assert re.search(rf"\.{name}\b", text), f"nothing in src/ reads {key}"

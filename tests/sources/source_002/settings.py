@@ -133,7 +133,7 @@ async def schema_nothing_required(doors: Doors) -> None:
 async def strict(doors: Doors) -> None:
     with pytest.raises(FourhandsError) as refused:
         settings_of("[terminal.agentDefaults]\ncolour = 'red'\n")
-    assert "agentDefaults.colour, which is no setting" in str(refused.value)
+    assert "agentDefaults.colour, which is not a setting" in str(refused.value)
     assert "provider, bash, persistent" in str(refused.value.hint)
 
 

@@ -1,21 +1,21 @@
 """Settings: defaults, the user's file, the environment, flags; each of them over the one before.
 
 The user's file is `$XDG_CONFIG_HOME/fourhands/settings.toml`. A workspace's own `.fourhands/settings.toml` comes with
-code that somebody else may have written: it may make policy stricter and choose looks, never loosen anything.
+code of others: it may make policy stricter and choose sizes, never loosen anything.
 """
 
 import os
-import re
 import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
-from msgspec import Meta, inspect
+from msgspec import Meta
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.archive import KEEP_BYTES, KEEP_DAYS
 from fourhands.host.log import BUDGET, CAPACITY, LEAST
+from fourhands.settings.explanation import explained
 
 MOST_TERMINALS = 10_000
 _MOST = 2**53  # what every JSON reader holds exactly
@@ -38,7 +38,7 @@ class SettingsGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class TerminalSettings(SettingsGroup, frozen=True, kw_only=True):
-    """How terminals are made and kept; without a size of theirs an agent's are larger than others."""
+    """Terminals; where no size is set, an agent's are larger than others."""
 
     max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS)] = 100
     cols: Annotated[int, Meta(ge=2, le=1000)] | None = None
@@ -61,7 +61,7 @@ class BashSettings(SettingsGroup, frozen=True, kw_only=True):
 
 
 class PersistentSettings(SettingsGroup, frozen=True, kw_only=True):
-    """How long `terminal_start` and `terminal_continue` collect output, in seconds."""
+    """The time for which `terminal_start` and `terminal_continue` collect output, in seconds."""
 
     min_interval: Interval = 1.0
     settle_interval: Interval = 2.0
@@ -69,7 +69,7 @@ class PersistentSettings(SettingsGroup, frozen=True, kw_only=True):
 
 
 class AgentDefaults(SettingsGroup, frozen=True, kw_only=True):
-    """What an agent starts with; its own state is merged over this."""
+    """The settings an agent starts with; its own state is merged over them."""
 
     provider: NonEmpty = "local"
     bash: BashSettings = BashSettings()
@@ -78,14 +78,14 @@ class AgentDefaults(SettingsGroup, frozen=True, kw_only=True):
 
 
 class AgentBash(SettingsGroup, frozen=True, kw_only=True):
-    """The `bash` tool of one agent; what is left out is as in the defaults."""
+    """The `bash` tool of one agent; a setting left out is as in the defaults."""
 
     crop_output: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     timeout_s: SomeTime | None = msgspec.field(default=None, name="timeoutSeconds")
 
 
 class AgentPersistent(SettingsGroup, frozen=True, kw_only=True):
-    """How long one agent's terminals are waited for; what is left out is as in the defaults."""
+    """The time for which one agent's terminals collect output; a setting left out is as in the defaults."""
 
     min_interval: Interval | None = None
     settle_interval: Interval | None = None
@@ -93,7 +93,7 @@ class AgentPersistent(SettingsGroup, frozen=True, kw_only=True):
 
 
 class AgentSettings(SettingsGroup, frozen=True, kw_only=True):
-    """What one agent, or all of one kind, start with instead of the defaults."""
+    """The settings that one agent, or all of one kind, start with instead of the defaults."""
 
     provider: NonEmpty | None = None
     cwd: NonEmpty | None = None
@@ -101,7 +101,7 @@ class AgentSettings(SettingsGroup, frozen=True, kw_only=True):
     persistent: AgentPersistent = AgentPersistent()
 
     def over(self, defaults: AgentDefaults) -> AgentDefaults:
-        """These settings merged over others."""
+        """Return these settings merged over the defaults."""
         own = {} if self.provider is None else {"provider": self.provider}
         bash, persistent = _merged(self.bash, defaults.bash), _merged(self.persistent, defaults.persistent)
         return msgspec.structs.replace(defaults, **own, bash=bash, persistent=persistent)
@@ -140,11 +140,8 @@ class ContainerSettings(SettingsGroup, frozen=True, kw_only=True, tag="container
     max_cpus: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
 
 
-_PROVIDERS = (LocalSettings, BubblewrapSettings, ContainerSettings)
-
-
 class SafetySettings(SettingsGroup, frozen=True, kw_only=True):
-    """What is asked about and what is hidden."""
+    """Approvals, classification and secrets."""
 
     safe_commands: tuple[NonEmpty, ...] = ()
     dangerous_commands: tuple[NonEmpty, ...] = ()
@@ -157,7 +154,7 @@ class SafetySettings(SettingsGroup, frozen=True, kw_only=True):
 
 
 class JournalSettings(SettingsGroup, frozen=True, kw_only=True):
-    """How much the journal holds: days on which it was in use, bytes of calls, bytes of files as they were before."""
+    """Limits of the journal: days on which it was in use, bytes of calls, bytes of files from before a change."""
 
     keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
     keep_bytes: Annotated[int, Meta(ge=1 << 20, le=_MOST)] = 256 << 20
@@ -171,7 +168,7 @@ class NoticeSettings(SettingsGroup, frozen=True, kw_only=True):
 
 
 class ServerSettings(SettingsGroup, frozen=True, kw_only=True):
-    """The door, how many agents' sessions there may be, and how long they may take to come back after a crash."""
+    """The server's address, the number of agents' sessions, and their time to come back after a crash."""
 
     host: NonEmpty = "127.0.0.1"
     port: Annotated[int, Meta(ge=0, le=65_535)] = 4404
@@ -191,7 +188,7 @@ class UpstreamSettings(SettingsGroup, frozen=True, kw_only=True):
 
 
 class Settings(SettingsGroup, frozen=True, kw_only=True):
-    """Everything that can be set."""
+    """All settings."""
 
     terminal: TerminalSettings = TerminalSettings()
     agent_defaults: AgentDefaults = AgentDefaults()
@@ -205,7 +202,7 @@ class Settings(SettingsGroup, frozen=True, kw_only=True):
     plugins: tuple[NonEmpty, ...] = ()
 
     def for_agent(self, name: str, kind: str) -> AgentDefaults:
-        """What an agent starts with: the defaults, over them what is set for its kind, over that for its name."""
+        """Return what an agent starts with: the defaults, over them those of its kind, over these of its name."""
         chosen = self.agent_defaults
         for key in dict.fromkeys((kind, name)):
             if key in self.agents:
@@ -213,7 +210,7 @@ class Settings(SettingsGroup, frozen=True, kw_only=True):
         return chosen
 
     def cwd_for_agent(self, name: str, kind: str) -> str | None:
-        """The directory in which a new agent's programs start, if one is set: for its name, else for its kind."""
+        """Return the directory in which a new agent's programs start, if one is set: for its name, else its kind."""
         chosen = (self.agents[key].cwd for key in (name, kind) if key in self.agents)
         return next((cwd for cwd in chosen if cwd is not None), None)
 
@@ -224,14 +221,14 @@ _ALIASES = {
     ("terminal", "safeCommands"): ("safety", "safeCommands"),
     ("terminal", "dangerousCommands"): ("safety", "dangerousCommands"),
 }
-"""Other places that mean the same: those of the terminal package whose tools ours are."""
+"""Other places with the same meaning: those of the terminal package whose tools these are."""
 
 _LISTS_THAT_A_WORKSPACE_MAY_EXTEND = {("safety", "dangerousCommands"), ("safety", "secretNames")}
 _FREE_FOR_A_WORKSPACE = {("terminal", "cols"), ("terminal", "rows")}
 
 
 def user_file(env: Mapping[str, str]) -> str:
-    """Where the user's settings lie."""
+    """Return the path of the user's settings."""
     base = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".config")
     return os.path.join(base, "fourhands", "settings.toml")
 
@@ -239,7 +236,7 @@ def user_file(env: Mapping[str, str]) -> str:
 def load(
     workspace: str | None = None, *, env: Mapping[str, str] | None = None, flags: Mapping[str, Any] | None = None
 ) -> Settings:
-    """Read all places and merge them; the first thing that is wrong is named with its file, its key and its value."""
+    """Read all places and merge them. Raises `BadArgument` with the file, the key and the value that is wrong."""
     env = os.environ if env is None else env
     mine = user_file(env)
     merged = _read(mine)
@@ -268,7 +265,7 @@ def _read(path: str) -> dict[str, Any]:
             hint="save the file as UTF-8",
         ) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise BadArgument(f"the settings in {path} cannot be read: {error}") from error
+        raise BadArgument(f"cannot read the settings in {path}: {error}", hint="mend or remove the file") from error
     for alias, place in _ALIASES.items():
         _move(raw, alias, place, path)
     for name in list(raw["agents"]) if isinstance(raw.get("agents"), dict) else ():
@@ -277,7 +274,7 @@ def _read(path: str) -> dict[str, Any]:
 
 
 def _move(raw: dict[str, Any], alias: tuple[str, ...], place: tuple[str, ...], path: str) -> None:
-    """Put what stands in another place where it belongs. What stands in both places is nobody's guess."""
+    """Move a value from its other place to its own. A value in both places is an error."""
     source: Any = raw
     for name in alias[:-1]:
         source = source.get(name) if isinstance(source, dict) else None
@@ -300,7 +297,7 @@ def _convert(raw: dict[str, Any], where: str) -> Settings:
     try:
         settings = msgspec.convert(raw, Settings)
     except msgspec.ValidationError as error:
-        raise _wrong(raw, where, str(error)) from error
+        raise explained(raw, where, str(error), Settings) from error
     chosen = {"agentDefaults": settings.agent_defaults}
     chosen |= {f"agents.{name}": settings.for_agent(name, name) for name in settings.agents}
     for name, one in chosen.items():
@@ -314,90 +311,8 @@ def _convert(raw: dict[str, Any], where: str) -> Settings:
     return settings
 
 
-def _wrong(raw: dict[str, Any], where: str, text: str) -> BadArgument:
-    """What is wrong where: the key, the value, and what it may be, as far as the declaration says it."""
-    place = re.search(r" - at `\$\.?(.*)`$", text)
-    names = re.findall(r"[^.\[\]]+|\[[^\]]*\]", place.group(1)) if place else []
-    expected = text.removesuffix(place.group(0)) if place else text
-    if "[...]" in names:
-        names[names.index("[...]")] = _culprit(raw, names)
-    if unknown := re.search(r"unknown field `([^`]*)`", text):
-        key = ".".join([*names, unknown.group(1)])
-        known = _names_in(raw, names)
-        return BadArgument(
-            f"{where} sets {key}, which is no setting",
-            hint=f"settings there: {', '.join(known)}" if known else "see docs/settings.md",
-        )
-    value, kind = _at(raw, inspect.type_info(Settings), names)
-    if names[-1:] == ["type"]:
-        expected = f"it must be one of: {', '.join(str(one.__struct_config__.tag) for one in _PROVIDERS)}"
-    allowed = _allowed(kind) or expected.replace("`", "").replace("object", "table")
-    return BadArgument(
-        f"{'.'.join(names).replace('.[', '[')} = {value!r:.100} in {where} is wrong: {allowed}",
-        hint="see docs/settings.md",
-    )
-
-
-def _at(value: Any, kind: inspect.Type, names: list[str]) -> tuple[Any, inspect.Type | None]:
-    """The value under these names and its declared type, as far as they can be followed."""
-    declared: inspect.Type | None = kind
-    for name in names:
-        if name.startswith("["):
-            number = name[1:-1]
-            value = value[int(number)] if number.isdecimal() and isinstance(value, list) else value
-            declared = getattr(declared, "item_type", None)
-            continue
-        value = value.get(name) if isinstance(value, dict) else value
-        if isinstance(declared, inspect.DictType):
-            declared = declared.value_type
-            if isinstance(declared, inspect.UnionType) and isinstance(value, dict):
-                tagged = [one for one in declared.types if isinstance(one, inspect.StructType)]
-                declared = next((one for one in tagged if one.tag == value.get("type")), declared)
-            continue
-        fields = declared.fields if isinstance(declared, inspect.StructType) else ()
-        declared = next((field.type for field in fields if field.encode_name == name), None)
-    return value, declared
-
-
-def _culprit(raw: dict[str, Any], names: list[str]) -> str:
-    """Which of several things with names of their own is wrong: the error itself does not say."""
-    group = next(field for field in msgspec.structs.fields(Settings) if field.encode_name == names[0])
-    for name, value in raw[names[0]].items():
-        try:
-            msgspec.convert({name: value}, group.type)
-        except msgspec.ValidationError:
-            return str(name)
-    return "[...]"
-
-
-def _names_in(raw: dict[str, Any], names: list[str]) -> list[str]:
-    _, kind = _at(raw, inspect.type_info(Settings), names)
-    return [field.encode_name for field in kind.fields] if isinstance(kind, inspect.StructType) else []
-
-
-def _allowed(kind: inspect.Type | None) -> str:
-    """What a value may be, in words; empty where the type alone says it."""
-    if isinstance(kind, inspect.Metadata):
-        words = (kind.extra_json_schema or {}).get("description")
-        return f"it must be {words}" if words else _allowed(kind.type)
-    if isinstance(kind, inspect.UnionType):  # of a value that may be left out, and that is all TOML knows of null
-        return next((words for one in kind.types if (words := _allowed(one))), "")
-    if isinstance(kind, inspect.IntType | inspect.FloatType):
-        what = "a whole number" if isinstance(kind, inspect.IntType) else "a number"
-        if kind.gt is not None:
-            return f"it must be {what} above {kind.gt:g} and up to {kind.le}"
-        return f"it must be {what} from {kind.ge} to {kind.le}" if kind.ge is not None else f"it must be {what}"
-    if isinstance(kind, inspect.BoolType):
-        return "it must be true or false"
-    if isinstance(kind, inspect.StrType):
-        return "it must be a text with something in it" if kind.min_length else "it must be a text"
-    if isinstance(kind, inspect.LiteralType):
-        return f"it must be one of: {', '.join(repr(value) for value in kind.values)}"
-    return ""
-
-
 def _tighten(merged: dict[str, Any], raw: dict[str, Any], path: str) -> None:
-    """Take from a workspace's file what cannot loosen policy; anything else is an error that says so."""
+    """Merge from a workspace's file what cannot loosen policy; anything else is an error."""
     for group, values in raw.items():
         for name, value in values.items() if isinstance(values, dict) else ():
             key = (group, name)
