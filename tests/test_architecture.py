@@ -158,7 +158,7 @@ def test_only_seats_lead_to_a_keyboard_or_an_output(path: Path) -> None:
         if node.module == "fourhands.host":
             assert names.isdisjoint({"pty", "log"}), f"{own} imports the host's {names}"
         if node.module in ("fourhands.host.pty", "fourhands.host.log"):
-            assert own in ("settings.py", "surfaces/cli/terminal.py"), f"{own} imports {node.module}"
+            assert own in ("settings/__init__.py", "surfaces/cli/terminal.py"), f"{own} imports {node.module}"
         if node.module == TERMINALS and own not in EMBEDDING:
             assert (own, names) == ("app/serve.py", {"screen"}), f"{own} imports {names} of {TERMINALS}"
         if not node.module.startswith(TERMINALS + ".") or own in EMBEDDING:

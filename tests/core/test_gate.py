@@ -51,6 +51,7 @@ REFUSED: list[tuple[object, object, str, str]] = [
     ("x" * 5000, {}, "bad-argument", "200 printable ASCII"),
     ("openspace.\ud800", {}, "bad-argument", "ASCII"),
     ("openspace.thing.d\x1bo", {}, "bad-argument", "ASCII"),
+    ("openspace.thing.dö", {}, "bad-argument", "ASCII"),
     ("openspace.thing.do", [], "bad-argument", "must be an object, not []"),
     ("openspace.thing.do", None, "bad-argument", "not null"),
     ("openspace.thing.do", {1: 2}, "bad-argument", "must be an object"),
