@@ -7,12 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit.briefing import World, editor, record, world
 
-from fourhands.agents.briefing import feedback
 from fourhands.agents.briefing.budget import RESULT_CHARS, TURN_CHARS
 from fourhands.agents.briefing.feedback import render, turn_message
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import NotFound
-from fourhands.core.registry import Registry
+from fourhands.core.registry import Command, Registry
 from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.sessions import CommandResult
 from fourhands.workbench.workbench import Workbench
@@ -133,17 +132,16 @@ def test_nothing_is_lost_or_doubled_whatever_fails(steps):
     assert sorted(sent) == list(range(1, count + 1))
 
 
-async def test_a_result_that_cannot_be_put_into_words_is_not_lost(here: World, monkeypatch):
+async def test_a_result_that_cannot_be_put_into_words_is_not_lost(here: World):
+    class Broken(Registry):
+        def get(self, id: str, reader: str = "system") -> Command:
+            raise RuntimeError("no words")
+
     session = here.session()
     record(here.bench, session, "openspace.editor.open", 1)
 
-    def fail(*_: object) -> str:
-        raise RuntimeError("no words")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(feedback, "render", fail)
-        with pytest.raises(RuntimeError):
-            turn_message(session, here.registry, here.bench)
+    with pytest.raises(RuntimeError):
+        turn_message(session, Broken(), here.bench)
     assert turn_message(session, here.registry, here.bench) is not None
 
 

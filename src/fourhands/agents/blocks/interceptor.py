@@ -16,8 +16,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from fourhands.agents.blocks.markdown import MarkdownScanner, Sight
+from fourhands.agents.blocks.markdown import MarkdownScanner
 from fourhands.agents.blocks.parser import BadBlock, Block, Braces, Closers, command
+from fourhands.agents.blocks.sight import Sight
 from fourhands.core.errors import BadArgument
 from fourhands.core.quote import MARK
 

@@ -7,9 +7,9 @@ costs a memchr; of its lines only those are looked at that begin with something 
 """
 
 import re
-import sys
 
 from fourhands.agents.blocks.margin import Margin
+from fourhands.agents.blocks.sight import Sight, column_behind, past
 from fourhands.core.quote import MARK
 
 # A list mark counts only with a blank behind it, as in CommonMark. Possessive: there is never a reason to go back.
@@ -41,34 +41,6 @@ _MARGIN = 2
 _SIGNS = 3
 _TRAIL = 4
 _RETURN = 5
-
-
-class Sight:
-    """One piece of text with the next places of the signs that matter, each looked up only once."""
-
-    __slots__ = ("end", "mark", "text", "tick", "tilde")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.end = len(text)
-        self.tick = self.tilde = self.mark = -1
-
-    def look(self, pos: int) -> int:
-        """Return the first place at or behind `pos` that matters to prose, or the end."""
-        if self.tick < pos:
-            self.tick = self._next("`", "`", pos)
-        if self.tilde < pos:
-            self.tilde = self._next("~", "~~~", pos)
-        if self.mark < pos:
-            self.mark = self._next("%", MARK, pos)
-        return min(self.tick, self.tilde, self.mark)
-
-    def _next(self, first: str, whole: str, pos: int) -> int:
-        # One character is found several times faster than a word, and most text has not even that.
-        place = self.text.find(first, pos)
-        if place >= 0 and whole is not first:
-            place = self.text.find(whole, place)
-        return place if place >= 0 else self.end
 
 
 class MarkdownScanner:
@@ -166,7 +138,7 @@ class MarkdownScanner:
             if text[pos] in "`\\":
                 pos += 1
         elif self._ticks:
-            behind = _past(_TICKS, text, pos)
+            behind = past(_TICKS, text, pos)
             self._ticks += behind - pos
             pos = behind
             if pos < end:
@@ -213,7 +185,7 @@ class MarkdownScanner:
                 self._end_head()
                 return pos
             behind = token.end()
-            column = _column(self._column, text, pos, behind)
+            column = column_behind(self._column, text, pos, behind)
             if token["quote"]:
                 self._quotes += 1
                 margin.quote(self._column)
@@ -268,7 +240,7 @@ class MarkdownScanner:
             back -= 1
         if (stop - back) & 1:
             return stop + 1
-        behind = _past(_TICKS, text, stop)
+        behind = past(_TICKS, text, stop)
         self._fence = (self._column, self._quotes) if self._head else None
         if self._head:
             self._head = False
@@ -324,7 +296,7 @@ class MarkdownScanner:
         while pos < end:
             if self._bare:
                 if self._bare == 1:
-                    pos = _past(_BLANKS, text, pos)
+                    pos = past(_BLANKS, text, pos)
                     if pos == end:
                         return end
                 if text[pos] == "\n":
@@ -342,7 +314,7 @@ class MarkdownScanner:
             if stop is None:
                 return end
             if stop[0] == "`":
-                behind = _past(_TICKS, text, stop.start())
+                behind = past(_TICKS, text, stop.start())
                 if behind == end:
                     self._ticks = behind - stop.start()
                 else:
@@ -360,7 +332,7 @@ class MarkdownScanner:
         return newline
 
     def _tildes(self, text: str, stop: int, end: int) -> int:
-        behind = _past(_TILDES, text, stop)
+        behind = past(_TILDES, text, stop)
         if self._head:
             self._margin.text(self._column)
             self._open_fence("~", behind - stop, (self._column, self._quotes))
@@ -396,8 +368,8 @@ class MarkdownScanner:
                 pos = newline + 1
                 self._new_line()
             elif line == _MARGIN:
-                behind = _past(_INDENT, text, pos)
-                self._column = _column(self._column, text, pos, behind)
+                behind = past(_INDENT, text, pos)
+                self._column = column_behind(self._column, text, pos, behind)
                 self._quotes += text.count(">", pos, behind)
                 pos = behind
                 # More quotation marks than the opening had are content, not the end of the fence.
@@ -407,7 +379,7 @@ class MarkdownScanner:
                     self._line = _SIGNS if text[pos] == sign else _SKIP
                     self._run = 0
             elif line in (_SIGNS, _OPENING):
-                behind = _past(_TICKS if sign == "`" else _TILDES, text, pos)
+                behind = past(_TICKS if sign == "`" else _TILDES, text, pos)
                 if line == _OPENING:
                     self._size += behind - pos
                 else:
@@ -418,7 +390,7 @@ class MarkdownScanner:
                     self._line = _TRAIL if closing else _SKIP
             else:
                 if line == _TRAIL:
-                    pos = _past(_BLANKS, text, pos)
+                    pos = past(_BLANKS, text, pos)
                     if pos == end:
                         return end
                 if text[pos] == "\n":
@@ -430,17 +402,3 @@ class MarkdownScanner:
                 else:
                     self._line = _SKIP
         return end
-
-
-def _past(pattern: re.Pattern[str], text: str, pos: int, end: int = sys.maxsize) -> int:
-    """Return the place behind the longest match at `pos`; these patterns match the empty text too."""
-    match = pattern.match(text, pos, end)
-    return match.end() if match else pos
-
-
-def _column(column: int, text: str, start: int, end: int) -> int:
-    """Return the column behind `text[start:end]`, with a tab stop every four columns."""
-    if text.find("\t", start, end) < 0:
-        return column + end - start
-    lead = column % 4
-    return column - lead + len((" " * lead + text[start:end]).expandtabs(4))

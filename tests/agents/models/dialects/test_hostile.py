@@ -171,7 +171,13 @@ def test_text_at_the_start_of_a_block_of_anthropic_is_part_of_it() -> None:
         ("anthropic", {"type": "content_block_delta", "delta": {"type": "input_json_delta", "partial_json": BLOCK}}),
         ("anthropic", {"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": BLOCK}}),
         ("anthropic", {"type": "content_block_start", "content_block": {"type": "tool_result", "content": BLOCK}}),
+        ("anthropic", {"type": "content_block_delta", "delta": {"type": "citations_delta", "text": BLOCK}}),
+        ("anthropic", {"type": "content_block_start", "content_block": {"type": "thinking", "text": BLOCK}}),
+        ("anthropic", {"type": "message", "content": [{"type": "thinking", "text": BLOCK}]}),
         ("anthropic", {"type": "error", "error": {"message": BLOCK}}),
+        ("chat", {"choices": [{"delta": {"content": [{"type": "thinking", "text": BLOCK}]}}]}),
+        ("chat", {"choices": [{"message": {"content": [{"type": "thinking", "text": BLOCK}]}}]}),
+        ("responses", {"type": "response.content_part.done", "part": {"type": "reasoning_text", "text": BLOCK}}),
         ("gemini", {"candidates": [{"content": {"parts": [{"functionCall": {"args": {"a": BLOCK}}}]}}]}),
         ("gemini", {"candidates": [{"content": {"parts": [{"text": BLOCK, "thought": True}]}}]}),
         ("gemini", {"candidates": [{"content": {"parts": [{"functionResponse": {"response": BLOCK}}]}}]}),
@@ -182,6 +188,20 @@ def test_what_is_not_the_assistants_own_words_passes_and_never_runs(name: str, m
     assert run(name, raw) == (raw, [])
     body = json.dumps(message).encode()
     assert run(name, body, JSON) == (body, [])
+
+
+def test_the_first_id_of_an_answer_is_its_id() -> None:
+    answer = DIALECTS["chat"].filter(SSE)
+    given = answer.feed(event({**chunk(BLOCK), "id": "one"}) + event({**chunk(BLOCK), "id": "two"}))
+    assert [(taken.message_id, taken.ordinal) for taken in given.commands] == [("one", 0), ("one", 1)]
+
+
+def test_what_was_held_back_comes_before_the_last_event_of_a_stream() -> None:
+    clean, commands = run("chat", event(chunk("a %%O")) + b"data: [DONE]\n\n")
+    told = [line[6:] for line in clean.split(b"\n") if line]
+    assert [json.loads(data)["choices"][0]["delta"]["content"] for data in told[:-1]] == ["a ", "%%O"]
+    assert told[-1] == b"[DONE]"
+    assert commands == []
 
 
 def test_the_parts_of_gemini_are_one_text() -> None:
