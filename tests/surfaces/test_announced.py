@@ -250,7 +250,7 @@ async def test_nobody_answers_and_the_error_says_how_answers_are_given(
     async with served.client() as client, served.caller() as outside:
         answer = await client.post("/api/commands/openspace.whiteboard.wipe")
         assert (answer.status_code, answer.json()["code"]) == (504, "timeout")
-        assert "nobody outside answered openspace.whiteboard.wipe within 0.05 s" in answer.json()["error"]
+        assert "no program answered openspace.whiteboard.wipe within 0.05 s" in answer.json()["error"]
         assert "POST /openspace/command-results" in answer.json()["hint"]
         assert (await outside.event("command.withdrawn"))["data"]["reason"] == "timeout"
         late = {**outcome(await request(outside)), "callId": answer.json()["data"]["callId"]}

@@ -139,7 +139,7 @@ async def test_cancelling_our_request_tells_them_and_forgets_the_answer(caplog):
         assert (cancel["method"], cancel["params"]) == ("$/cancel_request", {"requestId": 1})
         wire.send({"jsonrpc": "2.0", "id": 1, "result": 5}, asked(2))
         await wire.receive()
-    assert "nobody asked" not in caplog.text
+    assert "was not asked" not in caplog.text
 
 
 async def test_errors_of_theirs_are_raised_with_their_number():
@@ -199,7 +199,7 @@ async def test_noise_is_survived_and_logged(caplog):
         wire.send(*noise, {"jsonrpc": "2.0", "id": 77, "result": 1}, {"id": True, "result": 1}, asked(1))
         assert (await wire.receive())["id"] == 1
     assert "Debugger listening" in caplog.text
-    assert "'77', which nobody asked" in caplog.text
+    assert "'77', which was not asked" in caplog.text
 
 
 async def test_a_server_answers_noise_with_errors():

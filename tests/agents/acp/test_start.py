@@ -68,7 +68,7 @@ async def test_an_agent_by_its_name_is_there_and_has_our_server() -> None:
             "ended before it was ready (exit code 3) (Cannot find module",
         ),
         ({"auth": "browser-login"}, "wants you to sign in first"),
-        ({"version": 99}, "speaks version 99 of ACP, not 1"),
+        ({"version": 99}, "uses ACP version 99; Fourhands supports 1"),
     ],
 )
 async def test_an_agent_that_cannot_begin_says_why_and_the_workbench_goes_on(

@@ -394,8 +394,9 @@ def test_the_size_limit_is_eight_mebibytes_of_utf8():
         assert (visible, len(commands)) == ("%ok", 0)
 
 
-def test_beyond_the_budget_of_repeats_everything_held_is_dropped():
-    interceptor = Interceptor(limits=InterceptorLimits(held=30, repeats=3))
+@pytest.mark.parametrize("budget", [{"repeats": 3}, {"repeated": 40}], ids=["times", "characters"])
+def test_beyond_the_budget_of_repeats_everything_held_is_dropped(budget):
+    interceptor = Interceptor(limits=InterceptorLimits(held=30, **budget))
     pieces = [interceptor.feed("%%OS{{}%% " * 30)]
     assert any("too often" in d.reason for d in pieces[0].dropped)
     visible, commands = join([*pieces, interceptor.close()])

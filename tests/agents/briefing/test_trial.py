@@ -149,7 +149,7 @@ async def test_an_endpoint_that_is_down_refuses_the_key_or_is_none_ends_it(here:
         assert len(model.requests) == 2
     page = b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<h1>Hi</h1>"
     async with listening(once(page)) as port:
-        with pytest.raises(Unavailable, match="no answer that can be read"):
+        with pytest.raises(Unavailable, match="unexpected response from the model endpoint"):
             await run(here, Endpoint(url=f"http://127.0.0.1:{port}", model="fake"))
 
 

@@ -218,10 +218,15 @@ ENDPOINTS: dict[str, tuple[Interface, bytes, str, str]] = {
         "openai",
         b"HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n<h1>Hi</h1>",
         "",
-        "text/html: <h1>Hi</h1>",
+        "(text/html): <h1>Hi</h1>",
     ),
-    "nothing": ("openai", STREAM, "", "no answer that can be read, but text/event-stream: nothing"),
-    "another interface": ("anthropic", STREAM + b'data: {"choices":[]}\n\n', "", "no answer that can be read"),
+    "nothing": ("openai", STREAM, "", "unexpected response from the model endpoint (text/event-stream): nothing"),
+    "another interface": (
+        "anthropic",
+        STREAM + b'data: {"choices":[]}\n\n',
+        "",
+        "unexpected response from the model endpoint",
+    ),
     "an empty answer": ("openai", STREAM + b'data: {"choices":[{"finish_reason":"stop"}]}\n\n', "", ""),
     "an error": (
         "openai",

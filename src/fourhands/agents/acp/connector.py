@@ -164,7 +164,7 @@ class AcpAgent(Connector):
         self.keep()
 
     def recollection(self) -> Recollection:
-        """The agent's own session."""
+        """Return the id of the agent's own session."""
         return {"remote": self.acp.id}
 
     async def _reopen(self, peer: RpcConnection, *, quietly: bool = False) -> None:
@@ -176,7 +176,7 @@ class AcpAgent(Connector):
             self.updates.replaying = self.updates.muted = False
 
     async def describe(self) -> Described:
-        """What there is to choose of the agent, and what is chosen."""
+        """Return what can be chosen of the agent, and what is chosen."""
         try:
             await self.ready()
         except FourhandsError:
@@ -193,7 +193,7 @@ class AcpAgent(Connector):
         await self._in_time(self.acp.set_option(await self.ready(), option_id, value))
 
     async def chats(self) -> tuple[PastChat, ...]:
-        """The sessions that the agent remembers for this workspace."""
+        """Return the sessions that the agent remembers for this workspace."""
         return await self._in_time(self.acp.chats(await self.ready()))
 
     async def load_chat(self, chat_id: str) -> None:
@@ -202,7 +202,7 @@ class AcpAgent(Connector):
             raise Conflict(f"{self.session.name} is at work", hint="wait for its answer, or stop it")
         peer = await self._settled()
         if not self.acp.can_reopen:
-            raise Unsupported(f"{self.session.name} cannot go on with older chats")
+            raise Unsupported(f"{self.session.name} cannot resume past chats")
         before, self.acp.id = self.acp.id, chat_id
         try:
             await self._in_time(self._reopen(peer))
@@ -225,7 +225,7 @@ class AcpAgent(Connector):
             self._status("idle")
 
     async def _in_time(self, work: Awaitable[_T]) -> _T:
-        """What an agent that never answers must not hold up for ever."""
+        """Await some work of the agent, for as long as its start may take."""
         limit_s = self.recipe.start_seconds
         try:
             async with asyncio.timeout(limit_s):
@@ -283,7 +283,7 @@ class AcpAgent(Connector):
         self.updates.cancel()
 
     async def _settled(self) -> RpcConnection:
-        """The connection to an agent that has finished what was asked before."""
+        """Return the connection to an agent that has finished what was asked before."""
         if self._asking is not None and not self._asking.done():
             await asyncio.wait([self._asking], timeout=self._settle_s)
             if not self._asking.done():

@@ -49,7 +49,7 @@ class AcpFiles:
 
     @property
     def methods(self) -> dict[str, RpcHandler]:
-        """What a peer serves."""
+        """The methods that a connection serves."""
         return {"fs/read_text_file": self.read, "fs/write_text_file": self.write}
 
     async def read(self, params: dict[str, Any]) -> dict[str, object]:
@@ -77,7 +77,7 @@ class AcpFiles:
         return {"content": _lines(text, wanted.line, wanted.limit)}
 
     async def _some(self, place: AcpContext, path: str, wanted: ReadTextFile) -> str:
-        """Some lines of a file that is too large to be read at once."""
+        """Return some lines of a file that is too large to be read at once."""
         first = max(wanted.line or 1, 1)
         args: dict[str, object] = {"path": path, "startLine": first}
         if wanted.limit is not None:
@@ -110,7 +110,7 @@ class AcpFiles:
         return {}
 
     def _inside(self, path: str) -> str:
-        """An absolute path in our own spelling of the workspace; whether it stays inside is checked on the way."""
+        """Return an absolute path in our own spelling of the workspace; the command checks that it stays inside."""
         if not os.path.isabs(path):
             raise BadPath(f"the path must be absolute, not {path!r:.200}")
         root = self._bench.root
@@ -121,7 +121,7 @@ class AcpFiles:
         return path
 
     def _draft(self, path: str, place: AcpContext) -> str | None:
-        """What stands unsaved in an editor of this file, under whatever spelling of its path."""
+        """Return the unsaved text of this file in an editor, under any spelling of its path."""
         try:
             name = self._bench.files(place.session.actor).stat(path).path
         except FourhandsError:

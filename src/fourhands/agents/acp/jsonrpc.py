@@ -4,8 +4,8 @@ Raw dictionaries go in and out; what they mean is the caller's. What must stay t
 
 - Notifications and answers are handled in the order of their lines, before the next line is looked at. A request is
   started in its place and runs as a task of its own, so that one that waits never holds up another.
-- Whatever the other side writes, the peer lives on: noise, half messages, wrong types and answers that nobody waits
-  for are logged, and a line beyond the limit is skipped without being kept.
+- Whatever the other side writes, the peer lives on: noise, half messages, wrong types and answers without a
+  question are logged, and a line beyond the limit is skipped without being kept.
 - `$/cancel_request` works both ways: ours is sent when an `await request(…)` is cancelled, theirs cancels the handler,
   whose request is then answered with the error -32800.
 """
@@ -55,7 +55,7 @@ class RpcError(Exception):
         self.data = data
 
     def to_wire(self) -> dict[str, object]:
-        """The member `error` of an answer."""
+        """Return the member `error` of an answer."""
         wire: dict[str, object] = {"code": self.code, "message": self.message}
         return wire if self.data is None else {**wire, "data": self.data}
 
@@ -200,7 +200,7 @@ class RpcConnection:
             self._writer.write(line + b"\n")
 
     async def _flush(self) -> None:
-        """Wait while the other side does not read: whoever sends a lot waits, nobody's memory grows."""
+        """Wait while the other side does not read, so that a sender of much waits and no memory grows."""
         async with self._drain:
             with contextlib.suppress(OSError):
                 await self._writer.drain()
@@ -235,7 +235,7 @@ class RpcConnection:
         for method, future in self._asked.values():
             if not future.done():
                 future.set_exception(PeerGone(f"{self.name} closed the connection before it answered {method}"))
-                future.exception()  # nobody need wait for it any more
+                future.exception()  # or it would be logged as never retrieved
         self._asked.clear()
         for task in list(self._serving.values()):
             task.cancel()
@@ -334,14 +334,14 @@ class RpcConnection:
             except Exception:
                 log.exception("%s: %s could not be taken", self.name, method)
         elif not method.startswith(("$/", "_")):  # those may be ignored by definition
-            log.info("%s: nobody here knows %s", self.name, method[:_SHOWN])
+            log.info("%s: unknown notification %s", self.name, method[:_SHOWN])
 
     def _answered(self, message: Mapping[str, object]) -> None:
         id = message.get("id")
         known = self._asked.pop(id, None) if isinstance(id, int) and not isinstance(id, bool) else None
         if known is None:
             if not (isinstance(id, int) and id in self._abandoned):
-                log.warning("%s answered %r, which nobody asked", self.name, str(id)[:_SHOWN])
+                log.warning("%s answered %r, which was not asked", self.name, str(id)[:_SHOWN])
             return
         method, future = known
         if future.done():

@@ -74,13 +74,13 @@ class AcpSession:
         version = answer.get("protocolVersion")
         if version != PROTOCOL_VERSION or isinstance(version, bool):
             raise Unsupported(
-                f"{self._name} speaks version {version!r:.50} of ACP, not {PROTOCOL_VERSION}",
-                hint="use a release of it that speaks version 1",
+                f"{self._name} uses ACP version {version!r:.50}; Fourhands supports {PROTOCOL_VERSION}",
+                hint=f"use a release of it that supports version {PROTOCOL_VERSION}",
             )
         self.agent = answer
 
     def can(self, *names: str) -> bool:
-        """Whether the agent has advertised this; an empty object advertises too."""
+        """Return True if the agent has advertised this; an empty object advertises too."""
         found: Any = self.agent.get("agentCapabilities")
         for name in names:
             found = found.get(name) if isinstance(found, dict) else None
@@ -88,7 +88,7 @@ class AcpSession:
 
     @property
     def can_reopen(self) -> bool:
-        """Whether it can go on with a session from before."""
+        """True if the agent can go on with a session from before."""
         return self.can("loadSession") or self.can("sessionCapabilities", "resume")
 
     async def begin(self, peer: RpcConnection) -> None:
@@ -154,7 +154,7 @@ class AcpSession:
     # -- choices ---------------------------------------------------------------------------------------------------
 
     def describe(self) -> Described:
-        """What there is to choose, and what is chosen."""
+        """Return what can be chosen, and what is chosen."""
         about = self.agent.get("agentInfo")
         names = about if isinstance(about, dict) else {}
         mode = self.modes.get("currentModeId")
@@ -191,9 +191,9 @@ class AcpSession:
         self._take_answer(await peer.request("session/set_config_option", params))
 
     async def chats(self, peer: RpcConnection) -> tuple[PastChat, ...]:
-        """The sessions that the agent remembers for this workspace."""
+        """Return the sessions that the agent remembers for this workspace."""
         if not self.can("sessionCapabilities", "list"):
-            raise Unsupported(f"{self._name} keeps no list of its chats")
+            raise Unsupported(f"{self._name} cannot list past chats")
         found: list[PastChat] = []
         cursor: object = None
         for _ in range(_PAGES):
@@ -219,17 +219,17 @@ class AcpSession:
             self.take_options(answer["configOptions"])
 
     def take_mode(self, mode: object) -> None:
-        """The agent is in another mode now."""
+        """Take note of the mode that the agent is in now."""
         self.modes["currentModeId"] = mode
         self._emit(AgentSwitched(session=self._session.id, mode=shortened(mode)))
 
     def take_options(self, listed: object) -> None:
-        """The agent's options are these now."""
+        """Take note of the agent's options."""
         self.config_options = listed if isinstance(listed, list) else []
         self._emit(OptionsOffered(session=self._session.id, options=shortened(self.config_options)))
 
     def take_title(self, title: object) -> None:
-        """The agent has found a title for what is talked about."""
+        """Take note of the agent's title for the conversation."""
         self.title = str(title or "")[:200]
         self._emit(AgentTitled(session=self._session.id, title=self.title))
 

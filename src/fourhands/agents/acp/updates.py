@@ -1,7 +1,7 @@
-"""What an ACP agent says of its turn (session/update) as events of the workbench, in order.
+"""An ACP agent's reports of its turn (session/update) as events of the workbench, in order.
 
 Text goes through the interceptor, so that blocks are taken out and run; thoughts, tool calls, plans, usage, modes and
-commands become events of their own. What a newer agent says and nobody here understands is logged and left alone.
+commands become events of their own. Unknown kinds, of newer agents, are logged and left alone.
 """
 
 import logging
@@ -61,28 +61,28 @@ class Updates:
         }
 
     def take(self, update: object) -> None:
-        """One update."""
+        """Take one update."""
         kind = update.get("sessionUpdate") if isinstance(update, dict) else None
         taker = self._takers.get(kind) if isinstance(kind, str) else None
         if taker is None or not isinstance(update, dict):
-            log.info("%s sent an update that nobody here knows: %.200r", self._conversation.session.name, update)
+            log.info("%s sent an unknown update: %.200r", self._conversation.session.name, update)
             return
         if not self.muted or kind not in _HISTORY:
             taker(update)
 
     def known(self, step_id: str) -> Mapping[str, Any]:
-        """What was said of a tool call so far."""
+        """Return what was reported of a tool call so far."""
         return self._steps.get(step_id, {})
 
     def flush(self) -> None:
-        """A message is complete: say the rest of it."""
+        """End the current message: say the rest of it."""
         if self._speech is not None:
             speech, self._speech = self._speech, None
             speech.end()
             self.commands += speech.commands
 
     def cancel(self) -> None:
-        """The turn was cancelled: what has not ended never will."""
+        """Mark the steps that have not ended as cancelled, with their turn."""
         for step in list(self._steps.values()):
             if step.get("status") not in _ENDED:
                 self._step({**step, "status": "cancelled"})
@@ -126,7 +126,7 @@ _MEMBERS = frozenset({"toolCallId", "title", "kind", "status", "content", "locat
 
 
 def _text(content: object) -> str:
-    """A content block as text; what is no text is named."""
+    """Return a content block as text; other kinds are named."""
     if not isinstance(content, dict):
         return ""
     if isinstance(text := content.get("text"), str):

@@ -56,7 +56,7 @@ class Dropped(Struct, frozen=True):
 class Intercepted(
     Struct, frozen=True, gc=False
 ):  # made for every chunk, and in no circle that a collector would look for
-    """What one call gave: text to show, commands to run in order, and blocks that were dropped."""
+    """The outcome of one call: text to show, commands to run in order, and blocks that were dropped."""
 
     visible: str = ""
     commands: list[dict[str, Any]] = []
@@ -86,7 +86,7 @@ class Interceptor:
         return self._give()
 
     def tick(self) -> Intercepted:
-        """Give up on a block that has waited 5 s for more text; without one, do nothing."""
+        """Drop a block that has waited too long for more text; without one, do nothing."""
         if self._parts and self._overdue():
             self._settle("no end for 5 s")
         return self._give()
@@ -102,7 +102,7 @@ class Interceptor:
 
     @property
     def waiting(self) -> bool:
-        """Whether a block is open, so that `tick` has something to watch."""
+        """True while a block is open, so that `tick` has something to watch."""
         return bool(self._parts)
 
     def _reset(self) -> None:

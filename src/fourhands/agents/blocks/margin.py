@@ -44,12 +44,12 @@ class Margin:
 
     @property
     def code(self) -> bool:
-        """Whether this line is indented code."""
+        """True if this line is indented code."""
         return self._kind == _CODE
 
     @property
     def text_line(self) -> bool:
-        """Whether this line is one of text, so that a next one that begins with a letter changes nothing."""
+        """True if this line is one of text, so that a next one that begins with a letter changes nothing."""
         return self._kind == _TEXT
 
     def quote(self, column: int) -> None:
@@ -130,13 +130,13 @@ class Margin:
         return column - base
 
     def _fits(self, column: int) -> bool:
-        """Whether a container may begin here; what is indented too far for one is text or code."""
+        """Return True if a container may begin here; what is indented too far for one is text or code."""
         if not self._fixed and self._indent(column) >= CODE_INDENT:
             self._fix(column)
         return not self._fixed
 
     def _fix(self, column: int) -> None:
-        """What stands here is content: say of which kind, and close the items that it is outside of."""
+        """Take the content that stands here: close the items that it is outside of, and find its kind."""
         self._fixed = True
         far = self._indent(column) >= CODE_INDENT
         if self._mark >= 0:

@@ -66,12 +66,12 @@ class MarkdownScanner:
 
     @property
     def unshown(self) -> int:
-        """How many characters at the end of the last piece are held back."""
+        """The number of characters at the end of the last piece that are held back."""
         return len(self.carry) - self.shown
 
     @property
     def plain(self) -> bool:
-        """Whether the next piece needs no look at all unless it holds a sign that matters."""
+        """True if the next piece needs no look at all unless it holds a sign that matters."""
         return self._mode == _TEXT and not (self._head or self.carry or self._ticks or self._escape or self._percents)
 
     def resume(self, taken: str = "") -> None:

@@ -1,6 +1,6 @@
-"""Blocks on their way to the gate: one call each, in order, and somebody who knows when all of them are done.
+"""Blocks on their way to the gate: one call each, in order, and a way to wait until all of them are done.
 
-Connectors and the proxy hand over what the interceptor took out of an answer. Nobody waits for the result of a block;
+Connectors and the proxy hand over what the interceptor took out of an answer. The result of a block is not waited for;
 it reaches the model with its next turn. What the interceptor had to drop is a failed result too: the model learns of
 it and the person sees a failed step.
 """
@@ -74,5 +74,5 @@ class BlockRunner:
 
     @property
     def busy(self) -> bool:
-        """Whether something still runs or waits."""
+        """True while something runs or waits."""
         return bool(self._running)

@@ -1,1 +1,1 @@
-"""What a model is told: instructions, commands, state and feedback."""
+"""The briefing of a model: instructions, commands, state and feedback."""

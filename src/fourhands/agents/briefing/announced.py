@@ -1,7 +1,7 @@
 """Commands that a program outside has announced: each becomes one of the registry, whose handler asks that program.
 
 A call of one is an event, `command.requested`, and waits for the answer that is posted for it. So it passes the gate
-as any other does: consent, judgement, journal, results. Nobody here knows what it will do, whatever was announced.
+as any other does: consent, judgement, journal, results. Its effect is not known here, whatever was announced.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class FailedOutside(FourhandsError):
 
 
 class AnnouncedAnswer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a program outside says of a command that it ran."""
+    """The report of a program outside on a command that it ran."""
 
     output: str | None = None
     data: object = None
@@ -111,7 +111,7 @@ class OutsideRequests:
         )
 
     def leave(self) -> None:
-        """Nobody need wait for calls any more: the server is being stopped."""
+        """End all waiting for calls: the server is being stopped."""
         self._leaving = True
         self._arrived.set()
 
@@ -127,7 +127,7 @@ class OutsideRequests:
         return [one.request for one in self._waiting.values()]
 
     def answer(self, posted: PostedResult) -> str:
-        """Give a posted result to the call that waits for it, and return that call's id; nothing if none waits.
+        """Pass a posted result to the call that waits for it, and return that call's id; nothing if none waits.
 
         With a `callId` it is that call or an error; else the oldest of that session and command.
         """
@@ -175,7 +175,7 @@ class OutsideRequests:
         except TimeoutError:
             reason = "timeout"
             raise TimedOut(
-                f"nobody outside answered {call.command} within {self._answer_s:g} s; it may have run all the same",
+                f"no program answered {call.command} within {self._answer_s:g} s; it may have run all the same",
                 hint=f"{_HOW}; ask the person whether it runs",
                 callId=call.id,
             ) from None

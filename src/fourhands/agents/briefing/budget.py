@@ -1,4 +1,4 @@
-"""How much a model is told: every limit on instructions and results, in one place for the code and the manual.
+"""Context limits: every limit on instructions and results, in one place for the code and the manual.
 
 Tokens are counted without anybody's tokenizer: one for every 3 bytes of UTF-8. The usual rule of thumb, 4 characters of
 English, is too kind to JSON, paths and other scripts; this one rather counts too many than too few.
@@ -69,7 +69,7 @@ def fit(lines: Sequence[str], limit: int, rest: Callable[[int], str]) -> list[st
 
 
 def share(sizes: Iterable[int], total: int, most: int) -> list[int]:
-    """Divide `total` among wishes: small ones are fulfilled, large ones get equal parts, nobody more than `most`."""
+    """Divide `total` among wishes: small ones are fulfilled, large ones get equal parts, none more than `most`."""
     wishes = [min(size, most) for size in sizes]
     shares = [0] * len(wishes)
     left = max(total, 0)

@@ -1,4 +1,4 @@
-"""What parts outside the server have posted to the hub: commands that they announce, their state, their results.
+"""Posts of programs outside the server to the hub: commands that they announce, their state, their results.
 
 Checked by type and bounded in size and number, since it is kept in memory and shown to models. The announced commands
 are kept in a file too: the program that announced them need not know when this one was started again.
@@ -43,7 +43,7 @@ Name = Annotated[str, Meta(min_length=1, max_length=200)]
 class PostedCommand(Struct, frozen=True, kw_only=True):
     """One announced command; `name` and `label` are the same text, one of them is enough.
 
-    Members that it has beyond these are passed over: `readOnly` for one, since nobody here could hold it to that.
+    Members that it has beyond these are passed over: `readOnly` for one, since it could not be held to that.
     """
 
     id: Id
@@ -58,7 +58,7 @@ class PostedCommand(Struct, frozen=True, kw_only=True):
 
     @property
     def title(self) -> str:
-        """What people see of it."""
+        """The name that people see."""
         return self.label or self.name or self.id
 
 
@@ -79,7 +79,7 @@ class PostedState(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 
 
 class ExternalOutcome(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What came of a command that ran outside."""
+    """The result of a command that ran outside."""
 
     success: bool
     output: str | None = None

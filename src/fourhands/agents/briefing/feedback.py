@@ -1,4 +1,4 @@
-"""What came of an agent's commands, as the message of its model's next turn: told exactly once, failures first.
+"""The results of an agent's commands, as the message of its model's next turn: told exactly once, failures first.
 
 `turn_message` takes the results out of the session; if the message could not be sent, `restore` puts them back, and the
 next message has them again. Rules of shortening: `budget.py` has the numbers. A command that only reads returns its
@@ -182,7 +182,7 @@ def _piece(result: CommandResult, name: str, text: str, first_line: int, how: st
 
 
 def _is_plain(value: object) -> bool:
-    """Whether a value survives on a line of its own: no line ends, no code marks, not a list of things."""
+    """Return True if a value survives on a line of its own: no line ends, no code marks, not a list of things."""
     if isinstance(value, str):
         return value.replace(JOINER, "").isprintable() and "`" not in value
     return not isinstance(value, list | tuple | dict) or not value

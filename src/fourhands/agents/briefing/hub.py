@@ -60,7 +60,7 @@ log = logging.getLogger(__name__)
 
 
 class Hub:
-    """What programs and models can ask of a workbench about itself."""
+    """The functions by which programs and models ask a workbench about itself."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class Hub:
             self._include()
 
     def leave(self) -> None:
-        """The server is being stopped: whoever waits for calls is let go."""
+        """Let go of programs that wait for calls: the server is being stopped."""
         self._requests.leave()
 
     def close(self) -> None:

@@ -107,7 +107,7 @@ class Instructions:
         self._dispose()
 
     def text(self, session_id: str | None = None) -> str:
-        """Return the instructions for a session, or for nobody in particular."""
+        """Return the instructions for a session, or general ones."""
         session = self._bench.sessions.find(session_id)
         examples = self._worked_examples()
         outside = self._outside()
@@ -147,7 +147,7 @@ class Instructions:
         return self._examples[1]
 
     def _outside(self) -> str:
-        """What other programs have announced and tell of themselves; said apart, and never at the cost of ours."""
+        """Return what other programs have announced and report of themselves; apart, and never at the cost of ours."""
         commands = [one for one in self._bench.registry if one.announced and "agent" in one.actors]
         lines = [one_line(line(one), 300) for one in commands]
         if lines:

@@ -31,7 +31,7 @@ def struct_of(name: str, given: Mapping[str, object] | None) -> type[Struct]:
         raise BadArgument(f"arguments are an object, not {schema.show(given['type'])}", hint='give "type": "object"')
     try:
         made = _struct(name, given, _DEPTH)
-        schema.schema(made)  # what cannot be explained should fail here, not when somebody asks for it
+        schema.schema(made)  # what cannot be explained should fail here, not when it is asked for
         schema.describe(made)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         if isinstance(error, BadArgument):

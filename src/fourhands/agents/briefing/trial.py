@@ -29,7 +29,7 @@ _KEPT = 20_000  # characters of an answer in the report
 
 
 class Judged(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What came of one task."""
+    """The outcome of one task."""
 
     name: str
     task: str

@@ -45,7 +45,7 @@ class ExpectedBlock:
     args: Mapping[str, "object | TaskCheck"] = field(default_factory=dict)
 
     def problem(self, command: Mapping[str, Any], here: Scratch) -> str:
-        """Say what is wrong with a block's arguments; nothing if they fit."""
+        """Return what is wrong with a block's arguments; nothing if they fit."""
         given = command.get("args", {})
         for name, wanted in self.args.items():
             value = given.get(name)

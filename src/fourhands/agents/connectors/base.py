@@ -110,7 +110,7 @@ class Connector:
         """Prepare for the first message, inside the block. An exception means that the agent cannot be used."""
 
     def release(self) -> None:
-        """Give up what the connector holds besides tasks; called once, when the block is left."""
+        """Release what the connector holds besides tasks; called when the block is left."""
 
     # -- turns -----------------------------------------------------------------------------------------------------
 

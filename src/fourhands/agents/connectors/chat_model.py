@@ -39,7 +39,7 @@ MOST_WAIT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is reached: its interface, address, name and key."""
+    """The place of a model: its interface, address, name and key."""
 
     url: str
     model: str
@@ -103,7 +103,7 @@ class Busy(Unavailable):
     """The endpoint asks to come back later."""
 
     def __init__(self, message: str, after_s: float | None) -> None:
-        super().__init__(message, hint="it is tried again by itself; see the endpoint's limits")
+        super().__init__(message, hint="retrying automatically; check the endpoint's rate limits")
         self.after_s = after_s
 
 
@@ -197,7 +197,9 @@ class ChatModel(Connector):
                 why = str(error) or type(error).__name__
                 if speech.raw:
                     speech.end()
-                    raise Unavailable(f"the model's answer broke off: {why}", hint="say 'go on' to continue") from error
+                    raise Unavailable(
+                        f"the model's response was interrupted: {why}", hint='send "continue" to resume'
+                    ) from error
                 wait = getattr(error, "after_s", None) or min(30.0, 0.5 * 2**attempt)
                 if attempt == self.endpoint.retries or wait > MOST_WAIT_S:
                     raise Unavailable(

@@ -1,4 +1,4 @@
-"""What a chat model's endpoint answers, read as pieces: text, thoughts, and why it stopped.
+"""The answer of a chat model's endpoint, read as pieces: text, thoughts, and the reason of its end.
 
 Streamed or in one piece, of OpenAI's form or Anthropic's, however well it keeps to it. What is not understood is passed
 over; an answer of which nothing is understood is an error that shows its beginning, since then the address is wrong
@@ -57,7 +57,7 @@ async def pieces(response: httpx.Response, kind: str) -> AsyncIterator[Delta]:
     if not understood:
         shown = one_line(start.decode("utf-8", "replace"), EXCERPT) or "nothing"
         raise Unavailable(
-            f"the model's endpoint gave no answer that can be read, but {content_type or 'no type'}: {shown}",
+            f"unexpected response from the model endpoint ({content_type or 'no type'}): {shown}",
             hint="check the address: most end with /v1; anthropic:URL#MODEL is for Anthropic's interface",
         )
 

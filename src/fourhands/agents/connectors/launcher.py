@@ -30,7 +30,7 @@ from fourhands.workbench.workbench import Workbench
 
 @dataclass(frozen=True, slots=True)
 class LaunchContext:
-    """What a connector needs of the running program: tokens for the agent, and the server's address."""
+    """The parts of the running program that a connector needs: tokens for the agent, and the server's address."""
 
     instructions: Callable[[str], str]
     issue_token: Callable[[Session], str]

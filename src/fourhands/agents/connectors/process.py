@@ -54,7 +54,7 @@ class AgentProcess:
 
     @property
     def ending(self) -> str:
-        """How it ended, in words."""
+        """The way it ended, in words."""
         code = self.exit_code
         if code is None:
             return "it has closed its output"
@@ -107,7 +107,7 @@ class AgentProcess:
                 self._child.close()  # a process that got away may hold the pipes
 
     async def _left(self, limit_s: float) -> bool:
-        """Whether it has exited within this time."""
+        """Return True if it has exited within this time."""
         try:
             async with asyncio.timeout(limit_s):
                 await asyncio.shield(self._child.ended)

@@ -1,5 +1,5 @@
-"""What was said and done in each agent's chat, kept so that every page shows the same: after a reload, in a second
-browser, after a restart of the server.
+"""The transcript of each agent's chat, kept so that every page shows the same: after a reload, in a second browser,
+after a restart of the server.
 
 A chat is kept as the events that made it, so that a page builds it from them as from those that come live. Pieces of
 one message are one event here, and of a step or a plan only the newest state is kept. All of it is bounded: the oldest
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TranscriptLimits:
-    """How much is kept."""
+    """The amounts that are kept."""
 
     chats: int = 20
     events: int = 400
@@ -93,7 +93,7 @@ class Transcripts:
         return len(self._chats)
 
     def told(self) -> dict[str, object]:
-        """Every chat as its events, and the time that it is of: events after it are not in it."""
+        """Return all transcripts as events, with the time of the snapshot; later events are not included."""
         chats = {id: [*self._facts[id].values(), *chat.events] for id, chat in self._chats.items()}
         return {"time": time.time(), "chats": chats}
 
@@ -179,7 +179,7 @@ class Transcripts:
             return []
 
     def _save(self) -> None:
-        """Kept of those of the earlier run: what nobody has continued yet, as far as there is room."""
+        """Save all chats, and those of the earlier run that were not continued yet, as far as there is room."""
         room = self._limits.chats - len(self._chats)
         ours = [chat for chat in self._chats.values() if chat.events]
         kept = [*(self._left[-room:] if room > 0 else ()), *ours]
@@ -192,7 +192,7 @@ def _last(chat: Transcript) -> object:
 
 
 def _key(event: Event) -> tuple[str, str] | None:
-    """What names an event that grows or is replaced; None for one that stands alone."""
+    """Return the name of an event that grows or is replaced; None for one that stands alone."""
     data = event.data
     if event.kind in _APPENDED:
         return event.kind, str(data.get("messageId", ""))

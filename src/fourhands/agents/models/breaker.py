@@ -27,7 +27,7 @@ class Resting(Unavailable):
 
 
 class BreakerTrial:
-    """One request that was let through; whoever asked says how it went, once, or abandons it."""
+    """One request that was let through; its caller reports the outcome, once, or abandons it."""
 
     def __init__(self, breaker: "Breaker", probe: bool) -> None:
         self._breaker: Breaker | None = breaker
@@ -46,7 +46,7 @@ class BreakerTrial:
             self._breaker = None
 
     def abandoned(self) -> None:
-        """Nobody waited for the answer: nothing is known, and another one may try. Harmless after a verdict."""
+        """End it without an outcome, so that another one may try. Harmless after an outcome."""
         if self._breaker is not None:
             if self._probe:
                 self._breaker._probing = False
@@ -76,7 +76,7 @@ class Breaker:
 
     @property
     def open(self) -> bool:
-        """Whether requests are refused, but for one that tries."""
+        """True while requests are refused, but for one that tries."""
         return self._opened is not None
 
     def admit(self) -> BreakerTrial:

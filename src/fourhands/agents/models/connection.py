@@ -27,7 +27,7 @@ class Unheard(ConnectionError):
 
 
 class Response:
-    """An answer whose head has been read; `read` gives its body. Whoever asked closes it."""
+    """An answer whose head has been read; `read` gives its body. The caller closes it."""
 
     def __init__(self, connection: "UpstreamConnection", silence_s: float, *, bodiless: bool) -> None:
         self.status = 0
@@ -54,7 +54,7 @@ class Response:
 
     @property
     def is_success(self) -> bool:
-        """Whether the server did what it was asked."""
+        """True if the server did what it was asked."""
         return 200 <= self.status < 300
 
     @property
@@ -68,7 +68,7 @@ class Response:
             await self._wait(None)
 
     async def read(self, within_s: float | None = None) -> bytes | None:
-        """What has come of the body; nothing but b"" at its end, None if nothing came within this time."""
+        """Return what has come of the body; b"" at its end only, None if nothing came within this time."""
         while not self._parts:
             if self.whole:
                 return b""
@@ -158,7 +158,7 @@ class Response:
     # What the parser tells.
 
     def on_message_begin(self) -> None:
-        """Something comes behind the end of the answer, which nobody asked for."""
+        """Note that something comes behind the end of the answer, unasked."""
         if self.whole:
             self.lasting = False
 
@@ -260,7 +260,7 @@ class UpstreamConnection(asyncio.Protocol):
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """What came was taken."""
+        """Read again: what came was taken."""
         if self.paused and not self._gone:
             self.paused = False
             self._transport.resume_reading()
@@ -272,7 +272,7 @@ class UpstreamConnection(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        """Bytes have come; a connection that nobody uses has nothing to say."""
+        """Pass the bytes on; an idle connection that says something is closed."""
         if self._response is not None:
             self._response.feed(data)
         else:

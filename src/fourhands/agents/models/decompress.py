@@ -14,10 +14,10 @@ _RAW = -zlib.MAX_WBITS
 
 
 class ByteSource(Protocol):
-    """Where bytes come from: b"" is the end, None a pause."""
+    """A source of bytes: b"" is the end, None a pause."""
 
     def read(self, within_s: float | None = None) -> Awaitable[bytes | None]:
-        """What has come."""
+        """Return what has come."""
 
 
 class Inflated:

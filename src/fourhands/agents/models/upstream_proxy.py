@@ -46,7 +46,7 @@ def proxy_to(url: httpx.URL, env: Mapping[str, str]) -> WebProxy | None:
 
 
 def certificates(env: Mapping[str, str]) -> ssl.SSLContext:
-    """Who is believed to be who they say: the well-known authorities, the system's, and those the environment names."""
+    """Return a context that trusts the well-known authorities, the system's, and those the environment names."""
     context = httpx.create_ssl_context(trust_env=False)
     context.load_default_certs()  # a company's own authority is in the system's store
     context.set_alpn_protocols(["http/1.1"])
@@ -94,7 +94,7 @@ def _is_here(host: str) -> bool:
 
 
 def _is_excepted(host: str, port: int, exceptions: str) -> bool:
-    """Whether NO_PROXY names this server: itself, a domain that it is in, a network, or everything."""
+    """Return True if NO_PROXY names this server: itself, a domain that it is in, a network, or everything."""
     address = _address(host)
     for entry in re.split(r"[,\s]+", exceptions.lower()):
         if entry == "*":

@@ -24,7 +24,7 @@ TakeEvent = Callable[[dict[str, Any]], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class OpenCodeTimings:
-    """How long a server may take, in seconds."""
+    """The patience with a server, in seconds."""
 
     request: float = 15.0
     ready: float = 60.0

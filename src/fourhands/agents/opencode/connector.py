@@ -229,7 +229,7 @@ class OpenCodeConnector(Connector):
     def _fail(self, error: FourhandsError) -> None:
         if not self._ready.done():
             self._ready.set_exception(error)
-            self._ready.exception()  # whoever opened it may have gone
+            self._ready.exception()  # its opener may have gone
         self._trouble = self._trouble or error.message
         self._idle.set()
 

@@ -1,6 +1,6 @@
-"""What OpenCode tells of one session, put in order: what its agent says, thinks and does, without blocks.
+"""OpenCode's events of one session, put in order: what its agent says, thinks and does, without blocks.
 
-OpenCode tells each text several times: in deltas, whole at its end, and once more to whoever asks for the messages.
+OpenCode tells each text several times: in deltas, whole at its end, and once more in the list of messages.
 Each part is read once, by a filter of its own; a later telling gives only what has not been heard yet. A part counts
 only when its message is known to be the assistant's: the person's own words are parts too.
 """
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 
 
 class OpenCodeListener(Protocol):
-    """Who is told."""
+    """The receiver of what was put in order."""
 
     def say(self, text: str, message: str, *, done: bool = False) -> None:
         """More text of the agent's."""

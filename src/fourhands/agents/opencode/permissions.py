@@ -1,4 +1,4 @@
-"""What OpenCode asks permission for, as questions to the person at the workbench; their answers go back to it."""
+"""OpenCode's requests for permission, as questions to the person at the workbench; their answers go back to it."""
 
 import asyncio
 import contextlib
@@ -36,17 +36,17 @@ class OpenCodePermissions:
             task.add_done_callback(lambda _: self._asking.pop(id, None))
 
     def replied(self, id: str) -> None:
-        """Somebody has answered there."""
+        """Withdraw a question that was answered there."""
         if (task := self._asking.pop(id, None)) is not None:
             task.cancel()
 
     def cancel(self) -> None:
-        """Nobody wants to know any more."""
+        """Withdraw all questions: the turn has ended."""
         for task in list(self._asking.values()):
             task.cancel()
 
     async def _ask(self, id: str, told: dict[str, Any]) -> None:
-        reply, reason = "reject", "nobody answered; nothing was run"
+        reply, reason = "reject", "no one answered; nothing was run"
         with contextlib.suppress(NoAnswer):
             reply, reason = await self._answered(told)
         self._asking.pop(id, None)  # from here on our own reply must not cancel us

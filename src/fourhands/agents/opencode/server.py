@@ -48,7 +48,7 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class OpenCodeAddress:
-    """Where a running OpenCode is, and its password if it has one."""
+    """The address of a running OpenCode, and its password if it has one."""
 
     url: str
     password: str = ""

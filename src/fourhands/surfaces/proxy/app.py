@@ -105,7 +105,7 @@ class Proxy:
             work.add_done_callback(lambda _: watch.cancel())
 
     def runner(self, session: Session) -> BlockRunner:
-        """What runs a session's blocks."""
+        """Return the runner of a session's blocks."""
         if (runner := self._runners.get(session.id)) is None:
             runner = self._runners[session.id] = BlockRunner(self.bench, session, self._tasks)
         return runner
@@ -123,7 +123,7 @@ class Proxy:
             answer.close()
 
     def aside(self, session: Session, body: dict[str, Any]) -> bool:
-        """Whether this is a request on the side, for a title or a summary: an agent that has tools gives it none.
+        """Return True for a request on the side, for a title or a summary: an agent that has tools gives it none.
 
         It must not use up the results that the real conversation is waiting for, and its text commands nothing.
         """

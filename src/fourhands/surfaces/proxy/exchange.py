@@ -50,7 +50,7 @@ _NOT_RETURNED = _HOP | frozenset(b"set-cookie strict-transport-security alt-svc 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What an agent asked for; `dialect` is None where nothing is changed."""
+    """The request of an agent; `dialect` is None where nothing is changed."""
 
     family: str
     dialect: Dialect | None
@@ -233,7 +233,7 @@ class ProxyExchange:
             if given.data:
                 await self._body(given.data)
                 if first:
-                    # It has left. On few processors whoever reads it waits until we are through with the burst behind
+                    # It has left. On few processors its reader waits until we are through with the burst behind
                     # it, unless we stand back for once.
                     first = False
                     os.sched_yield()
@@ -289,7 +289,7 @@ class ProxyExchange:
 
 
 def _family(path: str, headers: set[bytes]) -> str:
-    """Whose interface a request that we do not know speaks."""
+    """Return the family of interfaces that an unknown request speaks."""
     if path.startswith("/v1beta/") or b"x-goog-api-key" in headers:
         return "gemini"
     if path.startswith("/v1/messages") or not headers.isdisjoint((b"anthropic-version", b"x-api-key")):

@@ -13,7 +13,7 @@ from fourhands.core.errors import BadArgument
 
 
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How to start an agent that speaks ACP on its standard input and output."""
+    """The way to start an agent that speaks ACP on its standard input and output."""
 
     name: str
     command: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What all dialects share: one interceptor for each text of an answer, and the account of what was taken.
+"""The base of all dialects: one interceptor for each text of an answer, and the account of what was taken.
 
 A `Translator` reads the messages of one answer of one dialect and changes their text in place. It knows nothing of
 bytes on the wire; `framing.py` cuts them into messages and puts them together again.
@@ -46,7 +46,7 @@ class Taken(Struct, frozen=True):
 
 
 class Filtered(Struct, frozen=True):
-    """What one call gave: bytes to pass on, commands in order, and blocks that were dropped."""
+    """The outcome of one call: bytes to pass on, commands in order, and blocks that were dropped."""
 
     data: bytes = b""
     commands: list[Taken] = []
@@ -61,7 +61,7 @@ class Synthetic(Struct, frozen=True):
 
 
 class Fate(enum.Enum):
-    """What becomes of a message."""
+    """The fate of a message."""
 
     PASS = enum.auto()  # byte for byte
     CHANGE = enum.auto()
@@ -86,7 +86,7 @@ class Translator(ABC):
     def __init__(self, now: Clock = time.monotonic, limits: DialectLimits = DEFAULT) -> None:
         self.limits = limits
         self.message_id = ""
-        self.before: list[Synthetic] = []  # to be sent before the message at hand; whoever sends them empties it
+        self.before: list[Synthetic] = []  # to be sent before the message at hand; the sender empties it
         self.taken: list[Taken] = []
         self.dropped: list[Dropped] = []
         self._now = now
@@ -115,7 +115,7 @@ class Translator(ABC):
 
     @property
     def waiting(self) -> bool:
-        """Whether a block is open somewhere, so that `tick` has something to watch."""
+        """True while a block is open somewhere, so that `tick` has something to watch."""
         return any(voice.interceptor.waiting for voice in self._voices.values())
 
     def identify(self, value: Raw | None) -> None:

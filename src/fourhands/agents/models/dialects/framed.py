@@ -1,4 +1,4 @@
-"""How our instructions look inside somebody else's system prompt: clearly ours, from start to end."""
+"""The frame of our instructions inside an agent's own system prompt: clearly ours, from start to end."""
 
 OPENING = "<fourhands-workbench>"
 CLOSING = "</fourhands-workbench>"

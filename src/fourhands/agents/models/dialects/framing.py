@@ -33,7 +33,7 @@ class ResponseFilter(Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether a block is open, so that `tick` has something to watch."""
+        """True while a block is open, so that `tick` has something to watch."""
 
 
 class _Framing:
@@ -44,7 +44,7 @@ class _Framing:
 
     @property
     def waiting(self) -> bool:
-        """Whether a block is open, so that `tick` has something to watch."""
+        """True while a block is open, so that `tick` has something to watch."""
         return self._translator.waiting
 
     def _give(self) -> Filtered:
@@ -100,7 +100,7 @@ class EventFilter(_Framing):
         data = sse.data_of(rest)
         whole = data is not None and payload.members(data) is not None
         if not whole:
-            # Half an event stays half, and so the last one: nobody will read it.
+            # Half an event stays half, and so the last one: clients do not read it.
             self._translator.finish()
             self._insert()
         if rest:
@@ -273,7 +273,7 @@ class BodyFilter(_Framing):
         return Filtered()
 
     def close(self) -> Filtered:
-        """Give the whole body."""
+        """Return the whole body."""
         data = b"".join(self._parts)
         self._parts, self._size = [], 0
         message = payload.members(data)

@@ -1,7 +1,7 @@
 """JSON of which only the path to a changed text is taken apart; every other value keeps its exact bytes.
 
 Numbers, spacing inside values and unknown members of an upstream's message must come out as they went in, so values
-stay `msgspec.Raw` until somebody needs to look inside.
+stay `msgspec.Raw` until their inside is needed.
 """
 
 import json
@@ -67,7 +67,7 @@ def number(value: Raw | None) -> int:
 
 
 def present(value: Raw | None) -> bool:
-    """Whether a member is there and is not null."""
+    """Return True if a member is there and is not null."""
     return value is not None and bytes(value).strip() != b"null"
 
 
