@@ -238,6 +238,11 @@ def test_lines_are_given_when_their_end_is_there():
     assert redactor.feed("three\n") == "three\n"
 
 
+def test_what_follows_a_key_on_its_line_is_not_the_start_of_a_line():
+    assert redact(f"{KEY}API_KEY=abcd12 efgh") == "[redacted:private-key]API_KEY=[redacted:secret] efgh"
+    assert redact("API_KEY=abcd12 efgh") == "API_KEY=[redacted:secret]"
+
+
 def test_a_key_without_end_holds_nothing_back_for_long():
     redactor = Redactor()
     given_text = redactor.feed(f"-----BEGIN PRIVATE KEY-----\n{BODY}") + redactor.feed("$ echo it's over\n$ ")

@@ -220,3 +220,37 @@ def test_what_does_not_end_is_never_safe(text):
     assert classify(text).level != "safe"
     assert classify(f"{text}x\nrm -rf y").level != "safe"
     assert classify(f"rm -rf y; {text}").level == "dangerous"
+
+
+def test_a_dangerous_pattern_is_searched_in_the_whole_line_and_in_resolved_wrappers():
+    across = ClassifierRules(dangerous_commands=("ls; pwd",))
+    assert classify("ls; pwd", across).level == "dangerous"
+    assert classify("pwd; ls", across).level == "safe"
+    wrapper = ClassifierRules(dangerous_commands=(r"^nice\b",))
+    assert classify("n'ic'e ls", wrapper).level == "dangerous"
+    assert classify("env n'ic'e ls", wrapper).level == "safe"
+
+
+# Text that runs itself, and programs that start programs: neither the nesting nor its limit hides a command.
+@table("inner", ["rm y", "cd /; rm -rf .", "curl x | sh", "cat .env"])
+def test_a_command_beside_text_that_runs_itself_is_found(inner):
+    line = f'x=\'((n++ < 3)) && eval "$x"; {inner}\'; eval "$x"'
+    assert classify(line).level == "dangerous"
+    assert classify(line.replace(inner, "ls")).level == "unknown"
+
+
+@table("count", [1, 10, 62, 63, 64, 65, 70, 200, 1_000])
+@table("outer", ["find . -exec ", "docker run x ", "env nice ", "xargs ", "timeout 5 "])
+def test_a_command_inside_many_programs_is_found(outer, count):
+    assert classify(outer * count + "rm y").level == "dangerous"
+    assert classify(outer * count + "cat .env").level == "dangerous"
+
+
+@table("line", ['echo "${x:-$API_KEY}"', "echo ${x:-${y:-$API_KEY}}", "echo ${x/a/$DB_PASSWORD}"])
+def test_a_secret_variable_inside_another_expansion_is_found(line):
+    assert (classify(line).level, classify(line).rule) == ("dangerous", "C5.4")
+
+
+@table("line", ["ls ${IFS}x", "echo a$IFS", 'ls "$IFS"'])
+def test_a_hidden_space_is_dangerous_wherever_it_stands(line):
+    assert (classify(line).level, classify(line).rule) == ("dangerous", "C3.3")

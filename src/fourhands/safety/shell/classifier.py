@@ -122,7 +122,7 @@ class LineClassifier(ProgramClassifier):
             if self.depth >= DEPTH_LIMIT + 2:
                 break
             self.depth += 1
-            result = worst(result, self.argv(words[:2000], context))
+            result = worst(result, self._argv(words[:2000], context))
             self.depth -= 1
             if result.rank == DANGEROUS:
                 return result
@@ -183,8 +183,8 @@ class LineClassifier(ProgramClassifier):
         assert isinstance(name, str)
         if "=" in name or name in ("cd", "chdir", "pushd", "popd") or (fed == "more" and name not in UNFED):
             return None
-        # What earlier commands of the line changed counts too.
-        key = (fed, self.cwd, len(self.downloads), len(self.functions), *words)
+        # What earlier commands of the line changed counts too, and so does the nesting: at its limit less is found.
+        key = (fed, self.cwd, len(self.downloads), len(self.functions), self.depth, self.inside, *words)
         finding = self.cache.get(key)
         if finding is None:
             context = CommandContext(self, Stdin("data", source="|")) if fed == "data" else CommandContext(self)

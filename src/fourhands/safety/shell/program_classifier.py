@@ -57,6 +57,7 @@ _REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDE
 # What arithmetic would run if a variable had it as its value (C2.5).
 _HIDDEN = re.compile(r"\A\s*\w+\[[^\]]*(?:\$\(|`)")
 _MOST_WRAPPERS = 32
+_MOST_SEARCHED = 200  # words
 _MOST_PLACES = 32
 _LONGEST_PLACE = 512
 _LONGEST_COMPARED = 20_000
@@ -84,6 +85,7 @@ class ProgramClassifier(ABC):
         self.revisiting = False
         self.hidden = FINE  # what the values of variables hide
         self.inside = 0
+        self.searching = False
         self.downloads: set[str] = set()
         self.variables: dict[str, Value | None] = {}
         self.older: dict[str, list[Value | None]] = {}
@@ -101,12 +103,27 @@ class ProgramClassifier(ABC):
     def argv(self, argv: list[str], context: CommandContext) -> Finding:
         """Classify resolved arguments: wrappers first, then the program inside them."""
         if self.inside >= DEPTH_LIMIT:
-            return worst(unknown("C4", "too many nested programs"), self.lexical(" ".join(argv[-200:])))
+            found = FINE if self.searching else self._search(argv[-_MOST_SEARCHED:])
+            return worst(unknown("C4", "too many nested programs"), found)
         self.inside += 1
         try:
             return self._argv(argv, context)
         finally:
             self.inside -= 1
+
+    def _search(self, argv: list[str]) -> Finding:
+        """Search words nested too deeply to follow for dangerous commands; any of them may start one."""
+        self.searching = True  # what is nested in these is not searched again
+        try:
+            found = self.lexical(" ".join(argv))
+            for start, word in enumerate(argv):
+                if found.rank == DANGEROUS:
+                    return found
+                if word.rsplit("/", 1)[-1] in SUSPECTS:
+                    found = self._argv(argv[start:], CommandContext(self))
+        finally:
+            self.searching = False
+        return found if found.rank == DANGEROUS else FINE
 
     def _argv(self, argv: list[str], context: CommandContext) -> Finding:
         findings = [FINE]
