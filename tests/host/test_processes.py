@@ -38,9 +38,9 @@ def test_zombies_are_left_out_of_a_scan() -> None:
     child.wait()
 
 
-def test_half_a_line_of_a_vanishing_process_is_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "_read", lambda _: b"1 (half")
-    assert processes.look(1) is None
+def test_half_a_line_of_a_vanishing_process_is_no_process() -> None:
+    assert processes.parse(1, b"1 (half") is None
+    assert processes.parse(1, b"") is None
 
 
 @pytest.mark.parametrize("way", ["held", "no pidfd", "none left"])
@@ -98,7 +98,7 @@ def test_marks_are_read_once_in_a_process_life() -> None:
         child.kill()
         child.wait()
     assert marks.carriers(processes.Table(processes.scan(), os.getpid()), "term_x") == []
-    assert processes._mark(child.pid) == ""
+    assert processes.tag_of(child.pid) == ""
 
 
 def test_a_group_is_found_near_its_terminal_and_otherwise_anywhere() -> None:
@@ -119,6 +119,5 @@ def test_who_cannot_be_looked_into_is_said_to_be_unreadable() -> None:
     assert processes.waits_for_terminal(processes.Process(2**22 - 1, 0, 0, 0, 0, "R", 0, ""), 5) == ""
 
 
-def test_without_proc_there_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(processes, "HAVE_PROC", False)
-    assert processes.scan() == {}
+def test_without_proc_there_is_nobody() -> None:
+    assert processes.scan(have_proc=False) == {}

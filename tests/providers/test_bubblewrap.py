@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -16,10 +15,10 @@ from tests.kit.isolation import CANARY, Yard, new_yard, refuse, until
 
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.host import processes
-from fourhands.providers import bubblewrap, cgroups
+from fourhands.providers import cgroups
 from fourhands.providers.base import Launch
-from fourhands.providers.bubblewrap import Bubblewrap
-from fourhands.providers.termination import carriers
+from fourhands.providers.bubblewrap import Bubblewrap, SandboxTools
+from fourhands.providers.termination import carriers, end_carriers
 from fourhands.settings import BubblewrapSettings
 
 MARK = f"run_test_{os.getpid()}"  # who carries it is ended, so tests beside this one must not
@@ -32,10 +31,16 @@ async def yard() -> AsyncIterator[Yard]:
 
 
 async def ready(
-    yard: Yard, *, readable: tuple[str, ...] = (), workspace: Path | None = None, **settings: object
+    yard: Yard,
+    *,
+    readable: tuple[str, ...] = (),
+    workspace: Path | None = None,
+    tools: SandboxTools | None = None,
+    **settings: object,
 ) -> Bubblewrap:
     options = {"require_limits": False, "max_processes": 100, "max_memory": 1 << 28, **settings}
-    provider = Bubblewrap(BubblewrapSettings(**options), env=yard.env)  # type: ignore[arg-type]  # checked by msgspec
+    chosen = BubblewrapSettings(**options)  # type: ignore[arg-type]  # checked by msgspec
+    provider = Bubblewrap(chosen, env=yard.env, tools=tools)
     probe = await provider.probe()
     if not probe.works:
         refuse(probe.detail)
@@ -134,14 +139,14 @@ async def test_the_programs_variables_do_not_reach_the_builder_of_the_wall(yard:
     await provider.clean_up()
 
 
-@pytest.mark.parametrize("space", bubblewrap._USER_SPACES)
-async def test_no_kind_of_wall_lets_root_change_the_kernel(
-    yard: Yard, space: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(bubblewrap, "_USER_SPACES", (space,))
+WITHOUT_OTHERS, OWN, NONE = ("--unshare-user", "--disable-userns"), ("--unshare-user",), tuple[str, ...]()
+
+
+@pytest.mark.parametrize("space", [WITHOUT_OTHERS, OWN, NONE])
+async def test_no_kind_of_wall_lets_root_change_the_kernel(yard: Yard, space: tuple[str, ...]) -> None:
     if not space and os.getuid() != 0:
         pytest.skip("only root can do without a user namespace")
-    provider = await ready(yard)
+    provider = await ready(yard, tools=SandboxTools(user_spaces=(space,)))
     write = "v=$(cat $p); echo $v >$p && echo WROTE"
     script = f"""
         p=/proc/sys/kernel/core_pattern; {write}
@@ -153,6 +158,68 @@ async def test_no_kind_of_wall_lets_root_change_the_kernel(
     """
     _, out, _ = await run(provider, script, yard.workspace, yard.env)
     assert out == ""
+
+
+async def test_no_further_user_namespace_can_be_made_inside(yard: Yard) -> None:
+    make = "unshare -U true 2>/dev/null && echo MADE"
+    weaker = await ready(yard, tools=SandboxTools(user_spaces=(OWN,)))
+    if (await run(weaker, make, yard.workspace, yard.env))[1] != "MADE\n":
+        refuse("user namespaces do not nest here, so nothing is shown")
+    assert (await run(await ready(yard), make, yard.workspace, yard.env))[1] == ""
+
+
+@pytest.mark.parametrize(
+    "space", ["pid", "ipc", "uts", "net", "cgroup", "user", "mnt"]
+)  # fmt: skip
+async def test_each_namespace_is_the_programs_own(yard: Yard, space: str) -> None:
+    _, out, _ = await run(await ready(yard), f"readlink /proc/self/ns/{space}", yard.workspace, yard.env)
+    assert out.startswith(f"{space}:[")
+    assert out.strip() != os.readlink(f"/proc/self/ns/{space}")
+
+
+async def test_what_lies_in_memory_is_as_large_as_memory_may_be(yard: Yard) -> None:
+    provider = await ready(yard, max_memory=64 << 20, readable=(str(yard.root / "state"),))
+    _, out, _ = await run(provider, "df -B1 --output=size /tmp /dev/shm ~ | tail -3", yard.workspace, yard.env)
+    assert out.split() == ["67108864", "67108864", "67108864"]
+
+
+async def test_names_of_the_kernels_keys_are_not_shown(yard: Yard) -> None:
+    _, out, err = await run(await ready(yard), "cat /proc/keys /proc/key-users", yard.workspace, yard.env)
+    assert out == ""
+    assert err.count("Permission denied") == 2
+
+
+async def test_what_runs_inside_dies_with_the_one_that_started_it(yard: Yard) -> None:
+    """A host that is killed must not leave a program that nobody reads."""
+    provider, mark = await ready(yard), f"run_parent_{os.getpid()}"
+    launch = Launch("/bin/sh", ("sh", "-c", "exec sleep 1000"), str(yard.workspace), {processes.MARK: mark})
+    wrapped = provider.wrap(launch, terminal=False)
+    # The signals of a polite end are spared outside, so nothing but the death of its parent can end it.
+    starting = f"import os, subprocess; subprocess.Popen({list(wrapped.argv)!r}, env={dict(wrapped.env)!r}).wait()"
+    parent = await asyncio.create_subprocess_exec(
+        sys.executable, "-S", "-c", starting, stdout=asyncio.subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        await until(lambda: any(one.name == "sleep" for one in carriers(mark)))
+        parent.kill()
+        await until(lambda: carriers(mark) == [])
+    finally:
+        await end_carriers(mark)
+        await parent.wait()
+        await provider.end(mark)
+        await provider.clean_up()
+
+
+async def test_a_socket_of_an_engine_in_the_workspace_is_hidden(yard: Yard) -> None:
+    """Whoever may talk to the engine is the machine's root."""
+    env = {**yard.env, "DOCKER_HOST": f"unix://{yard.workspace}/docker.sock"}
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(yard.workspace / "docker.sock"))
+        listening.listen()
+        provider = await ready(Yard(yard.root, yard.places, env))
+        script = 'test -S docker.sock && echo LEAK; echo x >docker.sock; echo "[$DOCKER_HOST]"'
+        _, out, _ = await run(provider, script, yard.workspace, env)
+    assert out == "[]\n"
 
 
 async def test_a_hostile_program_finds_no_way_out(yard: Yard) -> None:
@@ -276,51 +343,47 @@ async def test_a_memory_hog_is_stopped_and_the_others_go_on(yard: Yard) -> None:
     await provider.clean_up()
 
 
-async def test_limits_that_cannot_be_kept_are_refused_or_told(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_limits_that_cannot_be_kept_are_refused_or_told(yard: Yard) -> None:
     await ready(yard)
-    monkeypatch.setattr(cgroups, "find_bases", lambda *_: [])
-    strict = Bubblewrap(BubblewrapSettings(max_memory=1 << 30), env=yard.env)
+    poor = SandboxTools(find_bases=lambda *_: [])
+    strict = Bubblewrap(BubblewrapSettings(max_memory=1 << 30), env=yard.env, tools=poor)
     probe = await strict.probe()
     assert not probe.works
     assert "1024 MiB of memory" in probe.detail
     assert "requireLimits" in probe.detail
     with pytest.raises(Unavailable, match="cannot be kept"):
         await strict.prepare(str(yard.workspace), ())
-    lax = await ready(yard)
+    lax = await ready(yard, tools=poor)
     assert "NOT LIMITED: 256 MiB of memory" in (await lax.probe()).detail
     assert (await run(lax, "ulimit -d", yard.workspace, yard.env))[1] == f"{(1 << 28) // 1024}\n"
-    unlimited = Bubblewrap(BubblewrapSettings(max_memory=0, max_processes=0), env=yard.env)
+    unlimited = Bubblewrap(BubblewrapSettings(max_memory=0, max_processes=0), env=yard.env, tools=poor)
     assert "no limits configured" in (await unlimited.probe()).detail
 
 
-async def test_groups_that_cannot_be_entered_are_not_used(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_groups_that_cannot_be_entered_are_not_used(yard: Yard) -> None:
     await ready(yard)
     base = cgroups.GroupBase(str(yard.root / "groups"), 1, ("pids",))
-    monkeypatch.setattr(cgroups, "find_bases", lambda *_: [base])
-    probe = await Bubblewrap(BubblewrapSettings(), env=yard.env).probe()
+    tools = SandboxTools(find_bases=lambda *_: [base])
+    probe = await Bubblewrap(BubblewrapSettings(), env=yard.env, tools=tools).probe()
     assert not probe.works
 
 
 # -- refusals --------------------------------------------------------------------------------------------------------
 
 
-async def test_without_bubblewrap_it_says_what_to_install(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    provider = Bubblewrap(env=yard.env)
+async def test_without_bubblewrap_it_says_what_to_install(yard: Yard) -> None:
+    provider = Bubblewrap(env={**yard.env, "PATH": str(yard.root)}, tools=SandboxTools(search_path=""))
     with pytest.raises(Unavailable, match="install the package bubblewrap"):
         await provider.prepare(str(yard.workspace), ())
     assert not (await provider.probe()).works
 
 
-async def test_a_wall_that_cannot_be_built_is_refused_with_the_reason(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_wall_that_cannot_be_built_is_refused_with_the_reason(yard: Yard) -> None:
     fake = yard.root / "bin"
     fake.mkdir()
     (fake / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create new namespace' >&2\nexit 1\n")
     (fake / "bwrap").chmod(0o755)
-    monkeypatch.setattr("fourhands.providers.entrypoint.SAFE_PATH", f"{fake}:/usr/bin:/bin")
-    provider = Bubblewrap(env=yard.env)
+    provider = Bubblewrap(env=yard.env, tools=SandboxTools(search_path=f"{fake}:/usr/bin:/bin"))
     probe = await provider.probe()
     assert not probe.works
     assert "No permissions to create new namespace" in probe.detail
@@ -363,7 +426,7 @@ async def test_failures_of_the_wall_are_told_apart_from_those_of_the_program(yar
 _AS_NOBODY = """
     import asyncio, concurrent.futures.thread, json, os, subprocess, sys
     from fourhands.providers.base import Launch
-    from fourhands.providers.bubblewrap import Bubblewrap
+    from fourhands.providers.bubblewrap import Bubblewrap, SandboxTools
     from fourhands.settings import BubblewrapSettings
 
     async def main():

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from fourhands.providers import cgroups
-from fourhands.providers.cgroups import ControlGroups, GroupBase, ResourceLimits
+from fourhands.providers.cgroups import ControlGroups, GroupBase, GroupFiles, ResourceLimits
 
 
 def draw(root: Path, cgroup: str, mountinfo: str) -> str:
@@ -71,40 +71,62 @@ def test_a_delegated_group_hands_its_controllers_down(unified: tuple[str, Path])
     assert (own / "cgroup.subtree_control").read_text() == "+pids +memory +cpu"
 
 
-def test_processes_of_a_delegated_group_move_down_first(
-    unified: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+class Delegated(GroupFiles):
+    """The files of a user to whom groups were given; one with processes in it refuses controllers, as the kernel does.
+
+    Process 12 ends while it is moved.
+    """
+
+    def __init__(self, own: Path, uid: int = 4711, owner: int = 4711) -> None:
+        super().__init__(uid)
+        self._own, self._owner = own, owner
+
+    def owner(self, path: str) -> int:
+        return self._owner
+
+    def write(self, path: str, text: str) -> None:
+        procs = self._own / "cgroup.procs"
+        if path == f"{self._own}/cgroup.subtree_control" and procs.read_text():
+            raise OSError(16, "busy")
+        if path.startswith(f"{self._own.parent}/cgroup"):
+            raise PermissionError(13, "not given to us")
+        if text == "12":
+            procs.write_text("")
+            raise ProcessLookupError
+        super().write(path, text)
+
+
+def test_processes_of_a_delegated_group_move_down_first(unified: tuple[str, Path]) -> None:
     proc, own = unified
     (own / "cgroup.procs").write_text("11\n12\n")
-    real = cgroups._write
-    tries: list[str] = []
-
-    def write(path: str, text: str) -> None:
-        if path == f"{own}/cgroup.subtree_control" and not tries:
-            tries.append(path)
-            raise OSError(16, "busy")
-        if text == "12":
-            raise ProcessLookupError
-        real(path, text)
-
-    monkeypatch.setattr(cgroups, "_write", write)
-    monkeypatch.setattr(os, "getuid", lambda: 4711)
-    monkeypatch.setattr(os, "stat", lambda path: os.stat_result((0o40755, 1, 1, 1, 4711, 4711, 0, 0, 0, 0)))
-    assert cgroups._hand_down(str(own), ["pids"], delegated=True)
+    found = cgroups.find_bases(("pids",), (), proc, Delegated(own))
+    assert found == [GroupBase(str(own), 2, ("pids",))]
     assert (own / "fourhands-main/cgroup.procs").read_text() == "11"
-    tries.clear()
-    assert not cgroups._hand_down(str(own), ["pids"], delegated=False)
-    assert proc
 
 
-def test_a_group_that_nobody_gave_us_is_left_alone(unified: tuple[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("uid", "owner"), [(4711, 0), (0, 0)])
+def test_processes_of_a_group_that_is_another_programs_are_not_moved(
+    unified: tuple[str, Path], uid: int, owner: int
+) -> None:
+    """As root everything can be written, and yet it is another program's to arrange."""
     proc, own = unified
+    (own / "cgroup.procs").write_text("11\n12\n")
+    assert str(own) not in [
+        base.directory for base in cgroups.find_bases(("pids",), (), proc, Delegated(own, uid, owner))
+    ]
+    assert not (own / "fourhands-main").exists()
 
-    def refuse(path: str, text: str) -> None:
+
+class Refusing(GroupFiles):
+    """Files that may not be written."""
+
+    def write(self, path: str, text: str) -> None:
         raise PermissionError(13, "no")
 
-    monkeypatch.setattr(cgroups, "_write", refuse)
-    assert cgroups.find_bases(("pids",), (), proc) == []
+
+def test_a_group_that_nobody_gave_us_is_left_alone(unified: tuple[str, Path]) -> None:
+    proc, own = unified
+    assert cgroups.find_bases(("pids",), (), proc, Refusing()) == []
     assert not (own / "fourhands-main").exists()
 
 
@@ -153,7 +175,7 @@ def real_base(*versions: int) -> GroupBase:
     """A place on this machine in which groups of such a version can be made, with process counting if there is one."""
     names = {"pids"}
     for own in cgroups.hierarchies():
-        listed = cgroups._words(f"{own.directory}/cgroup.controllers") if own.version == 2 else own.controllers
+        listed = GroupFiles().words(f"{own.directory}/cgroup.controllers") if own.version == 2 else own.controllers
         names |= {name for name in listed if own.version in versions}
     for name in sorted(names, key=lambda name: (name != "pids", name)):
         for base in cgroups.find_bases((name,)):

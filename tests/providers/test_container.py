@@ -1,6 +1,7 @@
 """The container beyond the contract: its life, its limits, its engine's failures, and the end of what runs inside."""
 
 import asyncio
+import itertools
 import os
 import subprocess
 from collections.abc import AsyncIterator
@@ -39,15 +40,16 @@ MADE: list[str] = []
 RUN, ONE, TWO, BOMB = (f"{name}_{os.getpid()}" for name in ("run", "one", "two", "bomb"))
 
 
-def container(yard: Yard, **settings: object) -> Container:
+def container(yard: Yard, *, visible: bool | None = None, **settings: object) -> Container:
     if image() != IMAGE:
         refuse(image())
     options = {"image": IMAGE, "engine": "podman", "max_processes": 60, "max_memory": 1 << 28, **settings}
-    return Container(ContainerSettings(**options), env=yard.env)  # type: ignore[arg-type]  # checked by msgspec
+    chosen = ContainerSettings(**options)  # type: ignore[arg-type]  # checked by msgspec
+    return Container(chosen, env=yard.env, visible=visible)
 
 
-async def ready(yard: Yard, **settings: object) -> Container:
-    provider = container(yard, **settings)
+async def ready(yard: Yard, *, visible: bool | None = None, **settings: object) -> Container:
+    provider = container(yard, visible=visible, **settings)
     try:
         await provider.prepare(str(yard.workspace), ())
     except Unavailable as error:
@@ -100,7 +102,7 @@ async def test_a_stopped_container_is_replaced_and_one_in_use_is_kept(yard: Yard
     await until(lambda: carriers(provider.container) == [])
     problem = await provider.explain(RUN, *(await run(provider, yard, "true"))[::2])
     assert isinstance(problem, Unavailable)
-    assert "gone" in problem.message
+    assert "no longer exists" in problem.message
     again = await ready(yard)
     assert (await run(again, yard, "echo back"))[1] == "back\n"
     # A terminal leaves its number inside; as long as it lives, nobody removes its container.
@@ -142,9 +144,7 @@ async def test_a_memory_hog_is_stopped_and_the_container_goes_on(yard: Yard, mon
 
 
 async def test_processes_that_cannot_be_seen_from_here_are_ended_from_inside(yard: Yard) -> None:
-    provider = await ready(yard)
-    assert provider._visible
-    provider._visible = False
+    provider = await ready(yard, visible=False)
     script = "(setsid sleep 1000 &); trap '' HUP TERM; (sleep 1000; sleep 1000) & echo up; wait"
     with start(provider, yard, script, ONE) as one, start(provider, yard, "echo up; sleep 1000", TWO) as two:
         for process in (one, two):
@@ -207,6 +207,57 @@ async def test_values_stay_out_of_the_argument_list_and_away_from_the_engine(yar
     await provider.clean_up()
 
 
+async def test_a_program_in_a_container_has_no_rights_and_sees_nothing_of_the_machine(yard: Yard) -> None:
+    env = {"HTTPS_PROXY": f"http://{CANARY}@proxy", "https_proxy": f"http://{CANARY}@proxy"}
+    provider = await ready(Yard(yard.root, yard.places, {**yard.env, **env}))
+    script = """
+        while read -r name value; do
+          case $name in CapEff:|CapBnd:|CapPrm:|NoNewPrivs:) echo "$name $value";; esac
+        done </proc/self/status
+        while read -r name _; do case $name in *:) echo "net $name";; esac; done </proc/self/net/dev
+        env
+    """
+    _, out, _ = await run(provider, yard, script)
+    lines = out.splitlines()
+    assert {"CapPrm: 0000000000000000", "CapEff: 0000000000000000", "CapBnd: 0000000000000000"} <= set(lines)
+    assert "NoNewPrivs: 1" in lines
+    assert [line for line in lines if line.startswith("net ")] == ["net lo:"]
+    assert CANARY not in out
+    await provider.clean_up()
+
+
+async def test_the_options_of_a_container_are_all_there(yard: Yard) -> None:
+    """A stand-in for podman: it writes down what it is asked, one word a line."""
+    tools = yard.root / "tools"
+    tools.mkdir()
+    (tools / "podman").write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >>{yard.root}/asked\n')
+    (tools / "podman").chmod(0o755)
+    settings = ContainerSettings(image="x", engine="podman", max_processes=40, max_memory=1 << 28, max_cpus=1.5)
+    provider = Container(settings, env=yard.env, search_path=str(tools), visible=False)
+    await provider.prepare(str(yard.workspace), (str(yard.root / "config"),))
+    asked = (yard.root / "asked").read_text().splitlines()
+    run = asked[asked.index("run") :]
+    pairs = {" ".join(pair) for pair in itertools.pairwise(run)}
+    assert pairs >= {
+        "--pull never",
+        "--cap-drop all",
+        "--security-opt no-new-privileges",
+        "--network none",
+        "--pids-limit 40",
+        "--memory 268435456",
+        "--memory-swap 268435456",
+        "--cpus 1.5",
+        "--image-volume tmpfs",
+        "--tmpfs /tmp:rw,exec,nosuid,nodev,mode=1777,notmpcopyup",
+        "--tmpfs /run/fourhands:rw,exec,nosuid,nodev,mode=1777,notmpcopyup",
+        f"--tmpfs {yard.root}/home:rw,exec,nosuid,nodev,mode=1777,notmpcopyup",
+        f"--mount type=bind,destination={yard.root}/config,source={yard.root}/config,readonly",
+        f'--mount type=bind,"destination={yard.workspace}","source={yard.workspace}"',
+    }
+    assert "--http-proxy=false" in run
+    assert "--privileged" not in run
+
+
 # -- refusals --------------------------------------------------------------------------------------------------------
 
 
@@ -223,38 +274,34 @@ async def test_what_is_missing_is_named(yard: Yard) -> None:
     await Container(env=yard.env).end("m")
 
 
-async def test_an_engine_that_is_not_there_or_does_not_answer_is_named(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fourhands.providers.entrypoint.SAFE_PATH", "")
+async def test_an_engine_that_is_not_there_or_does_not_answer_is_named(yard: Yard) -> None:
     empty = {**yard.env, "PATH": str(yard.root)}
-    nothing = await Container(ContainerSettings(image="x"), env=empty).probe()
+    nothing = await Container(ContainerSettings(image="x"), env=empty, search_path="").probe()
     assert "neither podman nor docker" in nothing.detail
-    wanted = await Container(ContainerSettings(image="x", engine="docker"), env=empty).probe()
+    wanted = await Container(ContainerSettings(image="x", engine="docker"), env=empty, search_path="").probe()
     assert "docker is not installed" in wanted.detail
     for name, text in (("podman", "podman: broken"), ("docker", "Cannot connect to the Docker daemon")):
         (yard.root / name).write_text(f"#!/bin/sh\necho '{text}' >&2; exit 125\n")
         (yard.root / name).chmod(0o755)
-    broken = await Container(ContainerSettings(image="x", engine="docker"), env=empty).probe()
+    broken = await Container(ContainerSettings(image="x", engine="docker"), env=empty, search_path="").probe()
     assert "Cannot connect" in broken.detail
-    both = await Container(ContainerSettings(image="x"), env=empty).probe()
+    both = await Container(ContainerSettings(image="x"), env=empty, search_path="").probe()
     assert "podman: broken" in both.detail
 
 
-async def test_a_working_engine_is_taken_when_the_first_one_is_broken(
-    yard: Yard, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_working_engine_is_taken_when_the_first_one_is_broken(yard: Yard) -> None:
     """A stand-in for docker: it writes down what it is asked."""
     tools = yard.root / "tools"
     tools.mkdir()
-    monkeypatch.setattr("fourhands.providers.entrypoint.SAFE_PATH", f"{tools}:/usr/bin:/bin")
     (tools / "podman").write_text("#!/bin/sh\nexit 1\n")
     (tools / "docker").write_text(
         f"#!/bin/sh\necho \"$@\" >>{yard.root}/asked\ncase $1 in info) echo '[name=rootless]';; esac\n"
     )
     for tool in tools.iterdir():
         tool.chmod(0o755)
-    provider = Container(ContainerSettings(image="x", max_cpus=1.5), env={**yard.env, "PATH": f"{tools}:/usr/bin:/bin"})
+    path = f"{tools}:/usr/bin:/bin"
+    settings = ContainerSettings(image="x", max_cpus=1.5)
+    provider = Container(settings, env={**yard.env, "PATH": path}, search_path=path)
     probe = await provider.probe()
     assert probe.works
     assert "1.5 processors" in probe.detail

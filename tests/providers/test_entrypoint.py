@@ -81,10 +81,8 @@ def test_the_systems_own_builder_comes_before_one_in_the_workspace(
         place.mkdir()
         (place / "bwrap").write_text("")
         (place / "bwrap").chmod(0o755)
-    monkeypatch.setattr(entrypoint, "SAFE_PATH", str(system))
     monkeypatch.chdir(workspace)
-    assert entrypoint.find_builder("bwrap", {"PATH": f"{workspace}:.:"}) == str(system / "bwrap")
-    monkeypatch.setattr(entrypoint, "SAFE_PATH", "")
-    assert entrypoint.find_builder("bwrap", {"PATH": f".::{workspace}"}) == str(workspace / "bwrap")
-    assert entrypoint.find_builder("bwrap", {"PATH": ".::"}) is None
-    assert entrypoint.find_builder("bwrap", {}) is None
+    assert entrypoint.find_builder("bwrap", {"PATH": f"{workspace}:.:"}, str(system)) == str(system / "bwrap")
+    assert entrypoint.find_builder("bwrap", {"PATH": f".::{workspace}"}, "") == str(workspace / "bwrap")
+    assert entrypoint.find_builder("bwrap", {"PATH": ".::"}, "") is None
+    assert entrypoint.find_builder("bwrap", {}, "") is None

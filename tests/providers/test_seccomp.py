@@ -13,7 +13,7 @@ from tests.kit.isolation import Yard, new_yard, refuse
 
 from fourhands.providers import entrypoint, seccomp
 from fourhands.providers.base import Launch
-from fourhands.providers.bubblewrap import Bubblewrap
+from fourhands.providers.bubblewrap import Bubblewrap, SandboxTools
 from fourhands.settings import BubblewrapSettings
 
 X86_64, I386, AARCH64, ARM = 0xC000003E, 0x40000003, 0xC00000B7, 0x40000028
@@ -111,8 +111,9 @@ async def yard() -> AsyncIterator[Yard]:
         yield made
 
 
-async def ready(yard: Yard, *, network: bool = False) -> Bubblewrap:
-    provider = Bubblewrap(BubblewrapSettings(network=network, max_processes=0, max_memory=0), env=yard.env)
+async def ready(yard: Yard, *, network: bool = False, tools: SandboxTools | None = None) -> Bubblewrap:
+    settings = BubblewrapSettings(network=network, max_processes=0, max_memory=0)
+    provider = Bubblewrap(settings, env=yard.env, tools=tools)
     probe = await provider.probe()
     if not probe.works:
         refuse(probe.detail)
@@ -197,17 +198,16 @@ async def test_32_bit_programs_run_and_meet_the_same_refusals(yard: Yard) -> Non
     assert dict(zip(cases, map(int, out.split()), strict=True)) == {name: code for name, (_, code) in cases.items()}
 
 
-async def test_where_there_is_no_filter_the_probe_says_so(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seccomp, "program", lambda _: b"")
-    provider = await ready(yard)
+async def test_where_there_is_no_filter_the_probe_says_so(yard: Yard) -> None:
+    provider = await ready(yard, tools=SandboxTools(call_filter=b""))
     assert "NOT FILTERED" in (await provider.probe()).detail
     assert await run(provider, yard, "echo fine") == "fine\n"
 
 
-async def test_a_filter_that_the_kernel_does_not_take_is_a_refusal(yard: Yard, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_filter_that_the_kernel_does_not_take_is_a_refusal(yard: Yard) -> None:
     await ready(yard)
-    monkeypatch.setattr(seccomp, "program", lambda _: bytes(8))
-    assert not (await Bubblewrap(BubblewrapSettings(), env=yard.env).probe()).works
+    tools = SandboxTools(call_filter=bytes(8))
+    assert not (await Bubblewrap(BubblewrapSettings(), env=yard.env, tools=tools).probe()).works
 
 
 # -- on its way ------------------------------------------------------------------------------------------------------

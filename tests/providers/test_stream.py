@@ -143,7 +143,7 @@ async def test_strangers_at_the_socket_get_nothing(terminals: Terminals, cloud: 
     await terminals.provider("cloud")
     provider = terminals.providers["cloud"]
     assert isinstance(provider, Streamed)
-    assert os.stat(os.path.dirname(provider._path)).st_mode & 0o777 == 0o700
+    assert os.stat(os.path.dirname(provider.path)).st_mode & 0o777 == 0o700
     for words in (
         b"",
         b"h",
@@ -152,7 +152,7 @@ async def test_strangers_at_the_socket_get_nothing(terminals: Terminals, cloud: 
         b"h\xff\xff\xff\xff",
         b"\0" * 99,
     ):
-        reader, writer = await asyncio.open_unix_connection(provider._path)
+        reader, writer = await asyncio.open_unix_connection(provider.path)
         writer.write(words)
         writer.write_eof()
         async with asyncio.timeout(40):

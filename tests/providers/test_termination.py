@@ -91,7 +91,7 @@ async def test_each_process_is_asked_once(start: Start) -> None:
         "def ask(*_):\n    global count; count += 1\n"
         "signal.signal(signal.SIGTERM, ask)\n"
         "print('ready')\n"
-        "while not count: time.sleep(60)\n"
+        "while not count: time.sleep(0.01)\n"
         "subprocess.run(['sleep', '0.3'])\n"
         "sys.exit(count)"
     )

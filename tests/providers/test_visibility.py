@@ -35,6 +35,41 @@ def test_variables_that_lead_nowhere_are_left_out() -> None:
     assert visibility.inner_variables(env, "/work") == {"TMPDIR": "/tmp", "TMP": "/work/tmp", "A": "b"}
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "XDG_RUNTIME_DIR",
+        "SSH_AUTH_SOCK",
+        "SSH_AGENT_PID",
+        "GPG_AGENT_INFO",
+        "DOCKER_HOST",
+        "CONTAINER_HOST",
+        "DBUS_SESSION_BUS_ADDRESS",
+        "DBUS_SYSTEM_BUS_ADDRESS",
+        "SESSION_MANAGER",
+        "PULSE_SERVER",
+        "TMUX",
+        "STY",
+        "WAYLAND_DISPLAY",
+        "DISPLAY",
+        "XAUTHORITY",
+        "ICEAUTHORITY",
+    ],
+)
+def test_a_variable_that_names_a_way_out_is_left_out(name: str) -> None:
+    assert visibility.inner_variables({name: "unix:///run/x", "A": "b"}, "/work") == {"A": "b"}
+
+
+@pytest.mark.parametrize("name", ["SSH_AUTH_SOCK", "DOCKER_HOST", "CONTAINER_HOST", "XAUTHORITY"])
+@pytest.mark.parametrize("scheme", ["", "unix://"])
+def test_what_a_variable_leads_to_is_hidden_inside_the_workspace(tmp_path: Path, name: str, scheme: str) -> None:
+    """An engine's socket above all: whoever may talk to it is root."""
+    (tmp_path / "x.sock").touch()
+    env = {"HOME": "/nowhere", name: f"{scheme}{tmp_path}/x.sock"}
+    assert visibility.hidden_places([str(tmp_path)], env, str(tmp_path)) == [f"{tmp_path}/x.sock"]
+    assert visibility.hidden_places([str(tmp_path)], {"HOME": "/nowhere", name: "tcp://host:2375"}, str(tmp_path)) == []
+
+
 def test_private_places_inside_what_is_shown_are_hidden(tmp_path: Path) -> None:
     home, work = tmp_path / "home", tmp_path / "home/work"
     for name in (".ssh", ".config/gcloud", ".config/fourhands", ".local/state/fourhands", "work", "run/agent", "src"):

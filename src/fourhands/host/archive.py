@@ -1,7 +1,7 @@
-"""What lies on disk of terminals that are closed or whose host is gone: records, and logs until they are too old.
+"""Terminals on disk that are closed or whose host is gone: records, and logs until they expire.
 
-A record is a small JSON file beside the log. A terminal is closed when its
-record says so; its log is then kept for a while, the oldest going first.
+A record is a small JSON file beside the log. A terminal is closed when its record says so; its log is then kept for a
+while, the oldest going first.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ PAGE = 4096
 
 
 class Retention(NamedTuple):
-    """For how long, and how much, is kept of closed terminals."""
+    """Days and bytes that are kept of closed terminals."""
 
     days: float = KEEP_DAYS
     bytes: int = KEEP_BYTES
@@ -36,7 +36,7 @@ Record = dict[str, Any]
 def write(places: WorkspaceDirs, record: Record) -> None:
     """Store a record in place of the one before it.
 
-    One write into the same page, padded to the old length: whoever is killed leaves the old text or the new one. A
+    One write into the same page, padded to the old length: a host that is killed leaves the old text or the new one. A
     rename over the old file would have ext4 write it out at once, 0.8 ms for each of 500 terminals that close.
     """
     path = places.record(record["id"])
@@ -64,7 +64,7 @@ def _replace(path: str, text: bytes) -> None:
 
 
 def read(places: WorkspaceDirs) -> list[Record]:
-    """Every record that can be read, oldest first."""
+    """Return every record that can be read, oldest first."""
     found = []
     for name in sorted(os.listdir(places.state)):
         terminal = name.removesuffix(".json")
@@ -79,7 +79,7 @@ def read(places: WorkspaceDirs) -> list[Record]:
 
 
 def is_old(places: WorkspaceDirs, record: Record, keep_days: float = KEEP_DAYS) -> bool:
-    """Whether a record was last written before the time that things are kept."""
+    """Return True if a record was last written before the time that things are kept."""
     try:
         return os.stat(places.record(record["id"])).st_mtime < time.time() - keep_days * 86400
     except OSError:

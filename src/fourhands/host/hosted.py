@@ -1,4 +1,4 @@
-"""A terminal as the host sees it: a PTY, its main process, its log, and how far its end has come."""
+"""A terminal as the host sees it: a PTY, its main process, its log, and the state of its end."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from fourhands.host.archive import Record
 from fourhands.host.log import LogWriter
 
 TURN_S = 0.01
-"""How long one kind of work may keep the host, before everybody else gets a turn."""
+"""Seconds that one kind of work may keep the host, before the others get a turn."""
 
 NOTES_LARGEST = 1024 * 1024
 """Bytes of the host's own log; then it is cut to its last quarter."""
@@ -59,30 +59,32 @@ class HostedTerminal:
 
     @property
     def running(self) -> bool:
-        """Whether its main process lives, as far as has been reported."""
+        """True while its main process lives, as far as has been reported."""
         return self.pid > 0 and self.exit is None
 
 
 class EndingState:
-    """A terminal's way out: polite signals, then SIGKILL, until nobody is left."""
+    """A terminal's way out: polite signals, then SIGKILL, until no process is left."""
 
     __slots__ = ("again", "asked", "crowd", "grace", "leaving", "quiet", "seen", "tidies", "waited", "waiters")
 
     def __init__(self) -> None:
         self.seen = 0.0  # when it was looked at last
-        self.waited = 0.0  # seconds that those had who were asked
+        self.waited = 0.0  # seconds since the polite signals
         self.asked = False  # the polite signals were sent
-        self.grace = 0.0  # seconds that they have
-        self.leaving: frozenset[tuple[int, int]] = frozenset()  # who takes leave in its own way before others are asked
+        self.grace = 0.0  # seconds until SIGKILL
+        self.leaving: frozenset[tuple[int, int]] = (
+            frozenset()
+        )  # those that handle SIGTERM, which are asked before the others
         self.tidies = False  # only its shell was asked: what its start-up files had begun ends in its own way
         self.again = 0.2  # when the main process is hung up on once more
         self.crowd = False  # there was more than the main process
-        self.quiet = 0  # looks in a row that found nobody
+        self.quiet = 0  # looks in a row that found no process
         self.waiters: list[Callable[[list[int]], None]] = []
 
 
 def note(text: str) -> None:
-    """A line for the host's own log, which keeps its last lines."""
+    """Write a line to the host's own log, which keeps its last lines."""
     with contextlib.suppress(OSError):  # a full disk must not end the host
         os.write(2, f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}\n".encode("utf-8", "replace"))
         found = os.fstat(2)

@@ -1,6 +1,6 @@
-"""Which process is a workspace's host: a lock and a record in the state directory, by which it is found and called.
+"""The process that is a workspace's host: a lock and a record in the state directory, by which it is found and called.
 
-The socket lies in the runtime directory, which others clean up: logind when the last session ends, whoever sweeps
+The socket lies in the runtime directory, which others clean up: logind when the last session ends, sweepers of
 `/tmp`. So nothing is concluded from a socket that is not there. As long as the lock is held the host lives; its record
 says which process it is and where it listens, and a SIGHUP makes it listen anew.
 """
@@ -19,7 +19,7 @@ from fourhands.host import processes
 from fourhands.host.paths import WorkspaceDirs
 
 LOOK_S = 0.01
-"""How often a host that was called is looked for."""
+"""Seconds between two looks for a host that was called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +33,13 @@ class Owner:
 
     @property
     def process(self) -> processes.Process | None:
-        """It, if it lives: the next bearer of its number is somebody else."""
+        """This process, if it lives: the next bearer of its number is another one."""
         found = processes.look(self.pid)
         return found if found is not None and found.started == self.started and found.state not in "ZX" else None
 
 
 def boot() -> str:
-    """The run of the machine to which process numbers and their start times belong."""
+    """Return the id of the machine's current run, to which process numbers and their start times belong."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             return file.read().strip()
@@ -48,7 +48,7 @@ def boot() -> str:
 
 
 def publish(places: WorkspaceDirs, path: str) -> None:
-    """Say that this process is the host, and where it listens."""
+    """Record that this process is the host, and its socket."""
     me = processes.look(os.getpid())
     record = {
         "pid": os.getpid(),
@@ -64,12 +64,12 @@ def publish(places: WorkspaceDirs, path: str) -> None:
 
 
 def held(places: WorkspaceDirs) -> bool:
-    """Whether a host lives, also one that has just begun or is about to end."""
+    """Return True if a host lives, also one that has just begun or is about to end."""
     return locked(places.lock)
 
 
 def locked(path: str | os.PathLike[str]) -> bool:
-    """Whether somebody who lives holds this lock."""
+    """Return True if a living process holds this lock."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -84,7 +84,7 @@ def locked(path: str | os.PathLike[str]) -> bool:
 
 
 def living(places: WorkspaceDirs) -> Owner | None:
-    """The host of a workspace, wherever it listens; None where none lives, or none that could be told from others."""
+    """Return the host of a workspace, wherever it listens; None where none lives, or none that can be identified."""
     if not held(places):
         return None
     try:
@@ -99,13 +99,13 @@ def living(places: WorkspaceDirs) -> Owner | None:
 
 
 def sockets(places: WorkspaceDirs) -> list[str]:
-    """Where the host may be reached: its usual place, and the one that it had to choose instead."""
+    """Return the sockets of the host: the usual one, and the one that it had to choose instead."""
     owner = living(places)
     return list(dict.fromkeys([places.socket, *([owner.socket] if owner is not None else [])]))
 
 
 def send(owner: Owner, *numbers: int) -> None:
-    """Signal a host, and nobody who has its number now."""
+    """Signal a host, and no other process that has its number now."""
     if (process := owner.process) is not None:
         processes.send_signals(process, numbers)
     elif not processes.HAVE_PROC:
@@ -115,7 +115,7 @@ def send(owner: Owner, *numbers: int) -> None:
 
 
 def call(places: WorkspaceDirs, timeout_s: float) -> bool:
-    """Have a living host listen anew and wait until it does; False where none lives. TimeoutError: it does not."""
+    """Have a living host listen anew and wait until it does; returns False where none lives, raises TimeoutError."""
     deadline = time.monotonic() + timeout_s
     called: Owner | None = None
     while held(places):
@@ -132,13 +132,13 @@ def call(places: WorkspaceDirs, timeout_s: float) -> bool:
 
 
 def answers(path: str) -> bool:
-    """Whether somebody listens at a socket."""
+    """Return True if a process listens at a socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         try:
             probe.connect(path)
         except (BlockingIOError, TimeoutError):
-            return True  # too busy to take us in is alive
+            return True  # too busy to accept is alive
         except OSError:
             return False
         return True

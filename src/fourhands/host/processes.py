@@ -1,8 +1,8 @@
-"""Processes as the kernel shows them: who belongs to a terminal, who waits for input, who listens.
+"""Processes as the kernel shows them: those of a terminal, those that wait for input, those that listen.
 
-Reads `/proc`; on systems without it a terminal's processes are its process group only. To a terminal belong its
-main process with all descendants, its session, whoever has its tty, and whatever carries its id in the
-environment: the only trace left of a child that has forked twice and called `setsid`.
+Reads `/proc`; on systems without it a terminal's processes are its process group only. To a terminal belong its main
+process with all descendants, its session, the processes that have its tty, and those that carry its id in the
+environment, the tag: the only trace left of a child that has forked twice and called `setsid`.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 MARK = "FOURHANDS_TERMINAL"
-"""The environment variable that says to which terminal a process belongs."""
+"""Environment variable that holds the tag: the terminal to which a process belongs."""
 
 HAVE_PROC = os.path.exists("/proc/self/stat")
 
@@ -42,12 +42,16 @@ class Process:
 
 
 def look(pid: int) -> Process | None:
-    """One process, or None when it is gone."""
-    text = _read(f"/proc/{pid}/stat")
+    """Return one process, or None when it is gone."""
+    return parse(pid, _read(f"/proc/{pid}/stat"))
+
+
+def parse(pid: int, text: bytes) -> Process | None:
+    """Return the process that a line of `/proc/PID/stat` tells of; None for half a line."""
     name, _, rest = text.partition(b"(")[2].rpartition(b")")  # the name may itself hold parentheses
     fields = rest.split(None, 20)
     if len(fields) < 20:
-        return None  # it went while we looked
+        return None  # it has gone while it was read
     return Process(
         pid=pid,
         parent=int(fields[1]),
@@ -61,7 +65,7 @@ def look(pid: int) -> Process | None:
 
 
 def _read(path: str) -> bytes:
-    """A small file of /proc, or nothing; three times as fast as a file object, and there are thousands of them."""
+    """Return a small file of /proc, or nothing; three times as fast as a file object, of which there are thousands."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -74,9 +78,9 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def scan() -> dict[int, Process]:
-    """Every process of the machine that is not a zombie."""
-    if not HAVE_PROC:
+def scan(*, have_proc: bool | None = None) -> dict[int, Process]:
+    """Return every process of the machine that is not a zombie."""
+    if not (HAVE_PROC if have_proc is None else have_proc):
         return {}
     found = {}
     for entry in os.listdir("/proc"):
@@ -90,8 +94,8 @@ def scan() -> dict[int, Process]:
 class Table:
     """One look at all processes, arranged so that asking for one terminal's costs what that terminal has.
 
-    Only descendants of `ancestor`, the host, count: it is their subreaper, so nobody who belongs to a terminal can be
-    outside, and a stranger who was given an old number is never touched.
+    Only descendants of `ancestor`, the host, count: it is their subreaper, so no process of a terminal can be outside,
+    and a stranger with an old number is never touched.
     """
 
     def __init__(self, processes: dict[int, Process], ancestor: int) -> None:
@@ -108,7 +112,7 @@ class Table:
             self._ttys.setdefault(processes[pid].tty, []).append(pid)
 
     def descendants(self, roots: Iterable[int]) -> set[int]:
-        """The roots that exist, and all that stems from them."""
+        """Return the roots that exist, and all that stems from them."""
         found: set[int] = set()
         todo = [pid for pid in roots if pid in self.processes]
         while todo:
@@ -119,11 +123,11 @@ class Table:
         return found
 
     def members(self, *, main: int, tty: int, terminal: str, alive: bool, marks: "TagIndex") -> list[Process]:
-        """The processes of a terminal; `alive` says that its main process has not been reaped."""
+        """Return the processes of a terminal; `alive` means that its main process has not been reaped."""
         mine = set(self._ttys.get(tty, ())) if tty else set()
         if alive:
             mine |= self.descendants([main]) & self.family
-        if alive or main not in self.processes:  # otherwise the number is somebody else's by now
+        if alive or main not in self.processes:  # otherwise another process has the number by now
             mine.update(self._sessions.get(main, ()))
         mine |= self.descendants(marks.carriers(self, terminal))
         mine.discard(self._ancestor)
@@ -131,7 +135,7 @@ class Table:
 
 
 class TagIndex:
-    """Which terminal each process carries in its environment: read once in a process's life, since it costs a file."""
+    """The tags of processes: each is read once in a process's life, since it costs a file."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], str] = {}
@@ -139,23 +143,23 @@ class TagIndex:
         self._carriers: dict[str, list[int]] = {}
 
     def carriers(self, table: Table, terminal: str) -> list[int]:
-        """The processes of the family that carry this terminal's id."""
+        """Return the processes of the family that carry this terminal's tag."""
         if self._table is not table:
             known, self._known, self._carriers = self._known, {}, {}
             for pid in table.family:
                 key = (pid, table.processes[pid].started)
-                mark = known.get(key)
-                if mark is None:
-                    mark = _mark(pid)
-                self._known[key] = mark
-                if mark:
-                    self._carriers.setdefault(mark, []).append(pid)
+                tag = known.get(key)
+                if tag is None:
+                    tag = tag_of(pid)
+                self._known[key] = tag
+                if tag:
+                    self._carriers.setdefault(tag, []).append(pid)
             self._table = table
         return self._carriers.get(terminal, [])
 
 
-def _mark(pid: int) -> str:
-    """The terminal that a process names in its environment."""
+def tag_of(pid: int) -> str:
+    """Return the tag that a process has in its environment."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             text = b"\0" + file.read()
@@ -165,7 +169,7 @@ def _mark(pid: int) -> str:
 
 
 def takes_leave(process: Process) -> bool:
-    """Whether a process does something of its own when it is told to end, and would simply die when hung up on."""
+    """Return True if a process handles SIGTERM, and would simply die of SIGHUP."""
     caught = ignored = 0
     for line in _read(f"/proc/{process.pid}/status").splitlines():
         name, _, value = line.partition(b":")
@@ -201,7 +205,7 @@ def send_signal(process: Process, number: int) -> None:
 
 
 def _hold(pid: int) -> int | None:
-    """A descriptor that stays with this process; None where there are none, or none left."""
+    """Return a descriptor that stays with this process; None where there are none, or none left."""
     if not hasattr(os, "pidfd_open"):
         return None
     try:
@@ -213,7 +217,7 @@ def _hold(pid: int) -> int | None:
 
 
 def _system_call(task: str) -> tuple[int, int] | None:
-    """Number and first argument of the call in which a task sleeps."""
+    """Return number and first argument of the call in which a task sleeps."""
     try:
         with open(f"{task}/syscall") as file:
             words = file.read().split()
@@ -225,7 +229,7 @@ def _system_call(task: str) -> tuple[int, int] | None:
 
 
 def waits_for_terminal(process: Process, tty: int) -> str:
-    """How a process waits for its terminal: "read", "poll", "unreadable" (we may not look) or "" (it does not)."""
+    """Return the way a process waits for its terminal: "read", "poll", "unreadable" (may not be seen) or "" (not)."""
     if process.state != "S":
         return ""
     readable = False
@@ -246,7 +250,7 @@ def waits_for_terminal(process: Process, tty: int) -> str:
 
 
 def group_of(main: int, group: int) -> list[Process]:
-    """The members of a process group, looked for among the descendants of `main` before everywhere else."""
+    """Return the members of a process group, looked for among the descendants of `main` before everywhere else."""
     found, todo = {}, [main]
     while todo:
         pid = todo.pop()
@@ -269,7 +273,7 @@ def _tasks(pid: int) -> list[str]:
 
 
 def began(process: Process) -> float:
-    """When a process began, to a hundredth of a second, by the clock of `time.monotonic`; now where nobody can say."""
+    """Return the start of a process, to a hundredth of a second, on `time.monotonic`; now where that is unknown."""
     if not HAVE_PROC:
         return time.monotonic()
     asleep_s = time.clock_gettime(time.CLOCK_BOOTTIME) - time.monotonic()  # which only one of the clocks counts
@@ -277,7 +281,7 @@ def began(process: Process) -> float:
 
 
 def listening(processes: Iterable[Process]) -> dict[int, int]:
-    """TCP ports on which these processes listen, with one process each."""
+    """Return the TCP ports on which these processes listen, with one process each."""
     found: dict[int, int] = {}
     tables: dict[str, dict[str, int]] = {}  # by network namespace: a sandbox has its own ports
     for process in processes:

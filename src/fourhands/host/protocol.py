@@ -1,7 +1,7 @@
-"""Messages between the host and those who use it: a length, then JSON, now and then with descriptors.
+"""Messages between the host and its clients: a length, then JSON, now and then with descriptors.
 
 Only control passes here: what terminals print is read from their logs, and what is typed goes to the PTY's own
-descriptor. Both sides are non-blocking sockets driven by somebody else's loop.
+descriptor. Both sides are non-blocking sockets driven by their owner's loop.
 """
 
 import json
@@ -15,7 +15,7 @@ PROTOCOL = 1
 """Raised when a message changes its meaning. Host and server must agree on it exactly."""
 
 LARGEST = 16 * 1024 * 1024
-"""A message beyond this is a mistake or an attack; the connection is closed."""
+"""Bytes of the largest message: a longer one is a mistake or an attack, and the connection is closed."""
 
 Message = dict[str, Any]
 
@@ -25,17 +25,17 @@ _READ = 256 * 1024
 
 
 class WireError(Exception):
-    """The other side does not speak this protocol."""
+    """A message that is not of this protocol."""
 
 
 class MessageTooLarge(WireError):
-    """A message is larger than anybody would take; it was not sent."""
+    """A message that is too large to be sent."""
 
 
 class MessageSocket:
     """One end of a control socket: whole messages in, whole messages out, never blocking.
 
-    Only one side, the client, takes descriptors: what nobody asked for must not fill the host's table.
+    Only one side, the client, takes descriptors: unasked ones must not fill the host's table.
     """
 
     def __init__(self, sock: socket.socket, *, takes_descriptors: bool = True) -> None:
@@ -50,11 +50,11 @@ class MessageSocket:
         self._owned: list[int] = []
 
     def fileno(self) -> int:
-        """The socket's descriptor, for pollers."""
+        """Return the socket's descriptor, for pollers."""
         return self.sock.fileno()
 
     def receive(self) -> list[tuple[Message, list[int]]] | None:
-        """The whole messages that have arrived, each with its descriptors; None when the other side is gone.
+        """Return the whole messages that have arrived, each with its descriptors; None when the other side is gone.
 
         One read only, however much the other side sends: its poller calls again.
         """
@@ -94,7 +94,7 @@ class MessageSocket:
         return found
 
     def _descriptors(self, count: object) -> list[int]:
-        """Those that a message announces; none at all if our table was too full for some of them."""
+        """Return those that a message announces; none at all if this process's table was too full for some of them."""
         if not isinstance(count, int) or count < 0:
             raise WireError(f"a message announces {count!r} descriptors")
         if count > len(self._in_fds):
@@ -106,7 +106,7 @@ class MessageSocket:
         return [self._in_fds.popleft() for _ in range(count)]
 
     def send(self, message: Message, fds: list[int] | None = None) -> bool:
-        """Queue a message and send what the socket takes; True when something is left to send."""
+        """Queue a message and send what the socket takes; returns True when something is left to send."""
         if fds:
             message = {**message, "fds": len(fds)}
         body = json.dumps(message, separators=(",", ":")).encode()
@@ -123,14 +123,14 @@ class MessageSocket:
         return more
 
     def flush(self) -> bool:
-        """Send what the socket takes now; True when something is left to send."""
+        """Send what the socket takes now; returns True when something is left to send."""
         while self._out:
             data, fds = self._out[0]
             try:
                 sent = socket.send_fds(self.sock, [data], fds) if fds else self.sock.send(data)
             except (BlockingIOError, InterruptedError):
                 if self._out_size > LARGEST:
-                    raise WireError("the other side does not read what it is sent") from None
+                    raise WireError("peer is not reading; connection closed") from None
                 return True
             self._out_size -= sent
             for fd in fds:
@@ -142,7 +142,7 @@ class MessageSocket:
         return False
 
     def close(self) -> None:
-        """Close the socket and whatever descriptors nobody took."""
+        """Close the socket and the descriptors that were not taken."""
         self._close_descriptors()
         self._out.clear()
         for fd in self._owned.copy():

@@ -36,7 +36,7 @@ _DEFAULT_SIGNALS = [
 
 
 class SpawnError(OSError):
-    """The program could not be started; `stage` says whether the directory or the program was at fault."""
+    """A program that could not be started; `stage` is "cwd" or "program", which was at fault."""
 
     def __init__(self, stage: str, error: OSError) -> None:
         super().__init__(error.errno, error.strerror, error.filename)
@@ -54,26 +54,26 @@ class Spawned:
 
 
 def set_size(fd: int, cols: int, rows: int) -> None:
-    """Tell the terminal its size; the kernel signals the foreground group when it changed."""
+    """Set the size of a terminal; the kernel signals the foreground group when it changed."""
     if not (0 < cols <= 0xFFFF and 0 < rows <= 0xFFFF):
         raise ValueError(f"no terminal has {cols} columns and {rows} rows: each is from 1 to 65535")
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, cols, 0, 0))
 
 
 def get_size(fd: int) -> tuple[int, int]:
-    """Columns and rows."""
+    """Return columns and rows."""
     rows, cols, _, _ = struct.unpack("HHHH", fcntl.ioctl(fd, termios.TIOCGWINSZ, b"\0" * 8))
     return cols, rows
 
 
 def modes(fd: int) -> tuple[bool, bool]:
-    """Whether the terminal echoes, and whether it reads whole lines (canonical mode)."""
+    """Return two flags: the terminal echoes; it reads whole lines (canonical mode)."""
     flags = termios.tcgetattr(fd)[3]
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
 
 
 def unread(tty_path: str) -> int:
-    """How many bytes were typed that no program has read yet; in canonical mode those of whole lines only.
+    """Return the number of bytes typed that no program has read yet; in canonical mode those of whole lines only.
 
     What is written to a terminal reaches its line discipline by way of a kernel thread, and is nowhere to be seen until
     then. A poll of a terminal with nothing to read waits for that: 0 means that all has been read.
@@ -92,7 +92,7 @@ def unread(tty_path: str) -> int:
 
 
 def raise_descriptor_limit() -> tuple[int, int]:
-    """Allow this process as many descriptors as it may have; returns what children should be given back."""
+    """Allow this process as many descriptors as it may have; returns the limits for its children."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -101,7 +101,7 @@ def raise_descriptor_limit() -> tuple[int, int]:
 
 @contextlib.contextmanager
 def _limited(limit: tuple[int, int] | None) -> Iterator[None]:
-    """Go back to the old descriptor limit for a moment: giving it to a child that already runs would be too late."""
+    """Return to the old descriptor limit for a moment: set in a child that already runs it would be too late."""
     now = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit is None or limit == now:
         yield
@@ -171,5 +171,5 @@ def spawn(
 
 
 def is_hangup(error: OSError) -> bool:
-    """Whether a read failed because nobody has the other side of the terminal open any more."""
+    """Return True if a read failed because no process has the other side of the terminal open any more."""
     return error.errno == errno.EIO

@@ -1,20 +1,22 @@
-"""What a provider is: a rewrite of how a program is started, plus a life cycle; or else something that gives streams.
+"""The interface of providers: a rewrite of how a program is started, plus a life cycle; or else a source of streams.
 
 The host spawns what comes out of a rewrite like anything else, so durability, resize, waits and screen work everywhere.
 What runs where no program of this machine leads to (a cloud's interface) is a `StreamProvider`: a small program of
 ours stands in for it, see `stream.py`. One that cannot give its promised isolation refuses; it never runs with less.
 """
 
+import abc
 import enum
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from fourhands.core.errors import FourhandsError
+from fourhands.core.errors import FourhandsError, Unavailable
 
 
 class Isolation(enum.StrEnum):
-    """How far a program is kept from the rest of the machine."""
+    """Degree to which a program is kept from the rest of the machine."""
 
     NONE = "none"
     SANDBOX = "sandbox"
@@ -31,13 +33,13 @@ class Launch:
     env: Mapping[str, str]
 
     def replace(self, **changes: object) -> "Launch":
-        """The same launch with something changed."""
+        """Return the same launch with something changed."""
         return replace(self, **changes)  # type: ignore[arg-type]  # checked by the dataclass itself
 
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Whether a provider can keep its promise here, and why not."""
+    """The result of trying a provider on this machine, with the reason."""
 
     works: bool
     detail: str
@@ -48,17 +50,17 @@ class Provider(Protocol):
 
     @property
     def name(self) -> str:
-        """The name in settings and calls."""
+        """Name in settings and calls."""
         ...
 
     @property
     def isolation(self) -> Isolation:
-        """The level that it gives or refuses to run."""
+        """Level that it gives or refuses to run."""
         ...
 
     @property
     def shells(self) -> tuple[str, ...] | None:
-        """Its shells, best first, when its programs are its own; None when they are this machine's. After `prepare`."""
+        """Shells, best first, when its programs are its own; None when they are this machine's. After `prepare`."""
         ...
 
     async def probe(self) -> Probe:
@@ -70,27 +72,60 @@ class Provider(Protocol):
         ...
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
-        """The launch that runs this one isolated; `terminal` is False for one-shot commands on pipes."""
+        """Return the launch that runs this one isolated; `terminal` is False for one-shot commands on pipes."""
         ...
 
-    async def end(self, mark: str) -> None:
-        """End what is left of a launch where the host cannot see it; `mark` is the value of its FOURHANDS_TERMINAL.
+    async def end(self, tag: str) -> None:
+        """End what is left of a launch where the host cannot see it; `tag` is the value of its FOURHANDS_TERMINAL.
 
-        Called after the host has ended a terminal, and after each one-shot command. Unknown marks are no error.
+        Called after the host has ended a terminal, and after each one-shot command. Unknown tags are no error.
         """
         ...
 
-    async def explain(self, mark: str, exit_code: int, stderr: str) -> FourhandsError | None:
-        """The error behind an exit code that came from the provider itself and not from the program, if it did."""
+    async def explain(self, tag: str, exit_code: int, stderr: str) -> FourhandsError | None:
+        """Return the error behind an exit code, if that came from the provider itself and not from the program."""
         ...
 
     async def clean_up(self) -> None:
-        """Remove what `prepare` has made, unless programs of somebody else still run in it."""
+        """Remove what `prepare` has made, unless other programs still run in it."""
         ...
 
 
+class WorkspaceProvider(abc.ABC):
+    """What providers have in common that show programs one workspace of this machine and little else."""
+
+    def __init__(self, name: str, env: Mapping[str, str] | None) -> None:
+        self.name = name
+        self._env: Mapping[str, str] = dict(os.environ if env is None else env)
+        self._workspace = ""
+        self._probe: Probe | None = None
+
+    async def probe(self) -> Probe:
+        """Try it on this machine; the result is kept."""
+        if self._probe is None:
+            try:
+                self._probe = Probe(True, await self._try())
+            except Unavailable as error:
+                self._probe = Probe(False, str(error))
+        return self._probe
+
+    @abc.abstractmethod
+    async def _try(self) -> str:
+        """Run a program as isolated as promised; returns the details, raises `Unavailable` if that cannot be done."""
+
+    def _unprepared(self) -> FourhandsError:
+        return FourhandsError(f"the provider {self.name!r} is used before `prepare`")
+
+    def _shown(self, readable: Iterable[str], writable: Iterable[str]) -> dict[str, bool]:
+        """Return the paths that programs see, with True for writable ones; outer ones first, or they would cover."""
+        shown = {os.path.realpath(path): False for path in readable}
+        for path in map(os.path.realpath, writable):
+            shown.setdefault(path, True)
+        return dict(sorted({**shown, self._workspace: True}.items()))
+
+
 class Output(NamedTuple):
-    """A piece of what a program printed; on pipes, whether to its error output."""
+    """A piece of what a program printed; on pipes, `is_error` is True for its error output."""
 
     data: bytes
     is_error: bool = False
@@ -100,23 +135,23 @@ class Stream(Protocol):
     """One program that runs somewhere, as bytes. Whatever it raises ends this stream, with that as the reason."""
 
     async def read(self) -> Output | None:
-        """The next piece, as soon as there is one; None when all is printed."""
+        """Return the next piece, as soon as there is one; None when all is printed."""
         ...
 
     async def write(self, data: bytes) -> None:
-        """Hand input over, and wait while too much of it is unread; empty is its end, which terminals never have."""
+        """Write input, and wait while too much of it is unread; empty is its end, which terminals never have."""
         ...
 
     async def resize(self, cols: int, rows: int) -> None:
-        """The terminal has another size."""
+        """Set the size of the terminal."""
         ...
 
     async def wait(self) -> int:
-        """The exit code, or a signal's number, negative. Asked for after the end of the output."""
+        """Return the exit code, or a signal's number, negative. Called after the end of the output."""
         ...
 
     async def close(self) -> None:
-        """End the program if it still runs, politely first, and let go of everything. Called once, always."""
+        """End the program if it still runs, politely first, and release everything. Called once, always."""
         ...
 
 
@@ -125,17 +160,17 @@ class StreamProvider(Protocol):
 
     @property
     def isolation(self) -> Isolation:
-        """The level that it gives or refuses to run."""
+        """Level that it gives or refuses to run."""
         ...
 
     @property
     def shells(self) -> tuple[str, ...] | None:
-        """Its shells, best first; None when its programs are this machine's. After `prepare`."""
+        """Shells, best first; None when its programs are this machine's. After `prepare`."""
         ...
 
     @property
     def shares_files(self) -> bool:
-        """Whether its programs find the workspace and what is `readable` under the same paths.
+        """True if its programs find the workspace and what is `readable` under the same paths.
 
         If not, it maps directories as it likes, and its shells do not mark their commands.
         """
@@ -154,5 +189,5 @@ class StreamProvider(Protocol):
         ...
 
     async def clean_up(self) -> None:
-        """Let go of what `prepare` has made; its streams are closed by then."""
+        """Release what `prepare` has made; its streams are closed by then."""
         ...

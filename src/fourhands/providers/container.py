@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
 from fourhands.host import processes
 from fourhands.providers import entrypoint, visibility
-from fourhands.providers.base import Isolation, Launch, Probe
+from fourhands.providers.base import Isolation, Launch, WorkspaceProvider
 from fourhands.providers.engine import Engine, EngineResult, mount, own_limits
 from fourhands.providers.termination import carriers, end_carriers
 from fourhands.settings import ContainerSettings
@@ -83,7 +83,7 @@ exit 1
 _LOOK = f"command -v env >/dev/null || exit 3\nfor s in {' '.join(_SHELLS)}; do [ -x $s ] && echo $s; done; exit 0"
 
 
-class Container:
+class Container(WorkspaceProvider):
     """Runs programs in a container of their own on the workspace."""
 
     isolation = Isolation.CONTAINER
@@ -94,28 +94,20 @@ class Container:
         *,
         name: str = "container",
         env: Mapping[str, str] | None = None,
+        search_path: str = entrypoint.SAFE_PATH,
+        visible: bool | None = None,
     ) -> None:
-        self.name = name
+        """Take settings; `visible` False ends processes from inside, as where the engine runs on another machine."""
+        super().__init__(name, env)
         self.shells: tuple[str, ...] | None = ()
         self.container = ""
         self._settings = settings or ContainerSettings()
-        self._env: Mapping[str, str] = dict(os.environ if env is None else env)
-        self._probe: Probe | None = None
+        self._search_path = search_path
         self._found: Engine | None = None
-        self._workspace = ""
         self._home = "/tmp"
-        self._visible = False
+        self._visible = visible
 
     # -- probing ---------------------------------------------------------------------------------------------------
-
-    async def probe(self) -> Probe:
-        """Start a container and throw it away; the answer is kept."""
-        if self._probe is None:
-            try:
-                self._probe = Probe(True, await self._try())
-            except Unavailable as error:
-                self._probe = Probe(False, str(error))
-        return self._probe
 
     async def _try(self) -> str:
         engine = await self._choose()
@@ -151,7 +143,7 @@ class Container:
             raise Unsupported(
                 "no image is configured for containers", hint=f"set providers.{self.name}.image to one that has /bin/sh"
             )
-        engines = Engine.find(self._settings.engine, self._env)
+        engines = Engine.find(self._settings.engine, self._env, self._search_path)
         if not engines:
             wanted = self._settings.engine or "neither podman nor docker"
             raise Unsupported(
@@ -173,7 +165,7 @@ class Container:
     @property
     def _engine(self) -> Engine:
         if self._found is None:
-            raise FourhandsError(f"the provider {self.name!r} is used before `prepare`")
+            raise self._unprepared()
         return self._found
 
     # -- life ------------------------------------------------------------------------------------------------------
@@ -194,7 +186,8 @@ class Container:
             raise await self._refusal(answer)
         self.shells = tuple(answer.out.split())
         # Its processes are processes of this machine, unless the engine runs on another one, or on a virtual one.
-        self._visible = bool(carriers(self.container))
+        if self._visible is None:
+            self._visible = bool(carriers(self.container))
 
     async def _tidy(self, place: str) -> bool:
         """Whether the container runs; others of this workspace that nobody uses are removed, and a stopped one."""
@@ -243,14 +236,13 @@ class Container:
         return options
 
     def _mounts(self, readable: tuple[str, ...]) -> list[str]:
-        writable = [os.path.realpath(path) for path in self._settings.writable]
-        shown = [os.path.realpath(path) for path in (*self._settings.readable, *readable)]
+        shown = self._shown((*self._settings.readable, *readable), self._settings.writable)
         options = [*self._engine.scratch(_PLACE), *self._engine.scratch("/tmp")]
         if self._home != "/tmp" and not visibility.within(self._home, self._workspace):
             options += self._engine.scratch(self._home)
-        for path in sorted({*shown, *writable, self._workspace}):
-            options += mount("bind", path, path, readonly=path in shown and path != self._workspace)
-        for path in visibility.hidden_places([*shown, *writable, self._workspace], self._env, self._workspace):
+        for path, writable in shown.items():
+            options += mount("bind", path, path, readonly=not writable)
+        for path in visibility.hidden_places(shown, self._env, self._workspace):
             options += self._engine.cover(path)
         return [*options, "--workdir", self._workspace]
 
@@ -265,8 +257,8 @@ class Container:
         variables = visibility.inner_variables(launch.env, self._workspace)
         if not visibility.within(visibility.home_of(variables), self._workspace):
             variables["HOME"] = self._home
-        mark = launch.env.get(processes.MARK, "")
-        before = [f'echo $$ >{_PLACE}/"${processes.MARK}"'] if terminal and mark else []
+        tag = launch.env.get(processes.MARK, "")
+        before = [f'echo $$ >{_PLACE}/"${processes.MARK}"'] if terminal and tag else []
         before += engine.size_wait() if terminal else []
         travelling = entrypoint.packed(variables)
         argv = [engine.name, "exec", "--interactive", *(["--tty", *engine.detach_keys()] if terminal else [])]
@@ -280,23 +272,23 @@ class Container:
         ]
         return Launch(engine.program, tuple(argv), launch.cwd, {**engine.env, **travelling})
 
-    async def end(self, mark: str) -> None:
+    async def end(self, tag: str) -> None:
         """End all processes of a launch: politely, then firmly, until none is left."""
-        if not self.container or not mark:
+        if not self.container or not tag:
             return
         if self._visible:
-            await end_carriers(mark)
+            await end_carriers(tag)
         else:
-            await self._exec("/bin/sh", "-c", _END, "fourhands", mark)
+            await self._exec("/bin/sh", "-c", _END, "fourhands", tag)
 
-    async def explain(self, mark: str, exit_code: int, stderr: str) -> FourhandsError | None:
+    async def explain(self, tag: str, exit_code: int, stderr: str) -> FourhandsError | None:
         """An error when the engine failed: the program's own 125, 126, 127 and 255 stay exit codes."""
         engine_speaks = stderr.lstrip().startswith(("Error: ", "Error response from", "OCI runtime", "error during"))
         if not self.container or not engine_speaks or exit_code not in (125, 126, 127, 255):
             return None
         if not await self._running():
             return Unavailable(
-                f"the container {self.container} is gone", hint="the next terminal or command starts a new one"
+                f"container {self.container} no longer exists", hint="the next terminal or command starts a new one"
             )
         if exit_code in (126, 127):
             return None  # not there, or not a program

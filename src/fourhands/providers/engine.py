@@ -51,11 +51,11 @@ class Engine:
         self._rootless = name == "podman" and os.getuid() != 0
 
     @classmethod
-    def find(cls, wanted: str, env: Mapping[str, str]) -> list["Engine"]:
+    def find(cls, wanted: str, env: Mapping[str, str], search_path: str = entrypoint.SAFE_PATH) -> list["Engine"]:
         """The engines that are installed, the wanted one only if one is wanted."""
         found = []
         for name in (wanted,) if wanted else ENGINES:
-            program = entrypoint.find_builder(name, env)
+            program = entrypoint.find_builder(name, env, search_path)
             if program is not None:
                 found.append(cls(name, program, env))
         return found

@@ -1,7 +1,7 @@
-"""The few lines of shell in front of a program behind a wall, and how its environment gets there.
+"""The few lines of shell in front of a program in a sandbox or container, and the way of its environment to it.
 
-The programs that build the wall (bwrap, docker, podman) run outside of it: a variable such as LD_PRELOAD, chosen for
-the program inside, must not reach them, and a value must not stand in an argument list that everybody can read. So
+The builders of the sandbox (bwrap, docker, podman) run outside of it: a variable such as LD_PRELOAD, chosen for the
+program inside, must not reach them, and a value must not stand in an argument list that all users can read. So
 each `NAME=value` travels as the value of a harmless variable, and is unpacked inside.
 """
 
@@ -16,15 +16,15 @@ from fourhands.host import processes
 SAFE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin"
 
 FAILED = 125
-"""The exit code of a stub that could not do its work; engines use the same."""
+"""Exit code when these lines could not do their work; engines use the same."""
 
 FILTER_FD = 9
-"""The descriptor on which the builder of the wall finds its filter: the last that every shell can name."""
+"""Descriptor on which the builder finds its filter: the last that every shell can name."""
 
 _PACKED = "FOURHANDS_V"
 
-# The builder of the wall waits for the program inside, and its death is everybody's: signals that a terminal or a
-# polite end send to all must reach the program alone.
+# The builder waits for the program inside, and all processes die with it: signals that a terminal or a polite end
+# send to all must reach the program alone.
 _SPARED = ("HUP", "INT", "QUIT", "TERM")
 
 
@@ -37,17 +37,17 @@ _OWN_GROUP = (
 )
 
 
-def find_builder(name: str, env: Mapping[str, str]) -> str | None:
-    """The program that builds a wall: the system's own before any other of the PATH.
+def find_builder(name: str, env: Mapping[str, str], search_path: str = SAFE_PATH) -> str | None:
+    """Return the program that builds a sandbox: the system's own before any other of the PATH.
 
-    A directory of the workspace may be first in the PATH, and what is behind the wall writes there.
+    A directory of the workspace may be first in the PATH, and what is inside the sandbox writes there.
     """
     places = [place for place in env.get("PATH", "").split(":") if os.path.isabs(place)]
-    return shutil.which(name, path=":".join(filter(None, [SAFE_PATH, *places])))
+    return shutil.which(name, path=":".join(filter(None, [search_path, *places])))
 
 
 def packed(env: Mapping[str, str]) -> dict[str, str]:
-    """An environment in its travelling form; the terminal's mark stays readable for whoever looks for its processes."""
+    """Return an environment in its travelling form; the terminal's tag stays readable, by which processes are found."""
     travelling = {f"{_PACKED}{number}": f"{name}={value}" for number, (name, value) in enumerate(env.items())}
     if processes.MARK in env:
         travelling[processes.MARK] = env[processes.MARK]
@@ -63,11 +63,11 @@ def unpacking(
     signals: bool,
     perl: str = "",
 ) -> list[str]:
-    """The command that, inside, unpacks the environment and becomes the program.
+    """Return the command that, inside, unpacks the environment and becomes the program.
 
     `before` are shell commands; `signals` undoes the ignoring of `entering`; `perl`, where there is one and the program
     is on a terminal, gives a plain shell a process group of its own. Others must not have one: with a parent in
-    their session they could be stopped by a key, and nobody would ever continue them.
+    their session they could be stopped by a key, and nothing would ever continue them.
     """
     variables = " ".join(f'"${_PACKED}{number}"' for number in range(len(env)))
     default = f"--default-signal={','.join(_SPARED)} " if signals else ""
@@ -81,7 +81,7 @@ def unpacking(
 
 
 def entering(doors: Iterable[str], command: Sequence[str], *, signals: bool, call_filter: bytes = b"") -> list[str]:
-    """The command that, outside, enters its control groups and becomes the builder of the wall.
+    """Return the command that, outside, enters its control groups and becomes the builder of the sandbox.
 
     `call_filter` are the bytes that the builder can read from `FILTER_FD`.
     """
@@ -95,7 +95,7 @@ def entering(doors: Iterable[str], command: Sequence[str], *, signals: bool, cal
 
 
 def _offering(data: bytes) -> str:
-    """The shell commands that put bytes on `FILTER_FD`, without a file that somebody must keep and without a process.
+    """Return the shell commands that put bytes on `FILTER_FD`, without a file to be kept and without a process.
 
     A here-document cannot hold NUL, but it is a pipe (or, in older shells, a file without a name) that can be opened
     once more, for writing. An empty one is neither everywhere, so it has a line, which is read first.
@@ -110,7 +110,7 @@ def _offering(data: bytes) -> str:
 
 
 def process_limit(count: int) -> str:
-    """The shell command that limits the processes of a user; bash, then dash and busybox."""
+    """Return the shell command that limits the processes of a user; bash, then dash and busybox."""
     return (
         f"{{ ulimit -u {count} || ulimit -p {count}; }} 2>/dev/null || "
         f"{{ echo 'fourhands: cannot limit processes' >&2; exit {FAILED}; }}"
@@ -118,5 +118,5 @@ def process_limit(count: int) -> str:
 
 
 def memory_limit(size: int) -> str:
-    """The shell command that limits the data of each process."""
+    """Return the shell command that limits the data of each process."""
     return f"ulimit -d {max(1, size // 1024)} || {{ echo 'fourhands: cannot limit memory' >&2; exit {FAILED}; }}"

@@ -81,10 +81,11 @@ class Streamed:
         await self.provider.prepare(workspace, readable)
         if self._server is None:
             self._directory = tempfile.mkdtemp(prefix="fourhands-")  # nobody else may look into it
-            self._server = await asyncio.start_unix_server(self._come, self._path)
+            self._server = await asyncio.start_unix_server(self._come, self.path)
 
     @property
-    def _path(self) -> str:
+    def path(self) -> str:
+        """Path of the socket to which bridges come."""
         return os.path.join(self._directory, "streams")
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
@@ -94,7 +95,7 @@ class Streamed:
         while len(self._expected) > MOST_EXPECTED:
             self._expected.popitem(last=False)
         kind = "terminal" if terminal else "pipes"
-        env = {bridge.VARIABLE: f"{ticket}:{self._path}"}
+        env = {bridge.VARIABLE: f"{ticket}:{self.path}"}
         if processes.MARK in launch.env:
             env[processes.MARK] = launch.env[processes.MARK]
         # By its path, which spares it the package: without the directory it lies in, whose names may be anybody's.

@@ -1,4 +1,4 @@
-"""What a program behind a wall must not see, and which of its variables still mean something there.
+"""The paths that a program in a sandbox or container must not see, and the variables that still mean something there.
 
 Both the sandbox and the container show the workspace and little else. What is secret can lie inside of what they show:
 the workspace may be the home directory, the state directory may be in the workspace. This module names such places.
@@ -14,7 +14,7 @@ from fourhands.safety.redaction.file_names import BUILT_IN
 SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu")
 """Entries of `/` that hold programs and their configuration, and no sockets: the rest of the machine is not shown."""
 
-# They name sockets and directories that are not there behind a wall.
+# They name sockets and directories that are not there inside.
 _POINTLESS = {
     *("XDG_RUNTIME_DIR", "SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "DOCKER_HOST", "CONTAINER_HOST"),
     *("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "SESSION_MANAGER", "PULSE_SERVER", "TMUX", "STY"),
@@ -25,7 +25,7 @@ _MOST_HIDDEN = 2000
 
 
 def check_workspace(workspace: str) -> str:
-    """The resolved workspace, refused when giving it away would give the whole machine away."""
+    """Return the resolved workspace; raises when showing it would show the whole machine."""
     root = os.path.realpath(workspace)
     if not os.path.isdir(root):
         raise BadArgument(f"the workspace {workspace!r} is not a directory")
@@ -39,12 +39,12 @@ def check_workspace(workspace: str) -> str:
 
 
 def within(path: str, directory: str) -> bool:
-    """Whether a path is a directory or lies below it; both are absolute and resolved."""
+    """Return True if a path is a directory or lies below it; both are absolute and resolved."""
     return path == directory or path.startswith(directory.rstrip("/") + "/")
 
 
 def home_of(env: Mapping[str, str]) -> str:
-    """The home directory that programs are told; one that cannot be made private becomes `/tmp`."""
+    """Return the home directory for programs; one that cannot be made private becomes `/tmp`."""
     home = env.get("HOME", "")
     if not os.path.isabs(home) or set(home) & {"\n", ":"}:  # engines end a path there
         return "/tmp"
@@ -54,7 +54,7 @@ def home_of(env: Mapping[str, str]) -> str:
 
 
 def inner_variables(env: Mapping[str, str], workspace: str) -> dict[str, str]:
-    """The chosen variables without those that lead nowhere behind the wall."""
+    """Return the chosen variables without those that lead nowhere inside."""
     kept = {name: value for name, value in env.items() if name not in _POINTLESS}
     for name in ("TMPDIR", "TMP", "TEMP"):
         if name in kept and not within(os.path.normpath(kept[name]), workspace):
@@ -63,7 +63,7 @@ def inner_variables(env: Mapping[str, str], workspace: str) -> dict[str, str]:
 
 
 def private_places(env: Mapping[str, str], workspace: str) -> list[str]:
-    """Where this program and the user's others keep sockets, tokens, logs and keys, whether or not it exists."""
+    """Return the paths of sockets, tokens, logs and keys of this program and others, which need not exist."""
     home = os.path.realpath(env.get("HOME") or os.path.expanduser("~"))
     bases = {
         "XDG_STATE_HOME": f"{home}/.local/state",
@@ -85,7 +85,7 @@ def private_places(env: Mapping[str, str], workspace: str) -> list[str]:
 
 
 def hidden_places(visible: Iterable[str], env: Mapping[str, str], workspace: str) -> list[str]:
-    """The private places, and the secrets of a home directory, that lie inside of what is shown."""
+    """Return the private places, and the secrets of a home directory, that lie inside of what is shown."""
     shown = [os.path.realpath(path) for path in visible]
     found = {
         place
@@ -108,7 +108,7 @@ def _secrets_in(directory: str) -> list[str]:
 
 
 def closed_places(roots: Iterable[str], depth: int = 8) -> list[str]:
-    """What an ordinary user could not read below these directories: root's own sandbox shall not read it either."""
+    """Return what an ordinary user could not read below these directories, and root's own sandbox shall not either."""
     found: list[str] = []
     todo = [(root, depth) for root in roots]
     while todo and len(found) < _MOST_HIDDEN:
@@ -132,7 +132,7 @@ def closed_places(roots: Iterable[str], depth: int = 8) -> list[str]:
 
 
 def _outermost(paths: Iterable[str]) -> list[str]:
-    """Without those that lie below another one."""
+    """Return the paths that do not lie below another one of them."""
     result: list[str] = []
     for path in sorted(paths):
         if not result or not within(path, result[-1]):
