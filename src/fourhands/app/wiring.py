@@ -30,6 +30,7 @@ from fourhands.commands import (
     tool_terminal,
     workbench,
 )
+from fourhands.commands.file_undo import tell_editor
 from fourhands.commands.policy import WorkbenchPolicy
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.effects import Undo
@@ -150,7 +151,7 @@ class App:
             stack.callback(self.bench.save)
             await stack.enter_async_context(self.tasks)
             stack.callback(self._leave)
-            watch = Watch(self.bench, lambda path, version: file.tell_editor(self.bench, path, version))
+            watch = Watch(self.bench, lambda path, version: tell_editor(self.bench, path, version))
             self.tasks.start(watch.run(), "the watch over open files")
             await self._clean_up(self.bench.left_behind() - set(self.bench.sessions.absent))
             if left := self.bench.left_behind():

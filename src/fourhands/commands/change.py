@@ -12,7 +12,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing
-from fourhands.commands.file import tell_editor
+from fourhands.commands.file_undo import tell_editor
 from fourhands.core.call import Call, JournalEntry
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, NotFound

@@ -6,7 +6,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From1, Nothing, owner_of, record_step
-from fourhands.commands.file import FileContent, ReadFile, read_content
+from fourhands.commands.file_reading import FileContent, ReadFile, read_content
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, FourhandsError

@@ -1,19 +1,18 @@
 """Commands on files: confined to the workspace, with versions, so that nobody overwrites what they have not seen."""
 
 import asyncio
-import base64
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, From1, Nothing
-from fourhands.core.call import Actor, Call
+from fourhands.commands.file_reading import FileContent, ReadFile, note_seen, read_content, read_piece
+from fourhands.commands.file_undo import cut, swap, tell_editor
+from fourhands.core.call import Call
 from fourhands.core.effects import Effects
-from fourhands.core.errors import BadArgument, Conflict, NotFound
+from fourhands.core.errors import BadArgument, NotFound
 from fourhands.core.registry import Contribution
 from fourhands.safety.paths.errors import FileTooLarge
-from fourhands.workbench.events import FileChanged
-from fourhands.workbench.files.diff import unified
 from fourhands.workbench.files.edit import Applied, Replaced, TextEdit, apply
 from fourhands.workbench.files.encoding import begins_as, decoded, encoded
 from fourhands.workbench.files.excerpt import PIECE_BYTES
@@ -25,9 +24,6 @@ from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.file", scope="write")
 
-BLOB_LIMIT = 1024 * 1024
-"""Bytes of a binary file that are given out at once."""
-
 IN_PIECES = (
     'a large file is written in pieces: openspace.file.write with "append": true, or changed by openspace.file.edit'
 )
@@ -35,30 +31,6 @@ IN_PIECES = (
 
 MOST_EDITS = 100
 """Edits in one call."""
-
-
-class ReadFile(Args, frozen=True, kw_only=True):
-    """Arguments of the reading commands."""
-
-    path: Annotated[str, Meta(description="Path of a file in the workspace.")]
-    start_line: Annotated[From1 | None, Meta(description="First line, from 1; default: the beginning.")] = None
-    end_line: Annotated[From1 | None, Meta(description="Last line; default: the end.")] = None
-
-
-class FileContent(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text.
-
-    Of a part that was asked for in bytes, `offset` is where it begins, `next` where the next one does (null: that was
-    the end), and `lines` is 0: nobody has counted them.
-    """
-
-    content: str
-    version: str
-    lines: int
-    encoding: str = "utf-8"
-    offset: int | None = None
-    next: int | None = None
-    size: int | None = None
 
 
 class ReadAny(ReadFile, frozen=True, kw_only=True):
@@ -69,72 +41,6 @@ class ReadAny(ReadFile, frozen=True, kw_only=True):
     limit: Annotated[
         From1 | None, Meta(description=f"Bytes of that piece; default {PIECE_BYTES}. `next` is the next offset.")
     ] = None
-
-
-async def read_content(bench: Workbench, args: ReadFile, call: Call, *, binary: bool = False) -> FileContent:
-    """Read a file for `file.read` and `editor.read_file`; `binary` takes one that is no text, too."""
-    files = bench.files(call.actor)
-    some = args.start_line is not None or args.end_line is not None
-    try:
-        read = await asyncio.to_thread(files.read_text, args.path)
-    except FileTooLarge:
-        if not some:
-            raise
-        piece = await asyncio.to_thread(files.read_lines, args.path, args.start_line or 1, args.end_line)
-        _see(bench, call, piece.path, piece.version)
-        return FileContent(content=piece.text or "", version=piece.version, lines=piece.lines, encoding=piece.encoding)
-    if read.binary:
-        if not binary or read.size > BLOB_LIMIT:
-            raise _no_text(args.path, read.size, most=binary)
-        data = await asyncio.to_thread(files.read, args.path, limit=BLOB_LIMIT)
-        return FileContent(content=base64.b64encode(data).decode(), version=read.version, lines=0, encoding="base64")
-    _see(bench, call, read.path, read.version)
-    lines = read.text.split("\n")
-    text = read.text
-    if some:
-        text = "\n".join(lines[(args.start_line or 1) - 1 : args.end_line])
-    total = len(lines) - (not lines[-1])
-    return FileContent(content=text, version=read.version, lines=total, encoding=read.encoding)
-
-
-async def _read_piece(bench: Workbench, args: ReadAny, call: Call) -> FileContent:
-    """Some bytes of a file, however large it is."""
-    if args.start_line is not None or args.end_line is not None:
-        raise BadArgument("a piece is given by lines or by bytes, not by both", hint="leave out offset and limit")
-    most = BLOB_LIMIT if args.binary else PIECE_BYTES
-    piece = await asyncio.to_thread(bench.files(call.actor).read_piece, args.path, args.offset or 0, args.limit or most)
-    if piece.text is None and not args.binary:
-        raise _no_text(args.path, piece.size, most=False)
-    if piece.text is not None:
-        _see(bench, call, piece.path, piece.version)
-    return FileContent(
-        content=base64.b64encode(piece.data).decode() if piece.text is None else piece.text,
-        version=piece.version,
-        lines=0,
-        encoding="base64" if piece.text is None else piece.encoding,
-        offset=piece.offset,
-        next=piece.end if piece.end < piece.size else None,
-        size=piece.size,
-    )
-
-
-def _see(bench: Workbench, call: Call, path: str, version: str) -> None:
-    """Remember what an agent has read: it may replace that, and nothing that came after."""
-    session = bench.session(call)
-    if session is not None:
-        session.seen[path] = version
-
-
-def _no_text(path: str, size: int, *, most: bool) -> BadArgument:
-    if most:
-        return BadArgument(
-            f"{path!r} is a binary file of {size} bytes, and at most {BLOB_LIMIT} are given at once",
-            hint=f"openspace.file.read gives it in pieces: offset 0, limit {BLOB_LIMIT}, then from `next` on",
-        )
-    return BadArgument(
-        f"{path!r} is a binary file of {size} bytes",
-        hint="use a program in a terminal to look into it, such as file or xxd; openspace.file.read takes binary: true",
-    )
 
 
 @commands.add(
@@ -149,9 +55,11 @@ async def read_file(bench: Workbench, args: ReadAny, call: Call) -> FileContent:
 
     A part may be of a file that is too large to be read at once.
     """
-    if args.offset is not None or args.limit is not None:
-        return await _read_piece(bench, args, call)
-    return await read_content(bench, args, call, binary=args.binary)
+    if args.offset is None and args.limit is None:
+        return await read_content(bench, args, call, binary=args.binary)
+    if args.start_line is not None or args.end_line is not None:
+        raise BadArgument("a piece is given by lines or by bytes, not by both", hint="leave out offset and limit")
+    return await read_piece(bench, call, args.path, offset=args.offset or 0, limit=args.limit, binary=args.binary)
 
 
 class WriteFile(Args, frozen=True, kw_only=True):
@@ -219,14 +127,14 @@ async def _replace(
         await effects.before(path, before)
 
     def told(written: Written) -> None:
-        undo = _swap(bench, written.path, before, content, written.version)
+        undo = swap(bench, written.path, before, content, written.version)
         _tell(bench, call, effects, f"{did} {written.path}", written, undo)
 
     return await bench.writes.do(lambda: files.write(given, content, expected_version=expected), told)
 
 
 def _tell(bench: Workbench, call: Call, effects: Effects, did: str, written: Written, undo: InvertStep) -> None:
-    _see(bench, call, written.path, written.version)
+    note_seen(bench, call, written.path, written.version)
     if call.actor.kind == "agent":
         effects.undo(did, undo)
         bench.writes.left[written.path] = written.version
@@ -246,7 +154,7 @@ async def _append(
         await effects.before(path, await asyncio.to_thread(files.held, args.path))
 
     def told(written: Written) -> None:
-        undo = _cut(bench, data, written)
+        undo = cut(bench, data, written)
         _tell(bench, call, effects, f"added to {written.path}", written, undo)
 
     written = await bench.writes.do(
@@ -332,74 +240,6 @@ def _edited(files: Workspace, args: EditFile, expected: str | None) -> tuple[App
         raise BadArgument(f"{args.path!r} is a binary file: it cannot be edited as text", hint="write it anew")
     applied = apply(args.path, now.text, args.edits, most=most)
     return applied, before, encoded(applied.text, now.encoding), version
-
-
-def tell_editor(bench: Workbench, path: str, version: str | None) -> None:
-    """Say that a file has another version now, to its editor and to everybody."""
-    if any(editor.path == path for editor in bench.state.editors()):
-        bench.state.set_version(path, version)
-    bench.events.emit(FileChanged(path=path, version=version))
-
-
-def _swap(bench: Workbench, path: str, other: bytes | None, mine: bytes | None, version: str) -> InvertStep:
-    """The inverse of a write; called again it is the redo. Refused when somebody has changed the file since."""
-    files = bench.files(Actor.person())
-
-    async def swap() -> None:
-        def exchange() -> str:
-            try:
-                if other is None:
-                    files.remove(path, expected_version=version)
-                    return ABSENT
-                return files.write(path, other, expected_version=version).version
-            except (Conflict, NotFound) as error:
-                raise _changed_since(files, path, mine) from error
-
-        def told(now: str) -> None:
-            nonlocal other, mine, version
-            version, other, mine = now, mine, other
-            tell_editor(bench, path, version)
-
-        await bench.writes.do(exchange, told)
-
-    return swap
-
-
-def _cut(bench: Workbench, data: bytes, written: Written) -> InvertStep:
-    """The inverse of adding `data`; called again it adds it once more. Only the added text is kept for this."""
-    files = bench.files(Actor.person())
-    path, there, added = written.path, written.version, True
-
-    async def turn() -> None:
-        def exchange() -> str:
-            try:
-                if added and written.created:
-                    files.remove(path, expected_version=there)
-                    return ABSENT
-                return files.splice(path, b"" if added else data, keep=written.kept, expected_version=there).version
-            except (Conflict, NotFound) as error:
-                hint = "take the added text away by hand, or revert the whole file"
-                raise Conflict(f"{path} has been changed since", hint=hint, path=path) from error
-
-        def told(now: str) -> None:
-            nonlocal there, added
-            there, added = now, not added
-            tell_editor(bench, path, now)
-
-        await bench.writes.do(exchange, told)
-
-    return turn
-
-
-def _changed_since(files: Workspace, path: str, mine: bytes | None) -> Conflict:
-    """The refusal to overwrite what came later, with what would be lost."""
-    now = files.held(path)
-    return Conflict(
-        f"{path} has been {'deleted' if now is None else 'changed'} since",
-        hint="the diff shows what would be lost: take the action back by hand, or revert the whole file",
-        path=path,
-        diff=unified(path, mine, now),
-    )
 
 
 class DirectoryListing(Struct, frozen=True, kw_only=True, rename="camel"):
