@@ -1,4 +1,4 @@
-"""Commands about agents: who is here, pausing, stopping, consent and rules. Most of them are a person's only."""
+"""Commands on agents: sessions, pausing, stopping, consent and rules. Most of them are for people only."""
 
 from typing import Annotated
 
@@ -71,7 +71,7 @@ async def resume(bench: Workbench, args: SessionRef) -> Nothing:
 
 
 class AgentStopped(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How many commands were dropped or cancelled."""
+    """The number of commands that were dropped or cancelled."""
 
     count: int
 
@@ -106,7 +106,7 @@ async def stop(
 
 @commands.add("end", label="End an agent's session", actors=("person",))
 async def end(bench: Workbench, args: SessionRef) -> Nothing:
-    """End an agent's session and clean up what it made: terminals, highlights, panes that nobody pinned."""
+    """End an agent's session and clean up what it made: terminals, highlights, panes that are not pinned."""
     await bench.end_session(args.session_id)
     return Nothing()
 
@@ -139,7 +139,7 @@ async def consent(
 
 
 class AllowRule(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a person allowed for the rest of a session."""
+    """A narrow permission for the rest of a session."""
 
     key: str
     text: str
@@ -201,7 +201,7 @@ async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> Agent
     """
     name = args.session_id or call.session
     if name is None:
-        raise BadArgument("no session is named", hint="give sessionId")
+        raise BadArgument("no session is named", hint="pass sessionId")
     if call.actor.kind == "agent" and bench.sessions.get(name, call.session).id != call.session:
         raise BadArgument("an agent can only change its own settings", hint="leave sessionId out")
     session = bench.sessions.get(name, call.session)

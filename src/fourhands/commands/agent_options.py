@@ -1,4 +1,4 @@
-"""Commands about what an agent lets one choose: modes, options, older chats, signing in. A person's only."""
+"""Commands on an agent's own choices: modes, options, past chats, signing in. For people only."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ def _controls(bench: Workbench, name: str) -> AgentOptions:
     found = bench.controls.get(session.id)
     if found is None:
         raise Unsupported(
-            f"agent {session.name!r} has no modes, options or chats to choose from",
+            f"agent {session.name!r} has no configurable modes, options or chats",
             hint="agents that speak ACP have them: claude, gemini, 'opencode acp'",
         )
     return found

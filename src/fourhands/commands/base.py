@@ -1,4 +1,4 @@
-"""What all commands share: the form of their arguments, and how a change of the layout becomes undoable."""
+"""The parts that all commands share: the form of their arguments, and undo of a change of the layout."""
 
 from typing import Annotated
 
@@ -20,11 +20,11 @@ class Args(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename
 
 
 class Nothing(Struct, frozen=True):
-    """No more than that it worked."""
+    """An empty result: the command worked."""
 
 
 def owner_of(call: Call) -> str:
-    """Who owns what a call makes: the agent's session, or the person."""
+    """Return the owner of what a call makes: the agent's session, or the person."""
     return call.actor.id
 
 

@@ -1,4 +1,4 @@
-"""Commands on what agents wrote and the person has not looked through yet: list it, keep it, take it back.
+"""Commands on files that agents wrote and the person has not reviewed: list, keep, revert.
 
 Nothing is stored for this but in the journal: it has what each file held before, and keeping or reverting is a call in
 the same journal. What counts for a file is what it held before the first write after the person last settled it. Who
@@ -25,7 +25,7 @@ from fourhands.workbench.workbench import Workbench
 commands = Contribution("openspace.change")
 
 LOOKED_AT = 1000
-"""How many of the last writes are looked through."""
+"""The number of latest writes that are searched."""
 
 LARGEST = 200_000
 """Bytes of a file whose text is still sent."""
@@ -103,7 +103,7 @@ async def keep(bench: Workbench, args: SettleChange, call: Call, effects: Effect
 
 @commands.add("revert", label="Revert what agents changed", actors=("person",))
 async def revert(bench: Workbench, args: SettleChange, call: Call) -> Nothing:
-    """Give a file, or one hunk of it, back what it held before agents wrote to it; a file that they made is deleted."""
+    """Restore a file, or one hunk of it, to its content before agents wrote to it; a file that they made is deleted."""
     before = await _find(bench, args.path)
     bench.writes.left.pop(args.path, None)
     files = bench.files(call.actor)
@@ -124,7 +124,7 @@ async def revert(bench: Workbench, args: SettleChange, call: Call) -> Nothing:
 
 
 def _pick(files: Workspace, args: SettleChange, before: bytes | None) -> tuple[FileText, FileText, Hunk]:
-    """Both texts, and the hunk that is meant."""
+    """Return both texts, and the hunk that is meant."""
     if args.version is None:
         raise BadArgument("a hunk needs the version it was seen in", hint="openspace.change.list gives both")
     if before is None:
@@ -144,7 +144,7 @@ def _pick(files: Workspace, args: SettleChange, before: bytes | None) -> tuple[F
 
 
 def _exchange(into: FileText, out_of: FileText, start: int, count: int, other: int, others: int) -> bytes:
-    """A text with some of its lines exchanged for those of the other."""
+    """Return a text with some of its lines exchanged for those of the other."""
     lines = into.text.split("\n")
     lines[start : start + count] = out_of.text.split("\n")[other : other + others]
     return encoded("\n".join(lines), into.encoding)
@@ -167,7 +167,7 @@ async def _find(bench: Workbench, path: str) -> bytes | None:
 
 
 async def _open(bench: Workbench) -> dict[str, tuple[JournalEntry, bytes | None]]:
-    """By path: the first write that was not settled since, and what the file held before it or with kept hunks."""
+    """Return by path the first write not settled since, and the content before it, with hunks that were kept."""
     settled: dict[str, float] = {}
     partly: dict[str, JournalEntry] = {}
     for command in ("openspace.change.revert", "openspace.change.keep"):

@@ -69,7 +69,7 @@ async def open_editor(bench: Workbench, args: OpenEditor, call: Call, effects: E
 
 
 def _placement(bench: Workbench) -> tuple[str | None, bool]:
-    """Beside other editors, else over what is there: nobody wants a file that covers a running terminal."""
+    """Return where a new editor goes: beside other editors, else above all, so that it covers no running terminal."""
     all_panes = list(panes(bench.state.layout.root))
     active = bench.state.layout.active_pane
     with_editors = [pane for pane in all_panes if any(tab.type == "editor" for tab in pane.tabs)]
@@ -162,13 +162,13 @@ async def clear_highlights(
 
 @commands.add("escape", label="Escape", actors=("person",))
 async def escape(bench: Workbench, call: Call) -> Nothing:
-    """Clear your own highlights or, if there are none, everybody's."""
+    """Clear your own highlights or, if there are none, all of them."""
     bench.state.escape(owner_of(call))
     return Nothing()
 
 
 class HighlightList(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is open and marked."""
+    """The open editors and their highlights."""
 
     editors: tuple[Editor, ...]
     highlights: tuple[Highlight, ...]
@@ -214,7 +214,7 @@ async def set_draft(
 
 @commands.add("discard", label="Discard unsaved text", actors=("person",))
 async def discard(bench: Workbench, args: EditorRef, call: Call) -> Nothing:
-    """Give up what was typed and not saved."""
+    """Discard what was typed and not saved."""
     editor = bench.state.editor(args.path)
     version = await asyncio.to_thread(bench.files(call.actor).version, editor.path)
     bench.state.saved(editor.path, version)
@@ -238,7 +238,7 @@ class EditorSaved(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("save", label="Save a file", actors=("person",), key="Ctrl S")
 async def save(bench: Workbench, args: SaveEditor, call: Call) -> EditorSaved:
-    """Write an editor's text to its file; refused, with the version there, if somebody changed the file meanwhile."""
+    """Write an editor's text to its file; refused, with its version, if the file changed meanwhile."""
     editor = bench.state.editor(args.path)
     draft = bench.state.draft(editor.path)
     if args.text is None and draft is None:

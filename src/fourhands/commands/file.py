@@ -1,4 +1,4 @@
-"""Commands on files: confined to the workspace, with versions, so that nobody overwrites what they have not seen."""
+"""Commands on files: confined to the workspace, with versions, so that no unseen change is overwritten."""
 
 import asyncio
 from typing import Annotated
@@ -27,7 +27,7 @@ commands = Contribution("openspace.file", scope="write")
 IN_PIECES = (
     'a large file is written in pieces: openspace.file.write with "append": true, or changed by openspace.file.edit'
 )
-"""What to do where a message is too large."""
+"""The hint for a message that is too large."""
 
 MOST_EDITS = 100
 """Edits in one call."""
@@ -97,7 +97,7 @@ async def write_file(bench: Workbench, args: WriteFile, call: Call, effects: Eff
 
 
 async def _expected(bench: Workbench, given: str, expected: str | None, call: Call) -> tuple[str, str | None]:
-    """A file's path in the one spelling, and the version it must have: the one given, else the one the agent read."""
+    """Return a file's path in its one spelling, and the version it must have: as given, or as the agent read it."""
     path = await asyncio.to_thread(_plain_path, bench.files(call.actor), given)
     session = bench.session(call)
     return path, session.seen.get(path) if expected is None and session is not None else expected
@@ -121,7 +121,7 @@ async def _replace(
     content: bytes,
     expected: str | None,
 ) -> Written:
-    """Replace a file's content so that it can be undone, and tell of it."""
+    """Replace a file's content, make that undoable, and emit the event."""
     files = bench.files(call.actor)
     if call.actor.kind == "agent":
         await effects.before(path, before)
@@ -144,7 +144,7 @@ def _tell(bench: Workbench, call: Call, effects: Effects, did: str, written: Wri
 async def _append(
     bench: Workbench, args: WriteFile, call: Call, effects: Effects, path: str, expected: str | None
 ) -> FileWritten:
-    """Put text behind what a file has, in its own encoding."""
+    """Append text to a file, in its own encoding."""
     files = bench.files(call.actor)
     encoding = await asyncio.to_thread(_encoding, files, args.path)
     data = encoded(args.content, encoding, marked=False)
@@ -221,7 +221,7 @@ async def edit_file(bench: Workbench, args: EditFile, call: Call, effects: Effec
 
 
 def _edited(files: Workspace, args: EditFile, expected: str | None) -> tuple[Applied, bytes | None, bytes, str]:
-    """The edits made on what the file has now, if that is what was expected: the result, both contents, the version."""
+    """Apply the edits to the file as it is, if that is as expected; return the result, both contents, the version."""
     before = files.held(args.path)
     if before is None and (args.edits[0].old or expected not in (None, ABSENT)):
         files.read(args.path, limit=0)  # says that there is none, and what there is

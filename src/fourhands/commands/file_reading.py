@@ -29,7 +29,7 @@ class FileContent(Struct, frozen=True, kw_only=True, rename="camel"):
     """A file's text, or a part of it, and the version of the whole; encoding base64 means: the bytes of no text.
 
     Of a part that was asked for in bytes, `offset` is where it begins, `next` where the next one does (null: that was
-    the end), and `lines` is 0: nobody has counted them.
+    the end), and `lines` is 0: they are not counted.
     """
 
     content: str

@@ -75,7 +75,7 @@ def explain(command: Command) -> str:
 
 
 def argument_line(argument: schema.Argument) -> str:
-    """Say in one line what an argument is and whether it must be given."""
+    """Describe an argument in one line, with its default."""
     if argument.required:
         need = ", required"
     elif argument.default is None:
@@ -92,13 +92,13 @@ def line(command: Command) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """Give the first sentence of a text, on one line."""
+    """Return the first sentence of a text, on one line."""
     paragraph = " ".join(text.split("\n\n", 1)[0].split())
     return re.split(r"(?<=[.!?])\s+(?=[A-Z])", paragraph, maxsplit=1)[0]
 
 
 def example_of(command: Command) -> Mapping[str, object] | None:
-    """Give the command's example or, where its author wrote none, one of the required arguments, if it is valid."""
+    """Return the command's example or, where it declares none, one of the required arguments, if it is valid."""
     if command.example is not None:
         return command.example
     if command.args_type is None:
@@ -112,7 +112,7 @@ def example_of(command: Command) -> Mapping[str, object] | None:
 
 
 def _sample(words: str) -> object:
-    """A value for an argument, from what its type is called in words."""
+    """Return a value for an argument, from its type in words."""
     if found := _RANGE.match(words):
         return int(found["edge"])
     if words.startswith("one of "):

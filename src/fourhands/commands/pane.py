@@ -22,7 +22,7 @@ BaseRev = Annotated[int | None, Meta(description="The revision you saw; refused 
 
 
 class PaneOpened(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be."""
+    """The pane that shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be."""
 
     pane_id: str
     moved: bool = False
@@ -75,7 +75,7 @@ async def open_pane(
 
 
 def _unsplit(step: Transition) -> str:
-    """Why nothing was split, if so."""
+    """Return why nothing was split, or nothing."""
     before, after = step.before.layout.root, step.after.layout.root
     if arrangement(before) != arrangement(after):
         return ""
@@ -131,7 +131,7 @@ async def resize_pane(
     width: Annotated[float | None, Meta(description="Percent of the workbench's width.")] = None,
     height: Annotated[float | None, Meta(description="Percent of the workbench's height.")] = None,
 ) -> Nothing:
-    """Give a pane this part of the workbench, in percent; its neighbours give way."""
+    """Resize a pane to this part of the workbench, in percent; its neighbours give way."""
     step = bench.state.resize(bench.locate(pane_id, call), width, height)
     record_step(bench, call, effects, f"resized {pane_id}", step)
     return Nothing()
@@ -169,7 +169,7 @@ async def set_sizes(
     sizes: Annotated[tuple[float, ...], Meta(description="Percent of the split for each of its parts.")],
     base_rev: BaseRev = None,
 ) -> Nothing:
-    """Give all parts of a split new sizes, as the drag of a sash does."""
+    """Set the sizes of all parts of a split, as the drag of a sash does."""
     record_step(bench, call, effects, "resized panes", bench.state.set_sizes(split, sizes, base_rev))
     return Nothing()
 

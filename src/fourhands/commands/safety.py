@@ -1,4 +1,4 @@
-"""Asking how a command line would be judged, without running anything."""
+"""The command that classifies a shell line without running it."""
 
 from typing import Annotated
 
@@ -23,7 +23,7 @@ class ClassifiedPart(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class LineClassified(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a line is judged, why, and the commands that it consists of."""
+    """The level of a line, the reason, and the commands that it consists of."""
 
     level: RiskLevel
     reason: str
@@ -42,7 +42,7 @@ async def judge(
     *,
     command: Annotated[str, Meta(max_length=1_000_000, description="A shell line; it is not run.")],
 ) -> LineClassified:
-    """Say how a shell line is judged by your settings (safe, unknown, dangerous), why, and what commands it has."""
+    """Classify a shell line by your settings (safe, unknown, dangerous), with the reason and the commands in it."""
     verdict = classify(command, rules_of(bench))
     parts = (ClassifiedPart(text=p.text, level=p.level, reason=p.reason, words=p.words) for p in verdict.parts)
     return LineClassified(level=verdict.level, reason=verdict.reason, commands=tuple(parts))

@@ -1,4 +1,4 @@
-"""Commands on the workbench as a whole: a look at everything, the machine, undo and redo, questions, the journal."""
+"""Commands on the workbench as a whole: its state, the machine, undo and redo, questions, the journal."""
 
 import asyncio
 from typing import Annotated
@@ -26,7 +26,7 @@ class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
 
     workspace: str
     program: str
-    """What somebody types in the workspace to call this program."""
+    """The words that call this program in the workspace."""
     state: Snapshot
     terminals: tuple[TerminalInfo, ...]
     agents: tuple[SessionInfo, ...]
@@ -60,7 +60,7 @@ async def platform(bench: Workbench) -> PlatformInformation:
 
 
 class ActionsUndone(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What was undone or redone, and newer actions that cannot be."""
+    """The action that was undone or redone, and newer actions that cannot be."""
 
     action: Action
     passed: tuple[Action, ...] = ()
@@ -91,7 +91,7 @@ async def redo(bench: Workbench) -> ActionsUndone:
 
 
 class Actions(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What agents did, newest first."""
+    """The actions of agents, newest first."""
 
     actions: tuple[Action, ...]
 
@@ -130,7 +130,7 @@ async def review(
     question_id: str,
     text: Annotated[str, Meta(max_length=100_000, description="The line that you would let run instead.")],
 ) -> Review:
-    """Say how dangerous a line would be that you let run instead of the one you are asked about, and what it touches.
+    """Classify a line that you would let run instead of the one you are asked about, with what it touches.
 
     Nothing is run; answer the question with edit to run it.
     """

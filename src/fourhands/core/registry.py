@@ -1,8 +1,8 @@
-"""Everything that anybody can do, by name: contributions of commands, included by the app or by a plugin.
+"""The registry of commands: contributions included by the app or by a plugin.
 
 The registry knows no command and no workbench. A command is one typed function; its schema, palette entry, HTTP route,
 MCP tool, command-line verb, instructions and reference all come from it. Including returns its own disposer, and
-`changed` fires after each change, so that whoever publishes the manifest publishes it again.
+`changed` fires after each change, so that the manifest can be published again.
 """
 
 import hashlib
@@ -32,7 +32,7 @@ _ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
 
 @dataclass(frozen=True, slots=True)
 class Announcement:
-    """What a program outside has said of a command that it runs itself, in its own words."""
+    """The declaration of a command that a program outside runs, in that program's words."""
 
     arguments_schema: schema.JsonSchema
     handler: str
@@ -40,7 +40,7 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One ability: who may use it, what it takes, what it does."""
+    """One ability: its actors, its arguments and its handler."""
 
     id: str
     label: str
@@ -53,7 +53,7 @@ class Command:
     read_only: bool = False
     destructive: bool = False
     undoable: bool = False
-    safety: str | None = None  # a word for the judge: which of its readings this command needs
+    safety: str | None = None  # the word by which the policy chooses how to assess it
     scope: Scope = "run"  # what a person must have allowed an agent
     conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
@@ -62,7 +62,7 @@ class Command:
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
     spread: bool = False  # the handler takes its arguments as keywords; the struct was derived from them
-    announced: Announcement | None = None  # it runs outside: one of ours takes its place, and nobody knows its effect
+    announced: Announcement | None = None  # it runs outside: a built-in one takes its place, and its effect is unknown
 
     async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:
         """Run the handler with exactly the parameters that it declares."""

@@ -1,6 +1,6 @@
-"""One struct, many readings: its JSON Schema, its arguments in plain words, and errors that teach.
+"""The readings of a struct: its JSON Schema, its arguments in plain words, and errors that teach.
 
-`decode` is the schema check of the gate. Whoever sent the arguments is often a model that will try again, so an error
+`decode` is the schema check of the gate. The sender of the arguments is often a model that will try again, so an error
 names the bad value, what is accepted, and the nearest accepted name.
 """
 
@@ -21,7 +21,7 @@ JsonSchema = dict[str, object]
 _S = TypeVar("_S", bound=Struct)
 _SHOWN = 80
 MOST_TYPES = 4096
-"""How many readings are kept: types may be made at run time, from schemas that come from outside."""
+"""The number of readings that are stored: types may be made at run time, from schemas that come from outside."""
 
 _PATH = re.compile(r" - at (?:`key` in )?`\$(?P<path>[^`]*)`$")
 _STEP = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>\d+|\.\.\.)\]")
@@ -117,7 +117,7 @@ def show(value: object) -> str:
 
 
 def words(type_: inspect.Type, depth: int = 4) -> str:
-    """Say in plain words which values a type accepts; a type that holds itself is followed `depth` levels."""
+    """Return in plain words which values a type accepts; a type that holds itself is followed `depth` levels."""
     match type_:
         case inspect.Metadata():
             return words(type_.type, depth)

@@ -27,12 +27,12 @@ export interface ActionUndone {
   description: string;
 }
 
-/** What agents did, newest first. */
+/** The actions of agents, newest first. */
 export interface Actions {
   actions: Action[];
 }
 
-/** What was undone or redone, and newer actions that cannot be. */
+/** The action that was undone or redone, and newer actions that cannot be. */
 export interface ActionsUndone {
   action: Action;
   passed: Action[];
@@ -259,7 +259,7 @@ export interface AgentStopArgs {
   kill?: boolean;
 }
 
-/** How many commands were dropped or cancelled. */
+/** The number of commands that were dropped or cancelled. */
 export interface AgentStopped {
   count: number;
 }
@@ -298,7 +298,7 @@ export interface AgentUsed {
   cost: unknown;
 }
 
-/** What a person allowed for the rest of a session. */
+/** A narrow permission for the rest of a session. */
 export interface AllowRule {
   key: string;
   text: string;
@@ -732,7 +732,7 @@ export interface Highlight {
   label: string | null;
 }
 
-/** What is open and marked. */
+/** The open editors and their highlights. */
 export interface HighlightList {
   editors: Editor[];
   highlights: Highlight[];
@@ -783,7 +783,7 @@ export interface LeaseInfo {
   secret: boolean;
 }
 
-/** How a line is judged, why, and the commands that it consists of. */
+/** The level of a line, the reason, and the commands that it consists of. */
 export interface LineClassified {
   level: "dangerous" | "safe" | "unknown";
   reason: string;
@@ -802,7 +802,7 @@ export interface ManifestChanged {
   lastUpdated: string;
 }
 
-/** No more than that it worked. */
+/** An empty result: the command worked. */
 export interface Nothing {}
 
 /** Arguments of `openspace.editor.open`. */
@@ -870,7 +870,7 @@ export interface PaneOpenArgs {
   splitDirection?: "horizontal" | "vertical" | null;
 }
 
-/** Which pane shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be. */
+/** The pane that shows it; `moved` if it was open elsewhere, `note` if it was to be split and could not be. */
 export interface PaneOpened {
   paneId: string;
   moved: boolean;
