@@ -175,8 +175,8 @@ def argument(scene: Scene) -> Page:
     scene.served.call("openspace.editor.open", {"path": "parcel/limits.py"})
     shown(page, "parcel/limits.py")
     page.keyboard.press("F1")
-    page.keyboard.type("scroll to a line")
-    expect(page.locator(".palette li").first).to_contain_text("Scroll to a line")
+    page.keyboard.type("scroll to line")
+    expect(page.locator(".palette li").first).to_contain_text("Scroll to line")
     page.keyboard.press("Enter")
     expect(page.locator(".palette li").first).to_contain_text("limits.py")
     return page

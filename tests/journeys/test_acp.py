@@ -44,7 +44,7 @@ def test_a_mode_is_chosen_and_a_command_of_the_agent_is_answered_by_hand(page: P
     agent = served.do(begin(served))
     page.keyboard.press("Control+k")
     page.keyboard.type(">switch an agent")
-    expect(page.locator(".palette li").first).to_contain_text("Switch an agent's mode")
+    expect(page.locator(".palette li").first).to_contain_text("Switch agent mode")
     page.keyboard.press("Enter")
     expect(page.locator(".palette li").first).to_contain_text("fake")
     page.keyboard.press("Enter")

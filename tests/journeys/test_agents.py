@@ -11,20 +11,20 @@ def test_consent_is_asked_and_given_in_part_for_the_session_and_changed_later(pa
     agent = served.agent(consent=False)
     waiting = agent.start("openspace.editor.open", {"path": "README.md"})
     card = page.get_by_role("alertdialog")
-    expect(card).to_contain_text("May Ada work here?")
+    expect(card).to_contain_text("Allow Ada to work here?")
     expect(page).to_have_title("● Question — demo")
     expect(card.get_by_role("checkbox", checked=True)).to_have_count(4)
     card.get_by_role("checkbox", name="type in terminals").uncheck()
-    card.get_by_role("button", name="For this session").click()
+    card.get_by_role("button", name="Allow for this session").click()
     assert waiting.result(LIMIT_S).success
     expect(card).to_be_hidden()
     assert agent.call("openspace.editor.open", {"path": "src/app.py"}).success
     refused = agent.call("openspace.terminal.create", {})
     assert (refused.code, refused.data["scope"]) == ("denied", "run")
-    page.get_by_role("button", name="May do 3 of 4").click()
+    page.get_by_role("button", name="3 of 4 permissions").click()
     page.get_by_role("dialog").get_by_role("checkbox", name="type in terminals").check()
-    page.get_by_role("dialog").get_by_role("button", name="Let it").click()
-    expect(page.get_by_role("button", name="May do all")).to_be_visible()
+    page.get_by_role("dialog").get_by_role("button", name="Allow").click()
+    expect(page.get_by_role("button", name="Acts by itself, asks before danger")).to_be_visible()
     assert agent.call("openspace.terminal.create", {}).success
 
 
@@ -52,9 +52,9 @@ def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: 
     box.fill("rm -rf build/ src")
     expect(card.locator(".glance")).to_contain_text("3 files · ")
     box.fill("echo edited-$((5+6))")
-    expect(card).to_contain_text("Harmless")
+    expect(card).to_contain_text("Safe")
     expect(card.locator(".glance")).to_have_count(0)
-    card.get_by_role("button", name="Run changed").click()
+    card.get_by_role("button", name="Run edited").click()
     assert waiting.result(LIMIT_S).success
     wait_for_screen(page, "edited-11")
     assert (served.workspace / "build").exists()

@@ -178,7 +178,7 @@ def test_a_wanted_secret_is_the_persons_to_type(page: Page, served: Served) -> N
     terminal = new_terminal(page)
     agent = served.agent()
     page.keyboard.type("read -rs secret; echo; echo len-${#secret}\n")
-    expect(page.locator(".lease.secret")).to_contain_text("A secret is wanted")
+    expect(page.locator(".lease.secret")).to_contain_text("Password prompt")
     assert agent.call("openspace.terminal.screen", {"terminalId": terminal}).code == "denied"
     page.keyboard.type("hunter22\n")
     wait_for_screen(page, "len-8")
@@ -202,7 +202,7 @@ def test_an_agent_waits_for_a_half_typed_line_until_it_may_go(page: Page, served
     page.keyboard.type("echo given-up")
     wait_for_screen(page, "echo given-up")
     waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "echo second-$((1+1))\n"})
-    page.get_by_role("button", name="Let it go").click()
+    page.get_by_role("button", name="Clear my line").click()
     assert waiting.result(LIMIT_S).success
     wait_for_screen(page, "second-2")
     assert "given-up" not in screen(page, terminal)

@@ -25,7 +25,7 @@ WEB = Path(__file__).parents[2] / "web"
 
 def test_the_tour_opens_a_file_highlights_it_runs_a_command_and_fails_once(page: Page) -> None:
     page.get_by_role("button", name="Take the tour").click()
-    page.get_by_role("button", name="For this session").click()
+    page.get_by_role("button", name="Allow for this session").click()
     until(page, "() => window.__fh.editors['README.md']?.code?.marks().length === 1")
     wait_for_screen(page, "Two of us")
     expect(page.locator(".step.failed")).to_be_visible()
@@ -41,7 +41,7 @@ def test_what_an_agent_wrote_is_shown_and_reverted(page: Page, served: Served) -
     card = page.get_by_role("article", name="src/store.py")
     expect(card.locator(".diff .add")).to_have_text("+ class Shop:")
     expect(card.locator(".diff .del")).to_have_text("− class Store:")
-    card.get_by_role("button", name="Revert").click()
+    card.get_by_role("button", name="Take back").click()
     expect(card).to_be_hidden()
     assert (served.workspace / "src/store.py").read_text() == before
     page.get_by_role("article", name="new.txt").get_by_role("button", name="Keep").click()
@@ -58,10 +58,10 @@ def test_hunks_are_kept_and_reverted_one_by_one(page: Page, served: Served) -> N
     page.get_by_role("tab", name="Changes (1)").click()
     card = page.get_by_role("article", name="src/app.py")
     expect(card.locator(".hunk")).to_have_count(2)
-    card.get_by_role("button", name="Compare").click()
+    card.get_by_role("button", name="Open").click()
     expect(page.locator("dialog .monaco-diff-editor .line-insert").first).to_be_visible()
     page.keyboard.press("Escape")
-    card.get_by_role("button", name="Revert the change at line 118").click()
+    card.get_by_role("button", name="Take back the change at line 118").click()
     expect(card.locator(".hunk")).to_have_count(0)  # the one that is left is the file's
     assert file.read_text() == before.replace("return 3\n", "return 33\n")
     assert agent.call("openspace.file.read", {"path": "src/app.py"}).success
@@ -112,8 +112,8 @@ def test_a_deed_gets_a_key_of_its_own(page: Page, served: Served) -> None:
     page.get_by_role("treeitem", name="README.md").click()
     until(page, "() => window.__fh.editors['README.md']?.code?.hasFocus()")
     page.keyboard.press("F1")
-    page.keyboard.type("what i did last")
-    expect(page.locator(".palette li").first).to_contain_text("Show what I did last")
+    page.keyboard.type("my last action")
+    expect(page.locator(".palette li").first).to_contain_text("Show my last action")
     page.keyboard.press("Enter")
     expect(page.locator(".activity .more pre")).to_contain_text('"openspace.editor.open"')
     page.get_by_role("button", name="Bind to a key").click()
@@ -207,7 +207,7 @@ def test_the_days_work_is_done_by_keyboard_alone(page: Page, served: Served) -> 
     page.keyboard.press("Shift+Tab")
     expect(page.get_by_role("checkbox", name="type in terminals")).to_be_focused()
     page.keyboard.press("Space")
-    tab_to(page, "For this session")
+    tab_to(page, "Allow for this session")
     born = page.evaluate("() => performance.now()")
     until(page, "born => performance.now() > born + 400", born)  # the first moment approves nothing
     page.keyboard.press("Enter")

@@ -43,7 +43,7 @@ class AgentStarted(Struct, frozen=True, kw_only=True, rename="camel"):
     session_id: str
 
 
-@commands.add("start", label="Connect an agent", actors=("person",), example={"agent": "tour"})
+@commands.add("start", label="Connect agent", actors=("person",), example={"agent": "tour"})
 async def start(
     bench: Workbench,
     *,
@@ -56,14 +56,14 @@ async def start(
     return AgentStarted(session_id=(await bench.connect(agent, cwd=cwd)).id)
 
 
-@commands.add("pause", label="Pause an agent", actors=("person",))
+@commands.add("pause", label="Pause agent", actors=("person",))
 async def pause(bench: Workbench, args: SessionRef) -> Nothing:
     """Hold an agent's next commands and its next turn; what runs goes on and nothing is lost."""
     bench.gate.pause(bench.sessions.get(args.session_id).id)
     return Nothing()
 
 
-@commands.add("resume", label="Let an agent go on", actors=("person",))
+@commands.add("resume", label="Resume agent", actors=("person",))
 async def resume(bench: Workbench, args: SessionRef) -> Nothing:
     """Go on where an agent was paused."""
     bench.gate.resume(bench.sessions.get(args.session_id).id)
@@ -76,7 +76,7 @@ class AgentStopped(Struct, frozen=True, kw_only=True, rename="camel"):
     count: int
 
 
-@commands.add("stop", label="Stop an agent", actors=("person",), key="Ctrl Shift .")
+@commands.add("stop", label="Stop agent", actors=("person",), key="Ctrl Shift .")
 async def stop(
     bench: Workbench,
     *,
@@ -104,21 +104,21 @@ async def stop(
     return AgentStopped(count=count)
 
 
-@commands.add("end", label="End an agent's session", actors=("person",))
+@commands.add("end", label="End agent session", actors=("person",))
 async def end(bench: Workbench, args: SessionRef) -> Nothing:
     """End an agent's session and clean up what it made: terminals, highlights, panes that are not pinned."""
     await bench.end_session(args.session_id)
     return Nothing()
 
 
-@commands.add("reset", label="Begin a new chat", actors=("person",))
+@commands.add("reset", label="Start new chat", actors=("person",))
 async def reset(bench: Workbench, args: SessionRef) -> Nothing:
     """Forget the chat and clean up what the agent made; its settings stay."""
     await bench.reset_session(args.session_id)
     return Nothing()
 
 
-@commands.add("consent", label="Give or take back consent", actors=("person",))
+@commands.add("consent", label="Change permissions", actors=("person",))
 async def consent(
     bench: Workbench,
     *,
@@ -151,14 +151,14 @@ class AllowRuleList(Struct, frozen=True, kw_only=True, rename="camel"):
     rules: tuple[AllowRule, ...]
 
 
-@commands.add("rules", label="Show what an agent may do unasked", actors=("person",), read_only=True)
+@commands.add("rules", label="Show allow rules", actors=("person",), read_only=True)
 async def rules(bench: Workbench, args: SessionRef) -> AllowRuleList:
     """List the narrow rules that you allowed for this session."""
     found = bench.gate.rules.list(bench.sessions.get(args.session_id).id)
     return AllowRuleList(rules=tuple(AllowRule(key=key, text=text) for key, text in found.items()))
 
 
-@commands.add("drop_rule", label="Take a rule back", actors=("person",))
+@commands.add("drop_rule", label="Remove allow rule", actors=("person",))
 async def drop_rule(
     bench: Workbench,
     *,
@@ -193,7 +193,7 @@ class AgentConfigured(Struct, frozen=True, kw_only=True, rename="camel"):
     effective: dict[str, object]
 
 
-@commands.add("configure", label="Change an agent's settings", example={"timeoutSeconds": 120})
+@commands.add("configure", label="Change agent settings", example={"timeoutSeconds": 120})
 async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> AgentConfigured:
     """Show or change a session's settings: timeout, crop limit, wait intervals; provider and cwd are the person's.
 
@@ -241,7 +241,7 @@ class AttachedList(Struct, frozen=True, kw_only=True, rename="camel"):
     attached: tuple[AttachedTerminal, ...]
 
 
-@commands.add("attach", label="Attach a terminal to a chat", actors=("person",))
+@commands.add("attach", label="Attach terminal to chat", actors=("person",))
 async def attach(bench: Workbench, args: AttachTerminal, call: Call) -> AttachedList:
     """Tell an agent with each turn what is new in a terminal, until you detach it or it ends."""
     session = bench.sessions.get(args.session_id)
@@ -249,7 +249,7 @@ async def attach(bench: Workbench, args: AttachTerminal, call: Call) -> Attached
     return AttachedList(attached=bench.attached.describe(session))
 
 
-@commands.add("detach", label="Detach a terminal from a chat", actors=("person",))
+@commands.add("detach", label="Detach terminal from chat", actors=("person",))
 async def detach(bench: Workbench, args: AttachTerminal, call: Call) -> AttachedList:
     """Tell an agent no longer what is new in a terminal; it can still read it."""
     session = bench.sessions.get(args.session_id)
@@ -258,7 +258,7 @@ async def detach(bench: Workbench, args: AttachTerminal, call: Call) -> Attached
     return AttachedList(attached=bench.attached.describe(session))
 
 
-@commands.add("prompt", label="Say something to an agent", actors=("person",))
+@commands.add("prompt", label="Message agent", actors=("person",))
 async def prompt(
     bench: Workbench,
     *,

@@ -25,13 +25,13 @@ def _controls(bench: Workbench, name: str) -> AgentOptions:
     return found
 
 
-@commands.add("describe", label="Show an agent's modes and options", actors=("person",), read_only=True)
+@commands.add("describe", label="Show agent options", actors=("person",), read_only=True)
 async def describe(bench: Workbench, args: SessionRef) -> Described:
     """Show what an agent lets you choose: modes, options such as its model, ways to sign in, older chats."""
     return await _controls(bench, args.session_id).describe()
 
 
-@commands.add("set_mode", label="Switch an agent's mode", actors=("person",))
+@commands.add("set_mode", label="Switch agent mode", actors=("person",))
 async def set_mode(
     bench: Workbench,
     *,
@@ -46,7 +46,7 @@ async def set_mode(
     return Nothing()
 
 
-@commands.add("set_option", label="Change an agent's option", actors=("person",))
+@commands.add("set_option", label="Change agent option", actors=("person",))
 async def set_option(
     bench: Workbench,
     *,
@@ -65,13 +65,13 @@ class PastChatList(Struct, frozen=True, kw_only=True, rename="camel"):
     chats: tuple[PastChat, ...]
 
 
-@commands.add("list_chats", label="List an agent's older chats", actors=("person",), read_only=True)
+@commands.add("list_chats", label="List past chats", actors=("person",), read_only=True)
 async def list_chats(bench: Workbench, args: SessionRef) -> PastChatList:
     """List the chats that an agent remembers for this workspace."""
     return PastChatList(chats=await _controls(bench, args.session_id).chats())
 
 
-@commands.add("load_chat", label="Go on with an older chat", actors=("person",))
+@commands.add("load_chat", label="Resume past chat", actors=("person",))
 async def load_chat(
     bench: Workbench,
     *,
@@ -83,7 +83,7 @@ async def load_chat(
     return Nothing()
 
 
-@commands.add("sign_in", label="Sign an agent in", actors=("person",))
+@commands.add("sign_in", label="Sign agent in", actors=("person",))
 async def sign_in(
     bench: Workbench,
     *,

@@ -64,7 +64,7 @@ class ChangeList(Struct, frozen=True, kw_only=True, rename="camel"):
     changes: tuple[FileChange, ...]
 
 
-@commands.add("list", label="List what agents changed", actors=("person",), read_only=True)
+@commands.add("list", label="List agent changes", actors=("person",), read_only=True)
 async def list_changes(bench: Workbench, call: Call) -> ChangeList:
     """List the files that agents wrote and you have neither kept nor reverted, with both texts."""
     files = bench.files(call.actor)
@@ -89,7 +89,7 @@ class SettleChange(Args, frozen=True, kw_only=True):
     ] = None
 
 
-@commands.add("keep", label="Keep what agents changed", actors=("person",))
+@commands.add("keep", label="Keep agent changes", actors=("person",))
 async def keep(bench: Workbench, args: SettleChange, call: Call, effects: Effects) -> Nothing:
     """Accept what agents wrote to a file, or one hunk of it; it leaves the list."""
     before = await _find(bench, args.path)
@@ -101,7 +101,7 @@ async def keep(bench: Workbench, args: SettleChange, call: Call, effects: Effect
     return Nothing()
 
 
-@commands.add("revert", label="Revert what agents changed", actors=("person",))
+@commands.add("revert", label="Revert agent changes", actors=("person",))
 async def revert(bench: Workbench, args: SettleChange, call: Call) -> Nothing:
     """Restore a file, or one hunk of it, to its content before agents wrote to it; a file that they made is deleted."""
     before = await _find(bench, args.path)

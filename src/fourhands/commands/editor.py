@@ -38,7 +38,7 @@ class EditorOpened(Struct, frozen=True, kw_only=True, rename="camel"):
     highlight_id: str | None = None
 
 
-@commands.add("open", label="Open a file", undoable=True, example={"path": "src/index.ts", "line": 42})
+@commands.add("open", label="Open file", undoable=True, example={"path": "src/index.ts", "line": 42})
 async def open_editor(bench: Workbench, args: OpenEditor, call: Call, effects: Effects) -> EditorOpened:
     """Open a file in an editor that both of you see, and scroll to a line."""
     files = bench.files(call.actor)
@@ -80,7 +80,7 @@ def _placement(bench: Workbench) -> tuple[str | None, bool]:
     return None, bool(all_panes)
 
 
-@commands.add("scroll_to", label="Scroll to a line", undoable=True, example={"path": "src/index.ts", "line": 42})
+@commands.add("scroll_to", label="Scroll to line", undoable=True, example={"path": "src/index.ts", "line": 42})
 async def scroll_to(
     bench: Workbench,
     call: Call,
@@ -132,7 +132,7 @@ async def highlight(bench: Workbench, args: SetHighlight, call: Call, effects: E
     return Highlighted(highlight_id=step.id)
 
 
-@commands.add("clear_highlight", label="Clear a highlight", undoable=True, example={"highlightId": "fix-1"})
+@commands.add("clear_highlight", label="Clear highlight", undoable=True, example={"highlightId": "fix-1"})
 async def clear_highlight(
     bench: Workbench,
     call: Call,
@@ -180,7 +180,7 @@ async def list_editors(bench: Workbench) -> HighlightList:
     return HighlightList(editors=bench.state.editors(), highlights=bench.state.highlights())
 
 
-@commands.add("read_file", label="Read a file", read_only=True, example={"path": "src/index.ts"})
+@commands.add("read_file", label="Read file", read_only=True, example={"path": "src/index.ts"})
 async def read_file(bench: Workbench, args: ReadFile, call: Call) -> FileContent:
     """Return the text of a file as it is on disk."""
     return await read_content(bench, args, call)
@@ -192,14 +192,14 @@ class EditorRef(Args, frozen=True, kw_only=True):
     path: Annotated[str, Meta(description="Path or id of an open editor.")]
 
 
-@commands.add("close", label="Close an editor", undoable=True, example={"path": "src/index.ts"})
+@commands.add("close", label="Close editor", undoable=True, example={"path": "src/index.ts"})
 async def close_editor(bench: Workbench, args: EditorRef, call: Call, effects: Effects) -> Nothing:
     """Close an editor. Unsaved text of the person is never discarded."""
     record_step(bench, call, effects, f"closed {args.path}", bench.state.close_editor(args.path))
     return Nothing()
 
 
-@commands.add("set_draft", label="Hold unsaved text", actors=("person",))
+@commands.add("set_draft", label="Store unsaved text", actors=("person",))
 async def set_draft(
     bench: Workbench,
     *,
@@ -236,7 +236,7 @@ class EditorSaved(Struct, frozen=True, kw_only=True, rename="camel"):
     version: str
 
 
-@commands.add("save", label="Save a file", actors=("person",), key="Ctrl S")
+@commands.add("save", label="Save file", actors=("person",), key="Ctrl S")
 async def save(bench: Workbench, args: SaveEditor, call: Call) -> EditorSaved:
     """Write an editor's text to its file; refused, with its version, if the file changed meanwhile."""
     editor = bench.state.editor(args.path)

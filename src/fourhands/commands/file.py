@@ -45,7 +45,7 @@ class ReadAny(ReadFile, frozen=True, kw_only=True):
 
 @commands.add(
     "read",
-    label="Read a file",
+    label="Read file",
     read_only=True,
     uri="fourhands://file/{+path}{?startLine,endLine,offset,limit}",
     example={"path": "README.md"},
@@ -82,7 +82,7 @@ class FileWritten(Struct, frozen=True, kw_only=True, rename="camel"):
     created: bool
 
 
-@commands.add("write", label="Write a file", undoable=True, example={"path": "notes.txt", "content": "hello\n"})
+@commands.add("write", label="Write file", undoable=True, example={"path": "notes.txt", "content": "hello\n"})
 async def write_file(bench: Workbench, args: WriteFile, call: Call, effects: Effects) -> FileWritten:
     """Replace a file's text, or create it: wholly or not at all. With append, add to its end.
 
@@ -199,7 +199,7 @@ class FileEdited(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "edit",
-    label="Edit a file",
+    label="Edit file",
     undoable=True,
     example={"path": "src/app.py", "edits": [{"old": "limit = 10", "new": "limit = 20"}]},
 )
@@ -248,7 +248,7 @@ class DirectoryListing(Struct, frozen=True, kw_only=True, rename="camel"):
     files: tuple[DirectoryEntry, ...]
 
 
-@commands.add("list", label="List a directory", read_only=True, example={"path": "src"})
+@commands.add("list", label="List directory", read_only=True, example={"path": "src"})
 async def list_files(
     bench: Workbench,
     call: Call,
@@ -276,7 +276,7 @@ async def search(
     return await asyncio.to_thread(files.search, query, include_pattern, exclude_pattern)
 
 
-@commands.add("remove", label="Delete a file", actors=("person",), destructive=True)
+@commands.add("remove", label="Delete file", actors=("person",), destructive=True)
 async def remove(
     bench: Workbench,
     call: Call,

@@ -37,7 +37,7 @@ class CommandHelp(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "help",
-    label="Explain a command",
+    label="Explain command",
     read_only=True,
     instructs=True,
     category="agent",

@@ -29,7 +29,7 @@ def _limit(bench: Workbench) -> TerminalLimit:
     )
 
 
-@commands.add("limit", label="Show how many terminals there may be", read_only=True, example={})
+@commands.add("limit", label="Show terminal limit", read_only=True, example={})
 async def limit(bench: Workbench) -> TerminalLimit:
     """Tell how many terminals there may be, and how many there are; one that has ended counts until it is closed."""
     return _limit(bench)
@@ -41,7 +41,7 @@ class SetTerminalLimit(Args, frozen=True, kw_only=True):
     max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS, description="How many there may be.")]
 
 
-@commands.add("set_limit", label="Set how many terminals there may be", actors=("person",))
+@commands.add("set_limit", label="Set terminal limit", actors=("person",))
 async def set_limit(bench: Workbench, args: SetTerminalLimit) -> TerminalLimit:
     """Change how many terminals there may be, until the server stops; then `terminal.maxTerminals` holds again.
 

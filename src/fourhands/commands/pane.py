@@ -31,7 +31,7 @@ class PaneOpened(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "open",
-    label="Open in a pane",
+    label="Open in pane",
     undoable=True,
     example={"type": "editor", "contentId": "src/auth.ts", "splitDirection": "vertical"},
 )
@@ -90,7 +90,7 @@ class PaneRef(Args, frozen=True, kw_only=True):
     pane_id: PaneId
 
 
-@commands.add("close", label="Close a pane", undoable=True, example={"paneId": "src/auth.ts"})
+@commands.add("close", label="Close pane", undoable=True, example={"paneId": "src/auth.ts"})
 async def close_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effects) -> Nothing:
     """Close a pane with its tabs, or one tab if you name what it shows. Unsaved text of the person is never discarded.
 
@@ -100,7 +100,7 @@ async def close_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effec
     return Nothing()
 
 
-@commands.add("focus", label="Focus a pane", undoable=True, example={"paneId": "src/auth.ts"})
+@commands.add("focus", label="Focus pane", undoable=True, example={"paneId": "src/auth.ts"})
 async def focus_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effects) -> Nothing:
     """Make a pane the active one. The keyboard follows only if the person has not typed for 5 seconds."""
     record_step(bench, call, effects, f"focused {args.pane_id}", bench.state.focus(bench.locate(args.pane_id, call)))
@@ -121,7 +121,7 @@ async def list_panes(bench: Workbench) -> PaneList:
     return PaneList(panes=bench.state.panes(), active_pane=bench.state.layout.active_pane, revision=bench.state.rev)
 
 
-@commands.add("resize", label="Resize a pane", undoable=True, example={"paneId": "src/auth.ts", "width": 60})
+@commands.add("resize", label="Resize pane", undoable=True, example={"paneId": "src/auth.ts", "width": 60})
 async def resize_pane(
     bench: Workbench,
     call: Call,
@@ -137,7 +137,7 @@ async def resize_pane(
     return Nothing()
 
 
-@commands.add("move", label="Move a pane", undoable=True, example={"paneId": "README.md", "target": "src/auth.ts"})
+@commands.add("move", label="Move pane", undoable=True, example={"paneId": "README.md", "target": "src/auth.ts"})
 async def move_pane(
     bench: Workbench,
     call: Call,
@@ -159,7 +159,7 @@ async def move_pane(
     return Nothing()
 
 
-@commands.add("set_sizes", label="Set the sizes of a split", undoable=True, actors=("person",))
+@commands.add("set_sizes", label="Set split sizes", undoable=True, actors=("person",))
 async def set_sizes(
     bench: Workbench,
     call: Call,
@@ -174,7 +174,7 @@ async def set_sizes(
     return Nothing()
 
 
-@commands.add("pin", label="Pin a pane", actors=("person",))
+@commands.add("pin", label="Pin pane", actors=("person",))
 async def pin_pane(
     bench: Workbench,
     call: Call,

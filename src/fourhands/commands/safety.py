@@ -32,7 +32,7 @@ class LineClassified(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "judge",
-    label="Judge a command line",
+    label="Classify command line",
     actors=("person",),
     read_only=True,
     example={"command": "git add . && git commit -m test"},

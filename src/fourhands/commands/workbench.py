@@ -36,7 +36,7 @@ class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
     warnings: bool = True  # whether a page shows messages that are warnings
 
 
-@commands.add("snapshot", label="Show the state of the workbench", read_only=True, example={})
+@commands.add("snapshot", label="Show workbench state", read_only=True, example={})
 async def snapshot(bench: Workbench, call: Call) -> Everything:
     """Return everything at one revision: panes, editors, highlights, terminals, agents, open questions."""
     person = call.actor.kind != "agent"
@@ -53,7 +53,7 @@ async def snapshot(bench: Workbench, call: Call) -> Everything:
     )
 
 
-@commands.add("platform", label="Show what machine this is", read_only=True, example={})
+@commands.add("platform", label="Show platform", read_only=True, example={})
 async def platform(bench: Workbench) -> PlatformInformation:
     """Tell what machine this runs on: system, release, processor, whether inside Windows (WSL), and its shells."""
     return await asyncio.to_thread(bench.terminals.platform)
@@ -66,7 +66,7 @@ class ActionsUndone(Struct, frozen=True, kw_only=True, rename="camel"):
     passed: tuple[Action, ...] = ()
 
 
-@commands.add("undo", label="Undo the last agent action", actors=("person",), key="Ctrl Alt Z")
+@commands.add("undo", label="Undo agent action", actors=("person",), key="Ctrl Alt Z")
 async def undo(
     bench: Workbench,
     *,
@@ -82,7 +82,7 @@ async def undo(
     return ActionsUndone(action=turned.action, passed=turned.passed)
 
 
-@commands.add("redo", label="Redo the undone agent action", actors=("person",), key="Ctrl Alt Shift Z")
+@commands.add("redo", label="Redo agent action", actors=("person",), key="Ctrl Alt Shift Z")
 async def redo(bench: Workbench) -> ActionsUndone:
     """Do again what was undone last."""
     turned = await bench.undo.redo()
@@ -96,13 +96,13 @@ class Actions(Struct, frozen=True, kw_only=True, rename="camel"):
     actions: tuple[Action, ...]
 
 
-@commands.add("actions", label="List what agents did", read_only=True, example={})
+@commands.add("actions", label="List agent actions", read_only=True, example={})
 async def actions(bench: Workbench) -> Actions:
     """List the agents' actions and whether each can be undone."""
     return Actions(actions=bench.undo.actions())
 
 
-@commands.add("answer", label="Answer a question", actors=("person",))
+@commands.add("answer", label="Answer question", actors=("person",))
 async def answer(
     bench: Workbench,
     call: Call,
@@ -123,7 +123,7 @@ async def answer(
     return Nothing()
 
 
-@commands.add("review", label="Judge an edited command", actors=("person",), read_only=True)
+@commands.add("review", label="Classify edited command", actors=("person",), read_only=True)
 async def review(
     bench: Workbench,
     *,

@@ -121,7 +121,7 @@ export class Activity {
   showMine(): void {
     const step = this.desk.model.activity.find((one) => one.actorKind !== "agent");
     if (!step) {
-      this.desk.toasts.show("Nothing that you did here was a command yet");
+      this.desk.toasts.show("No commands run yet");
       return;
     }
     this.opened = step.callId;
@@ -140,11 +140,11 @@ export class Activity {
       if (event.key === "Escape") return;
       const key = nameOf(event);
       const other = taken(key);
-      if (!key) this.desk.toasts.show("Not that one", "F2 to F12, or Ctrl with Alt or Shift and a letter", "warning");
+      if (!key) this.desk.toasts.show("Key not available", "F2 to F12, or Ctrl with Alt or Shift and a letter", "warning");
       else if (other) this.desk.toasts.show(`${key} is taken`, `it means: ${other}`, "warning");
       else {
         this.desk.bind(key, { command: step.command, args: step.args });
-        this.desk.toasts.show(`${key} does this from now on`, "", "info", { label: "Take it back", run: () => this.desk.bind(key, null) });
+        this.desk.toasts.show(`${key} does this from now on`, "", "info", { label: "Undo", run: () => this.desk.bind(key, null) });
       }
     };
     const stop = () => {

@@ -46,7 +46,7 @@ export class Changes {
     this.drawn = state;
     const focused = document.activeElement?.closest<HTMLElement>("[data-focus]")?.dataset.focus;
     if (this.changes.length === 0) {
-      this.element.replaceChildren(h("div", { class: "empty", tabindex: "-1" }, "Nothing that an agent wrote waits for you here."));
+      this.element.replaceChildren(h("div", { class: "empty", tabindex: "-1" }, "No changes to review"));
     } else {
       this.element.replaceChildren(...this.changes.map((change) => this.card(change)));
     }
@@ -58,18 +58,18 @@ export class Changes {
     const { path, version } = change;
     const answer = await this.desk.run(`openspace.change.${verb}`, { path, version, ...(hunk === undefined ? {} : { hunk }) });
     this.reload();
-    if (answer.success) this.desk.announce(`${verb === "keep" ? "Kept" : "Reverted"} ${hunk === undefined ? path : `a change in ${path}`}`);
+    if (answer.success) this.desk.announce(`${verb === "keep" ? "Kept" : "Took back"} ${hunk === undefined ? path : `a change in ${path}`}`);
   }
 
   private card(change: FileChange): HTMLElement {
     const { path, hunks } = change;
     const act = (verb: Verb) => () => void this.settle(verb, change);
     const parts = change.shown ? diffParts(change.before ?? "", change.after ?? "", hunks) : [];
-    const beside = h("button", { class: "button small", title: "Both texts side by side" }, "Compare");
+    const beside = h("button", { class: "button small", title: "Both texts side by side" }, "Open");
     beside.addEventListener("click", () => {
       void compare(path, change.before ?? "", change.after ?? "", [
         { label: "Keep", value: "keep", style: "main" },
-        { label: "Revert", value: "revert", style: "bad" },
+        { label: "Take back", value: "revert", style: "bad" },
       ]).then((verb) => {
         if (verb === "keep" || verb === "revert") act(verb)();
       });
@@ -88,7 +88,7 @@ export class Changes {
           { class: "acts" },
           change.shown ? beside : null,
           h("button", { class: "button small", "data-focus": `keep ${path}`, on: { click: act("keep") } }, "Keep"),
-          h("button", { class: "button small bad", "data-focus": `revert ${path}`, on: { click: act("revert") } }, "Revert"),
+          h("button", { class: "button small bad", "data-focus": `revert ${path}`, on: { click: act("revert") } }, "Take back"),
         ),
       ),
       h(
@@ -119,7 +119,7 @@ export class Changes {
         { class: "hunkbar" },
         h("button", { class: "link", on: { click: () => this.openFile(change.path, line) } }, `Line ${line}`),
         button("keep", "Keep"),
-        button("revert", "Revert"),
+        button("revert", "Take back"),
       ),
       ...rows,
     );

@@ -350,9 +350,9 @@ export class Dock implements SashHost {
       await this.desk.run("openspace.terminal.close", { terminalId: tab.content });
       return;
     }
-    const choice = await ask(`${terminal.title} is still running`, "What should become of the program in it?", [
-      { label: "End it", value: "end", style: "bad" },
-      { label: "Let it run, hide the tab", value: "hide" },
+    const choice = await ask(`${terminal.title} is still running`, "A program is still running.", [
+      { label: "Kill", value: "end", style: "bad" },
+      { label: "Keep running in background", value: "hide" },
       { label: "Cancel", value: "" },
     ]);
     if (choice === "end") await this.desk.run("openspace.terminal.close", { terminalId: tab.content });

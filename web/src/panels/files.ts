@@ -24,7 +24,7 @@ export class Files {
     private readonly desk: Desk,
     private readonly openFile: (path: string) => void,
   ) {
-    const reload = h("button", { title: "Read again", "aria-label": "Read the files again", on: { click: () => void this.refresh() } }, icon("refresh"));
+    const reload = h("button", { title: "Refresh", "aria-label": "Refresh files", on: { click: () => void this.refresh() } }, icon("refresh"));
     this.element = h(
       "nav",
       { "aria-label": "Workspace files", style: "display:contents" },

@@ -31,7 +31,7 @@ export function showHelp(desk: Desk): void {
       {},
       h("li", {}, "Nothing before you agreed, and only what you agreed to. “May do …” over the chat changes that; Stop, pressed twice, takes it back."),
       h("li", {}, "The same commands as you, and you see each of them as it happens. Blue is you, orange is the agent."),
-      h("li", {}, "Harmless commands run at once. Unknown ones are asked, with a time limit; dangerous ones always are."),
+      h("li", {}, "Safe commands run at once. Unknown ones are asked, with a time limit; dangerous ones always are."),
       h("li", {}, "It never types into a line that you have begun, and sees nothing while a password is wanted."),
       h("li", {}, "What it did to files and panes can be undone. What a program did cannot, and the list says so."),
     ),

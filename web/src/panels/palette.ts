@@ -284,7 +284,7 @@ export class Palette {
     );
     this.enter({
       crumbs: crumbs(command, known),
-      placeholder: "Run, or say more",
+      placeholder: "Run, or add arguments",
       hint: command.description.split("\n")[0] ?? "",
       items: (query) => rank(query, [now, ...more], (item) => item.label).map(({ item }) => item),
     });

@@ -123,15 +123,15 @@ export class Questions {
     });
     const allow = (choice: Choice) => () => this.answer(question, choice, question.scopes.length ? { scopes: boxes.chosen } : {});
     const yes = [
-      ...(has("session") ? [this.guarded("For this session", "main", allow("session"))] : []),
+      ...(has("session") ? [this.guarded("Allow for this session", "main", allow("session"))] : []),
       ...(has("once") && !has("session") ? [this.guarded("Allow", "main", allow("once"))] : []),
-      ...(has("always") ? [this.guarded("Always here", "", allow("always"))] : []),
+      ...(has("always") ? [this.guarded("Always allow in this workspace", "", allow("always"))] : []),
     ];
     const element = h(
       "section",
       { class: "ask", role: "alertdialog", "aria-label": `${who} asks for consent`, "data-question": question.id },
-      h("h3", {}, `May ${who} work here?`),
-      h("p", {}, `It wants to begin with: ${this.desk.model.commands.get(question.command)?.label ?? question.command}`),
+      h("h3", {}, `Allow ${who} to work here?`),
+      h("p", {}, `First action: ${this.desk.model.commands.get(question.command)?.label ?? question.command}`),
       question.scopes.length ? boxes.element : null,
       h("div", { class: "row" }, ...yes, deny, left),
     );
@@ -143,7 +143,7 @@ export class Questions {
     const dangerous = question.level === "dangerous";
     const left = h("span", { class: "left" });
     const body = h("pre", { tabindex: "0" }, question.shown);
-    const reason = h("input", { type: "text", placeholder: "Why not? (the agent reads it)", "aria-label": "Reason for refusing" });
+    const reason = h("input", { type: "text", placeholder: "Reason (shown to the agent)", "aria-label": "Reason for refusing" });
     const deny = h("button", { class: "button", "data-default": "" }, "Deny");
     const refuse = () => this.answer(question, "deny", reason.value ? { reason: reason.value } : {});
     deny.addEventListener("click", refuse);
@@ -177,7 +177,7 @@ export class Questions {
   private editor(question: Question, verdict: HTMLElement): { box: HTMLTextAreaElement; run: HTMLButtonElement } {
     const box = h("textarea", { rows: 2, "aria-label": "Changed command", spellcheck: "false" });
     box.value = question.shown;
-    const run = this.guarded("Run changed", question.level === "dangerous" ? "risky" : "main", () => {
+    const run = this.guarded("Run edited", question.level === "dangerous" ? "risky" : "main", () => {
       // A line for a shell needs its Enter.
       const text = question.command === "openspace.terminal.send" && !box.value.endsWith("\n") ? `${box.value}\n` : box.value;
       this.answer(question, "edit", { text });
@@ -201,7 +201,7 @@ export class Questions {
 
 // Why a person is asked: how bad it is, which part of it, and what it would touch.
 function verdictOf({ level, reason, parts, detail }: Pick<Review, "level" | "reason" | "parts" | "detail">): Node[] {
-  const word = { dangerous: "Flagged", safe: "Harmless" }[level] ?? "Not known to be safe";
+  const word = { dangerous: "Dangerous", safe: "Safe" }[level] ?? "Unknown";
   const bad = parts.filter((part) => part.level !== "safe");
   return [
     h("p", { class: `level ${level}` }, reason ? `${word}: ${reason}` : word),

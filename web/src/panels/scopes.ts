@@ -37,9 +37,9 @@ export class ScopeBoxes {
 
 // In as few words as a button has room for.
 export function mayDo({ consent, scopes }: SessionInfo): string {
-  if (consent === "unasked") return "Will ask first";
-  if (consent === "denied") return "May do nothing";
-  return scopes.length === ALL.length ? "May do all" : `May do ${scopes.length} of ${ALL.length}`;
+  if (consent === "unasked") return "Asks first";
+  if (consent === "denied") return "No access";
+  return scopes.length === ALL.length ? "Acts by itself, asks before danger" : `${scopes.length} of ${ALL.length} permissions`;
 }
 
 // Each of them in a word.
@@ -52,9 +52,9 @@ export async function changeConsent(desk: Desk, session: string): Promise<void> 
   if (!agent) return;
   const boxes = new ScopeBoxes(ALL, agent.consent === "granted" ? agent.scopes : ALL);
   const chosen = await ask(`What may ${agent.name} do here?`, boxes.element, [
-    { label: "Let it", value: "allow", style: "main" },
-    { label: "Take consent back", value: "revoke", style: "bad" },
-    { label: "Leave it", value: "" },
+    { label: "Allow", value: "allow", style: "main" },
+    { label: "Revoke", value: "revoke", style: "bad" },
+    { label: "Cancel", value: "" },
   ]);
   const scopes = boxes.chosen;
   if (chosen === "allow" && scopes.length) await desk.run("openspace.agent.consent", { sessionId: session, allow: true, scopes });

@@ -36,7 +36,7 @@ export class StatusBar {
       this.undo,
       this.language,
       this.theme,
-      h("button", { on: { click: help }, title: "Keys and what the agent may do" }, "Help"),
+      h("button", { on: { click: help }, title: "Keyboard shortcuts and permissions" }, "Help"),
     );
     desk.model.signals.on(["agents", "presence", "connection", "actions", "layout", "editors"], () => this.render());
     const names = { system: "System", dark: "Dark", light: "Light", contrast: "High contrast" };

@@ -446,13 +446,13 @@ export class TerminalView implements View {
       kind = "";
     } else if (lease.secret) {
       kind = "secret";
-      parts = [h("b", {}, "A secret is wanted"), h("span", { class: "what" }, "Type it here. Agents see nothing of this terminal until it is done.")];
+      parts = [h("b", {}, "Password prompt"), h("span", { class: "what" }, "Type it here. Agents see nothing of this terminal until it is done.")];
     } else if (waiting) {
       kind = "person";
       parts = [
         h("b", {}, "You are typing"),
         h("span", { class: "what" }, `${deed.actorName || "the agent"} waits until your line is finished`),
-        button("Let it go", () => this.press(KILL_LINE), "", "Clears your line first; Ctrl Y brings it back in a shell"),
+        button(`Clear my line, let ${deed.actorName || "the agent"} type`, () => this.press(KILL_LINE), "", "Clears your line first; Ctrl Y brings it back in a shell"),
       ];
     } else if (lease.kind === "agent") {
       kind = "agent";

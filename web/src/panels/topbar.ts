@@ -29,7 +29,7 @@ export class TopBar {
     this.follow.addEventListener("click", () => desk.setFollowing(!desk.following));
     this.pause.addEventListener("click", () => void this.togglePause());
     this.stop.addEventListener("click", () => void this.stopAgent());
-    this.stop.title = "Stop the agent now; again within a moment: end its programs and take back consent";
+    this.stop.title = "Stop (press twice to kill its programs and revoke access)";
     this.element = h(
       "header",
       { class: "top" },
@@ -80,7 +80,7 @@ export class TopBar {
     this.stoppedAt = Date.now();
     const answer = await this.desk.run("openspace.agent.stop", { sessionId, kill });
     if (answer.success) {
-      const text = kill ? "Killed: its programs are ended, and it must ask for consent again." : "Stopped.";
+      const text = kill ? "Agent killed; its access was revoked." : "Stopped.";
       this.desk.toasts.show(text, kill ? "" : "Stop again at once to end its programs too.", "info");
     }
   }
