@@ -4,7 +4,8 @@ from fourhands.core.call import Actor
 from fourhands.core.errors import Conflict, NotFound
 from fourhands.workbench.events import FileChanged
 from fourhands.workbench.files.diff import unified
-from fourhands.workbench.files.workspace import ABSENT, Workspace, Written
+from fourhands.workbench.files.replacement import ABSENT, Written
+from fourhands.workbench.files.workspace import Workspace
 from fourhands.workbench.layout.undo import InvertStep
 from fourhands.workbench.workbench import Workbench
 
