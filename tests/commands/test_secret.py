@@ -126,7 +126,7 @@ async def look(app: App, session_id: str) -> list[object]:
     try:
         return [*seen, hub.instructions(session.id)]
     finally:
-        hub.close()
+        await hub.close()
 
 
 def check(watcher: Watcher, files: dict[str, bytes]) -> None:

@@ -120,17 +120,6 @@ async def test_contents_written_at_once_win_over_a_thread_that_comes_late(file: 
     assert file.path.read_bytes() == b"new"
 
 
-async def test_what_waits_for_a_thread_can_be_stored_before_anything_else(file: AtomicFile) -> None:
-    executor_is_busy = threading.Event()
-    loop = asyncio.get_running_loop()
-    busy = [loop.run_in_executor(None, executor_is_busy.wait) for _ in range(64)]
-    file.write_soon(b"now")
-    file.settle()
-    assert file.path.read_bytes() == b"now"
-    executor_is_busy.set()
-    await asyncio.gather(*busy)
-
-
 async def test_a_file_removed_after_it_was_written_soon_stays_away(file: AtomicFile) -> None:
     file.write_soon(b"x")
     file.remove_soon()

@@ -203,4 +203,4 @@ def world(root: Path) -> Iterator[World]:
     try:
         yield made
     finally:
-        made.bench.save()  # no timer is left behind
+        made.bench.stop_saving()

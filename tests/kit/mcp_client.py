@@ -80,7 +80,7 @@ async def connected(
             yield client
     finally:
         await mcp.close()
-        hub.close()
+        await hub.close()
 
 
 def data(result: CallToolResult) -> dict[str, Any]:

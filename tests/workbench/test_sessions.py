@@ -1,4 +1,3 @@
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,9 +7,9 @@ from fourhands.core.errors import BadArgument, LimitReached
 from fourhands.workbench.sessions import Sessions, SessionSettings
 
 
-async def after_a_crash(path: Path) -> Sessions:
-    """Who is known to the next server when this one has gone without an end."""
-    await asyncio.get_running_loop().run_in_executor(None, lambda: None)
+async def after_a_crash(before: Sessions, path: Path) -> Sessions:
+    """The sessions that the next server knows when this one has gone without an end."""
+    await before.close()
     return Sessions(AtomicFile(path))
 
 
@@ -19,8 +18,8 @@ async def test_an_agent_comes_back_by_its_name_and_connector_with_its_settings(t
     before = Sessions(AtomicFile(path))
     ada, bob = before.add("ada", "mcp"), before.add("bob", "acp")
     ada.state = SessionSettings(timeout_s=7.0)
-    before.save(now=True)
-    after = await after_a_crash(path)
+    before.save()
+    after = await after_a_crash(before, path)
     assert after.absent == [ada.id, bob.id]
     stranger = after.add("ada", "acp")
     assert stranger.id not in (ada.id, bob.id)
@@ -35,13 +34,13 @@ async def test_a_session_that_was_ended_or_given_up_never_comes_back(tmp_path: P
     before = Sessions(AtomicFile(path))
     ended, left = before.add("ended", "mcp"), before.add("left", "mcp")
     before.remove(ended.id)
-    before.save(now=True)
-    after = await after_a_crash(path)
+    before.save()
+    after = await after_a_crash(before, path)
     assert after.back(ended.id) is None
     assert after.back(left.id) == ("left", "mcp")
     after.give_up(left.id)
-    after.save(now=True)
-    assert (await after_a_crash(path)).absent == []
+    after.save()
+    assert (await after_a_crash(after, path)).absent == []
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '[{"id": "x"}]', "\0" * 50])

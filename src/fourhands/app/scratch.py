@@ -27,7 +27,7 @@ async def scratch() -> AsyncIterator[Scratch]:
             try:
                 yield await _look(app, hub)
             finally:
-                hub.close()
+                await hub.close()
                 await app.terminals.stop()
 
 

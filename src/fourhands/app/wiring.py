@@ -148,7 +148,7 @@ class App:
                 source=lambda call: source(self.bench, call),
             )
             self.bench.forget_lost_terminals()
-            stack.callback(self.bench.save)
+            stack.push_async_callback(self.bench.save)
             await stack.enter_async_context(self.tasks)
             stack.callback(self._leave)
             watch = Watch(self.bench, lambda path, version: tell_editor(self.bench, path, version))

@@ -49,11 +49,6 @@ class AtomicFile:
         """Delete the file in a thread. Event loop only."""
         self._begin(None)
 
-    def settle(self) -> None:
-        """Store what still waits for a thread, before returning. Blocks; a failure is logged."""
-        while self._store_waiting():
-            pass
-
     async def close(self) -> None:
         """Return when everything asked for has been stored or has failed; the file may be used again afterwards."""
         while self._worker is not None and not self._worker.done():
@@ -74,7 +69,8 @@ class AtomicFile:
 
     def _work(self) -> None:
         while True:
-            self.settle()
+            while self._store_waiting():
+                pass
             with self._guard:
                 if self._waiting is None:
                     self._working = False

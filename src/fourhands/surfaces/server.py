@@ -172,5 +172,5 @@ async def serving(
                 address_file(places.state).unlink()
             bench.on_session_end.remove(ended)
             routes.close()
-            chats.close()
-            hub.close()
+            await chats.close()
+            await hub.close()

@@ -224,12 +224,16 @@ class Sessions:
         if self._absent.pop(id, None) is not None:
             self.save()
 
-    def save(self, *, now: bool = False) -> None:
-        """Store who is here, and who may still come back; soon, or before anything else happens."""
+    def save(self) -> None:
+        """Store the sessions that are here and those that may still come back, in a thread."""
         if self._saved is not None:
             here = [SessionRecord.of(session) for session in self]
-            store = self._saved.write if now else self._saved.write_soon
-            store(msgspec.json.encode([*here, *self._absent.values()]))
+            self._saved.write_soon(msgspec.json.encode([*here, *self._absent.values()]))
+
+    async def close(self) -> None:
+        """Return when everything is stored."""
+        if self._saved is not None:
+            await self._saved.close()
 
     def get(self, name: str, asker: str | None = None) -> Session:
         """A session by its id or its name; of several with that name the asker's own, else one that could begin.

@@ -520,13 +520,16 @@ class Workbench:
         self._save_handle = None
         self._saved.write_soon(encode(self.state.snapshot()))
 
-    def save(self) -> None:
-        """Store layout and sessions where the next server finds them, before anything else happens."""
+    async def save(self) -> None:
+        """Store layout and sessions where the next server finds them; returning means stored, or logged."""
+        self.stop_saving()
+        self._save_soon()
+        self.sessions.save()
+        await self._saved.close()
+        await self.sessions.close()
+
+    def stop_saving(self) -> None:
+        """Drop the timer that would save the layout."""
         if self._save_handle is not None:
             self._save_handle.cancel()
             self._save_handle = None
-        try:
-            self._saved.write(encode(self.state.snapshot()))
-            self.sessions.save(now=True)
-        except OSError as error:
-            log.warning("cannot save the layout and the sessions: %s", error)

@@ -72,4 +72,4 @@ async def test_an_agent_acts_looks_and_corrects_itself(app: App):
     text = hub.instructions(session.id)
     assert "- src.py, line 42" in text
     assert session.positions, "what it has read is remembered"
-    hub.close()
+    await hub.close()

@@ -66,7 +66,7 @@ async def place(tmp_path):
     with world(tmp_path) as here:
         made = Place(here)
         yield made
-        made.hub.close()
+        await made.hub.close()
 
 
 async def test_the_manifest_has_every_command_in_the_form_of_the_source(place: Place):
@@ -177,7 +177,7 @@ async def test_announced_commands_are_there_after_a_restart_and_can_be_taken_bac
     more = {"id": "openspace.demo.bye", "arguments_schema": {"properties": {"to": {"type": "string"}}}}
     place.hub.post_manifest({"commands": [COMMAND, more]})
     before = place.hub.manifest()["commands"]
-    place.hub.close()
+    await place.hub.close()
     assert not [command for command in place.world.registry if command.announced], "nobody would answer"
     again = Hub(place.world.bench, place.world.registry)
     assert again.manifest()["commands"] == before
@@ -185,16 +185,16 @@ async def test_announced_commands_are_there_after_a_restart_and_can_be_taken_bac
         again.take_back(["openspace.demo.hello", "openspace.editor.open"])
     assert again.take_back(["openspace.demo.hello"]) == {**OK, "commands": ["openspace.demo.hello"]}
     assert "openspace.demo.hello" not in place.world.registry
-    again.close()
+    await again.close()
     third = Hub(place.world.bench, place.world.registry)
     assert third.take_back() == {**OK, "commands": ["openspace.demo.bye"]}
     assert third.take_back() == {**OK, "commands": []}
-    third.close()
+    await third.close()
     file = Path(place.world.bench.root, "announced.json")
     assert file.stat().st_mode & 0o777 == 0o600
     for nonsense in (b"{", b"[]", b"{}", b'{"commands": [{"id": "x"}]}', b"\xff", b'{"commands": [' + b"[" * 5000):
         file.write_bytes(nonsense)
-        Hub(place.world.bench, place.world.registry).close()
+        await Hub(place.world.bench, place.world.registry).close()
         assert "must be posted again" in caplog.text
         caplog.clear()
     odd = {"id": "openspace.demo.odd", "arguments_schema": {"properties": 1}}
@@ -202,7 +202,7 @@ async def test_announced_commands_are_there_after_a_restart_and_can_be_taken_bac
     hub = Hub(place.world.bench, place.world.registry)
     assert [command.id for command in place.world.registry if command.announced] == ["openspace.demo.ok"]
     assert "openspace.demo.odd" in caplog.text
-    hub.close()
+    await hub.close()
 
 
 async def test_the_state_lists_panes_and_the_active_one(place: Place):
@@ -236,7 +236,7 @@ async def test_closing_publishes_what_is_due(place: Place):
     state = place.world.bench.state
     state.open_editor("a.py", owner="person")
     state.open_editor("b.py", owner="person")
-    place.hub.close()
+    await place.hub.close()
     assert place.seen("workbench.published")[-1].data == place.hub.state()
     assert not place.clock.due
     state.open_editor("c.py", owner="person")

@@ -62,7 +62,7 @@ async def test_a_model_that_repeats_a_file_runs_nothing_unasked(choice) -> None:
                 assert "Example: %%OS{" in told, "our own words are for use"
                 instructions = model.requests[1].body["messages"][0]["content"]
                 assert MARK in instructions
-                hub.close()
+                await hub.close()
         assert not person.was_asked, "what only reads runs"
         assert root.joinpath("owned.txt").exists() is (choice == "once")
         journal = await app.journal.query(session=session.id)

@@ -143,7 +143,7 @@ class Run:
         if agent.memory is not None:
             await agent.memory.close()
         agent.memory = None
-        self.chats.close()
+        await self.chats.close()
         self.connections.close()
         self.app.bench.sessions.remove(agent.session.id)
 

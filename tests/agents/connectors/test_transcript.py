@@ -69,7 +69,7 @@ async def test_a_chat_is_kept_as_it_went():
         tell(app, session, "noted", text="fresh")
         await app.bench.end_session(session.id)
         assert events(chats, session) == []
-        chats.close()
+        await chats.close()
 
 
 async def test_what_an_agent_says_of_itself_outlives_a_long_chat_and_its_title_a_reset_not():
@@ -89,7 +89,7 @@ async def test_what_an_agent_says_of_itself_outlives_a_long_chat_and_its_title_a
         assert told[1].data["title"] == "Better words"
         tell(app, session, "reset")
         assert [event.kind for event in events(chats, session)] == ["agent.offered"]
-        chats.close()
+        await chats.close()
 
 
 async def test_after_a_restart_the_next_agent_of_the_name_goes_on_with_it():
@@ -100,7 +100,7 @@ async def test_after_a_restart_the_next_agent_of_the_name_goes_on_with_it():
         other = app.bench.begin_session("Bob", "test")
         tell(app, first, "said", text="Remember this", messageId="m1")
         tell(app, other, "said", text="and that", messageId="m1")
-        chats.close()
+        await chats.close()
         assert file.stat().st_mode & 0o777 == 0o600
         app.bench.sessions.remove(first.id)
         again = Transcripts(app.bench, file)
@@ -111,14 +111,14 @@ async def test_after_a_restart_the_next_agent_of_the_name_goes_on_with_it():
         assert kept(again, second) == [("agent.said", "Remember this"), ("agent.noted", FORGOTTEN)]
         assert all(event.data["session"] == second.id for event in events(again, second))
         assert kept(again, stranger) == kept(again, third) == []
-        again.close()
+        await again.close()
         assert [len(chat["events"]) for chat in json.loads(file.read_text())] == [1, 2]
         for session in (second, third):
             app.bench.sessions.remove(session.id)
         once_more = Transcripts(app.bench, file)
         last = app.bench.begin_session("Ada", "test")
         assert kept(once_more, last) == [("agent.said", "Remember this"), ("agent.noted", FORGOTTEN)]
-        once_more.close()
+        await once_more.close()
 
 
 @pytest.mark.parametrize("content", [b"", b"nonsense", b'[{"session": 1}]', b"\xff", b"{}"])
@@ -130,7 +130,7 @@ async def test_a_file_that_cannot_be_read_begins_anew(content):
         session = app.bench.begin_session("Ada", "test")
         tell(app, session, "said", text="hi", messageId="m")
         assert kept(chats, session) == [("agent.said", "hi")]
-        chats.close()
+        await chats.close()
         assert json.loads(file.read_text())[0]["name"] == "Ada"
 
 
@@ -140,7 +140,7 @@ async def test_a_place_that_cannot_be_written_harms_nothing(caplog):
         session = app.bench.begin_session("Ada", "test")
         tell(app, session, "said", text="hi", messageId="m")
         assert kept(chats, session) == [("agent.said", "hi")]
-        chats.close()
+        await chats.close()
     assert "cannot save" in caplog.text
 
 
@@ -161,7 +161,7 @@ async def test_it_never_grows_beyond_its_bounds():
             assert len(seen) <= 50
             assert seen[-1] == ("agent.said", "half ? pair")
             assert len(seen[-2][1]) == len(seen[-3][1]) == 1000
-        chats.close()
+        await chats.close()
         assert len(chats) == 3
         assert file.stat().st_size < 3 * 20_000 + 1000
 

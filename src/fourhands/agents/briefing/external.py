@@ -124,10 +124,10 @@ class ExternalPosts:
         if file is not None:
             self._load(file)
 
-    def close(self) -> None:
-        """Store what is not stored yet."""
+    async def close(self) -> None:
+        """Return when everything is stored."""
         if self._saved is not None:
-            self._saved.settle()
+            await self._saved.close()
 
     def add(self, commands: Iterable[PostedCommand]) -> bool:
         """Add commands, or replace those posted before under the same ids; say whether anything is different."""

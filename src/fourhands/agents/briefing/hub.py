@@ -94,15 +94,15 @@ class Hub:
         """Let go of programs that wait for calls: the server is being stopped."""
         self._requests.leave()
 
-    def close(self) -> None:
-        """Publish what is due and listen no longer."""
+    async def close(self) -> None:
+        """Publish what is due and stop listening; return when everything is stored."""
         self._throttle.flush()
-        self._posted.close()
         self._including = True  # a registry that outlives us forgets what we cannot run any more
         self._withdraw()
         for dispose in self._disposers:
             dispose()
         self._instructions.close()
+        await self._posted.close()
 
     def manifest(self) -> Manifest:
         """Return `{version, commands, lastUpdated}`: every command, those announced from outside too."""

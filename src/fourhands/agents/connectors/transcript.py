@@ -83,11 +83,11 @@ class Transcripts:
             self._begin(session)
         self._dispose = bench.events.published.subscribe(self._happened)
 
-    def close(self) -> None:
-        """Write what is not written yet and listen no longer."""
+    async def close(self) -> None:
+        """Stop listening; return when everything is stored."""
         self._dispose()
         self._saving.flush()
-        self._saved.settle()
+        await self._saved.close()
 
     def __len__(self) -> int:
         return len(self._chats)
