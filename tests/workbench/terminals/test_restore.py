@@ -75,6 +75,7 @@ WRITTEN = {
     "moved about": b"".join(b"\x1b[%d;%dH%c" % (n % 24 + 1, n * 7 % 80 + 1, 65 + n % 26) for n in range(60)),
     "relative moves": b"a\x1b[5Cb\x1b[3Bc\x1b[2Ad\x1b[4De\x1b[6Ef\x1b[2Fg\x1b[10`h\x1b[5di\x1b[2aj\x1b[ek",
     "set and other characters": "\x1b(0q漢q\x1b[3b👍\x1b[2bé\x1b(Bq\x1b)0\x0e漢q\x0f".encode(),
+    "second set and other characters": "\x1b(B\x1b)0漢q\x1b[K字\x0e漢q\x1b[K字\x0f漢q\x1b7\x0eq\x1b8漢".encode(),
     "set of a saved cursor": b"\x1b(0\x1b7\x1b(B\x0e\x1b8qq\x1b(Bqq",
     "shift of a saved cursor": b"\x1b7\x0eqq\x1b8qq\x1b[?1049hqq\x1b[?1049lqq\x1b)0qq",
     "origin mode of a saved cursor": b"\x1b[2;9r\x1b[?6h\x1b[3;3Hin\x1b7\x1b[?6l\x1b8out\x1b7\x1b[?6h\x1b8in\x1b[H0",

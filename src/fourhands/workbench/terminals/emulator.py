@@ -23,7 +23,10 @@ try:
         corner_of,
         cursor_sequence,
         extra,
+        is_ordinary,
         saved_cursor_sequence,
+        shifts,
+        uses_ordinary,
         with_set_in_use,
     )
 except (ImportError, OSError) as error:
@@ -50,6 +53,8 @@ _READ_OTHERWISE = re.compile(
     rb"|\[\?(?:[0-9;]*;)?(?:104[789]|47)(?:;[0-9;]*)?[hl]|[()*+][^B])"
 )
 _TAKES_BACK = re.compile(rb"\x1b(?:8|\[u|.*104[89].*l)")
+_FROM_ESCAPE = re.compile(rb"[^\x1b]+|\x1b[^\x1b]*")
+_SHIFT = re.compile(rb"[\x0e\x0f]")
 _BEYOND_ASCII = re.compile(rb"[\x80-\xff]+")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
@@ -169,12 +174,26 @@ class Ghostty:
 
         Character sets are for ASCII only in the page's terminal; this one prints blanks for all other characters.
         """
-        if not self._sets or data.isascii():
+        if self._sets and not data.isascii():
+            sets = extra(self._terminal, "charsets")
+            self._sets = not is_ordinary(sets)
+        # Many programs choose a second set and hardly ever shift to it.
+        if not self._sets or data.isascii() or (uses_ordinary(sets) and not shifts(data)):
             self._terminal.feed(data)
             return
+        for part in _FROM_ESCAPE.findall(data):
+            self._print_in_set(part)
+
+    def _print_in_set(self, data: bytes) -> None:
+        """Feed output with at most one ESC, at its start: once no sequence is open, all the rest is printed."""
         at = 0
         for found in _BEYOND_ASCII.finditer(data):
             self._terminal.feed(data[at : found.start()])
+            at = found.start()
+            if self.between_sequences and not _SHIFT.search(data, at):
+                back = extra(self._terminal, "charsets").replace(b"\\", b"\\\\")
+                self._terminal.feed(_BEYOND_ASCII.sub(ORDINARY_SETS + rb"\g<0>" + back, data[at:]))
+                return
             at = found.end()
             self._in_set(found[0], ascii=not self.between_sequences)
         self._terminal.feed(data[at:])
@@ -195,6 +214,7 @@ class Ghostty:
         terminal.feed(sequence)
         if (saved := extra(terminal, "charsets")) != sets:
             terminal.feed(ORDINARY_SETS + with_set_in_use(sets, saved))
+            self._sets = True
         column, row = terminal.cursor
         changed = terminal.mode(_ORIGIN) != origin
         if changed:

@@ -109,6 +109,21 @@ def corner_of(region: bytes) -> tuple[int, int]:
     return int(rows[1]) if rows else 1, int(cols[1]) if cols else 1
 
 
+def is_ordinary(sets: bytes) -> bool:
+    """Return True if no other set than the ordinary one is chosen, as the formatter writes them."""
+    return not _ORDINARY_SET.sub(b"", sets)
+
+
+def uses_ordinary(sets: bytes) -> bool:
+    """Return True if the set in use is the ordinary one."""
+    return _set_in_use(sets)[1] == b"B"
+
+
+def shifts(data: bytes) -> bool:
+    """Return True if output shifts to another set than the first."""
+    return _SHIFT.search(data) is not None
+
+
 def with_set_in_use(sets: bytes, other: bytes) -> bytes:
     """Return character sets in which the one in use is that of others, as the formatter writes both."""
     level, chosen = _set_in_use(sets)[0], _set_in_use(other)[1]
