@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fourhands.agents.acp.jsonrpc import CANCELLED, Lines, PeerFailed, PeerGone, RpcConnection, RpcError
+from fourhands.agents.acp.jsonrpc import CANCELLED, PeerFailed, PeerGone, RpcConnection, RpcError
 from fourhands.agents.connectors.process import launch
 from fourhands.core.errors import BadArgument, CommandNotFound, ExecDenied
+from fourhands.core.lines import LineSplitter
 from fourhands.core.tasks import Tasks
 
 
@@ -294,10 +295,10 @@ async def test_half_characters_do_not_break_the_line():
 def test_any_split_of_the_stream_gives_the_same_lines(lines, data):
     stream = b"".join(line + b"\n" for line in lines)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=8)))
-    splitter = Lines(10)
+    splitter: LineSplitter[bytes] = LineSplitter(10)
     found: list[bytes | None] = []
     for low, high in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        found += splitter.feed(stream[low:high])
+        found += [line if isinstance(line, bytes) else None for line in splitter.feed(stream[low:high])]
     assert found == [line if len(line) <= 10 else None for line in lines]
     assert splitter.unfinished == 0
 

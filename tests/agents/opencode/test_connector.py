@@ -348,7 +348,7 @@ async def test_with_nobody_there_a_permission_is_refused_and_those_of_strangers_
         t.server.tell("session.created", info={"id": "ses_child", "parentID": SES})
         t.server.tell("permission.asked", sessionID="ses_child", id="per_1", permission="edit", patterns=["x"])
         reply = await t.server.until("/permission/per_1/reply")
-        assert (reply["reply"], "nobody" in reply["message"]) == ("reject", True)
+        assert (reply["reply"], "no one answered" in reply["message"]) == ("reject", True)
         assert not [path for path, _ in t.server.posted if "per_0" in path]
 
 

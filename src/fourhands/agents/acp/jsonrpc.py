@@ -14,13 +14,14 @@ import asyncio
 import contextlib
 import itertools
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 import msgspec
 
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.lines import LineSplitter, Overlong
 from fourhands.core.tasks import Tasks
 
 log = logging.getLogger(__name__)
@@ -79,44 +80,6 @@ class PeerGone(Unavailable):
     code = "peer-gone"
 
 
-class Lines:
-    """Cuts a stream of bytes into lines; one that is longer than `largest` comes out as None, and is not kept."""
-
-    def __init__(self, largest: int = LARGEST_LINE) -> None:
-        self._largest = largest
-        self._pieces: list[bytes] = []
-        self._size = 0
-        self._skipping = False
-
-    def feed(self, data: bytes) -> Iterator[bytes | None]:
-        """Give the lines that end in this data."""
-        *ends, rest = data.split(b"\n")
-        for end in ends:
-            self._add(end)
-            yield None if self._skipping else b"".join(self._pieces)
-            self._forget()
-            self._skipping = False
-        self._add(rest)
-
-    @property
-    def unfinished(self) -> int:
-        """How many bytes of a line without an end have come."""
-        return self._size
-
-    def _add(self, piece: bytes) -> None:
-        if self._skipping or not piece:
-            return
-        self._pieces.append(piece)
-        self._size += len(piece)
-        if self._size > self._largest:
-            self._forget()
-            self._skipping = True
-
-    def _forget(self) -> None:
-        self._pieces.clear()
-        self._size = 0
-
-
 class RpcConnection:
     """One end of a connection. `run` reads until the other side closes; everything else may be called meanwhile."""
 
@@ -144,10 +107,10 @@ class RpcConnection:
         self._translate = translate or _translate
         self._answer_noise = answer_noise
         self._finish_s = finish_s  # how long requests may still be answered after the last line
-        self._lines = Lines(largest_line)
+        self._lines: LineSplitter[bytes] = LineSplitter(largest_line)
         self._numbers = itertools.count(1)
         self._asked: dict[int, tuple[str, asyncio.Future[Any]]] = {}
-        self._abandoned: OrderedDict[int, None] = OrderedDict()
+        self._abandoned: BoundedDict[int, None] = BoundedDict(_REMEMBERED)
         self._serving: dict[tuple[str, object], asyncio.Task[Any]] = {}
         self._drain = asyncio.Lock()
 
@@ -164,7 +127,7 @@ class RpcConnection:
             return await future
         except asyncio.CancelledError:
             if self._asked.pop(number, None) is not None and not self.closed:
-                self._abandon(number)
+                self._abandoned[number] = None
                 self.notify("$/cancel_request", {"requestId": number})
             raise
         finally:
@@ -182,11 +145,6 @@ class RpcConnection:
     def notify(self, method: str, params: Mapping[str, object] | None = None) -> None:
         """Tell something that needs no answer; of no effect after the end."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params or {}})
-
-    def _abandon(self, number: int) -> None:
-        self._abandoned[number] = None
-        while len(self._abandoned) > _REMEMBERED:
-            self._abandoned.popitem(last=False)
 
     def _send(self, message: Mapping[str, object]) -> None:
         if self.closed or self._writer.is_closing():
@@ -241,8 +199,8 @@ class RpcConnection:
             task.cancel()
         self._writer.close()
 
-    def _take(self, line: bytes | None) -> None:
-        if line is None:
+    def _take(self, line: bytes | Overlong[bytes]) -> None:
+        if isinstance(line, Overlong):
             log.warning("%s sent a line that is too long; it is skipped", self.name)
             self._complain(INVALID_REQUEST, "the message is too long")
             return

@@ -5,7 +5,6 @@ commands become events of their own. Unknown kinds, of newer agents, are logged 
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,6 +14,7 @@ from fourhands.agents.acp.session import AcpSession, Emit
 from fourhands.agents.blocks.interceptor import Interceptor
 from fourhands.agents.connectors.base import Connector, StreamedMessage
 from fourhands.agents.connectors.events import AgentAsked, AgentStep
+from fourhands.core.bounded import BoundedDict
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Updates:
         self._speech: StreamedMessage | None = None
         self._key: object = None
         self._history = Interceptor()
-        self._steps: OrderedDict[str, dict[str, Any]] = OrderedDict()
+        self._steps: BoundedDict[str, dict[str, Any]] = BoundedDict(_STEPS)
         id = conversation.session.id
         self._takers: dict[str, Callable[[dict[str, Any]], None]] = {
             "agent_message_chunk": self._said,
@@ -115,8 +115,6 @@ class Updates:
             return
         said = {name: shortened(value) for name, value in update.items() if value is not None and name in _MEMBERS}
         step = self._steps[id] = {**self._steps.get(id, {}), **said}
-        while len(self._steps) > _STEPS:
-            self._steps.popitem(last=False)
         names = {"kind": "tool", "rawInput": "input", "rawOutput": "output"}  # the same words for every connector
         told = {names.get(name, name): value for name, value in step.items() if name != "toolCallId"}
         self._emit(AgentStep(session=self._conversation.session.id, step_id=id, **told))

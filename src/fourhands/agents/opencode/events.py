@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from fourhands.agents.blocks.interceptor import Dropped, Intercepted, Interceptor
+from fourhands.core.bounded import BoundedDict
 
 MOST_PARTS = 2000
 MOST_EARLY = 200
@@ -70,8 +71,8 @@ class OpenCodeEvents:
         self._listener = listener
         self._now = now
         self._roles: dict[str, str] = {}
-        self._parts: dict[str, _Part] = {}
-        self._states: dict[str, str] = {}
+        self._parts: BoundedDict[str, _Part] = BoundedDict(MOST_PARTS)
+        self._states: BoundedDict[str, str] = BoundedDict(MOST_PARTS)
         self._early: dict[str, list[dict[str, Any]]] = {}  # events of messages whose role is not told yet
 
     def event(self, event: dict[str, Any]) -> None:
@@ -150,8 +151,6 @@ class OpenCodeEvents:
         if id not in self._parts:
             interceptor = Interceptor(self._now) if self._now else Interceptor()
             self._parts[id] = _Part(_text(part, "messageID"), thought, interceptor)
-            while len(self._parts) > MOST_PARTS:
-                del self._parts[next(iter(self._parts))]
         return self._parts[id]
 
     def _delta(self, told: dict[str, Any]) -> None:
@@ -189,8 +188,6 @@ class OpenCodeEvents:
         if self._states.get(id) == status:
             return
         self._states[id] = status
-        while len(self._states) > MOST_PARTS:
-            del self._states[next(iter(self._states))]
         if len(output) > LONGEST_OUTPUT:
             output = f"{output[:LONGEST_OUTPUT]}… ({len(output) - LONGEST_OUTPUT} more characters)"
         tool = _text(part, "tool")
