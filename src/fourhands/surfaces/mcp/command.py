@@ -62,7 +62,7 @@ async def connect(dirs: "WorkspaceDirs") -> "WebSocketLink | None":
     address = find_server(dirs.state)
     if address is None:
         if own and not held(dirs.state):
-            raise Unavailable("the server of this agent is not running", hint="start it and the agent again")
+            raise Unavailable("the server of this agent has ended", hint="start it and the agent again")
         return None
     token = own or (Path(dirs.state) / "token").read_text().strip()
     return await WebSocketLink.open(f"{address.url.replace('http', 'ws', 1)}/mcp/socket", token)
