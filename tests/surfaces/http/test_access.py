@@ -214,6 +214,33 @@ async def test_a_refusal_cannot_forge_lines_of_the_log(served: Served, refusals:
     assert "\n" not in refusals[0]
 
 
+async def test_a_refusal_names_who_really_asked(served: Served, refusals: list[str]) -> None:
+    async with served.client("", headers={"x-forwarded-for": "192.0.2.7", "forwarded": "for=192.0.2.7"}) as client:
+        await client.get("/metrics")
+    assert "from 127.0.0.1" in refusals[0]
+
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+}
+
+
+async def test_every_answer_has_these_headers(served: Served) -> None:
+    async with served.client() as client:
+        for path in ("/health", "/metrics", "/nothing", "/openspace/manifest"):
+            found = (await client.get(path)).headers
+            assert {name: found.get(name) for name in HEADERS} == HEADERS, path
+    assert {name.decode(): value.decode() for name, value in SECURITY_HEADERS} == HEADERS
+
+
 # -- who is let in ---------------------------------------------------------------------------------------------------
 
 
@@ -283,6 +310,7 @@ async def test_an_agent_cannot_use_what_is_the_persons(served: Served) -> None:
             assert response.status_code == 403, (path, response.text)
         assert (await client.delete("/openspace/manifest")).status_code == 403
         assert (await client.get("/openspace/command-requests")).status_code == 403
+        assert (await client.get("/openspace/chats")).status_code == 403
         assert (await client.get("/openspace/instructions")).status_code == 200
         assert (await client.get("/openspace/manifest")).status_code == 200
 
@@ -338,6 +366,13 @@ async def test_a_code_opens_once(served: Served) -> None:
     assert "set-cookie" not in second.headers
 
 
+async def test_a_cookie_that_came_by_tls_goes_back_by_tls_only(served: Served) -> None:
+    code = served.running.tokens.new_code()
+    async with served.client("", headers={"origin": f"https://127.0.0.1:{served.port}"}) as client:
+        given = await client.post("/api/browser", json={"code": code})
+    assert "secure" in given.headers["set-cookie"].lower()
+
+
 async def test_a_code_from_another_origin_or_without_one_is_not_looked_at(served: Served) -> None:
     code = served.running.tokens.new_code()
     async with served.client("") as client:
@@ -391,8 +426,9 @@ async def test_the_token_file_is_the_users_alone_and_stays(tmp_path: Path) -> No
     assert Tokens(tmp_path, tmp_path).check(text) is not None
 
 
-async def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path) -> None:
-    Tokens(tmp_path, tmp_path).file.chmod(0o644)
+@pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660, 0o601])
+async def test_a_token_file_that_others_can_read_is_refused(tmp_path: Path, mode: int) -> None:
+    Tokens(tmp_path, tmp_path).file.chmod(mode)
     with pytest.raises(Unavailable, match="readable by other users"):
         Tokens(tmp_path, tmp_path)
 

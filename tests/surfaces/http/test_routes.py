@@ -127,6 +127,18 @@ async def test_a_fault_of_ours_is_told_without_its_details(served: Served, monke
     assert response.headers["x-content-type-options"] == "nosniff"
 
 
+async def test_an_agent_reads_its_own_instructions_whatever_it_names(served: Served) -> None:
+    mine, token = served.agent("Ada")
+    other, others = served.agent("Bob")
+    async with served.client(token) as ada, served.client(others) as bob, served.client() as person:
+        await bob.post("/api/commands/openspace.file.read", json={"path": "only-bob-asked-for-this"})
+        named = {"sessionId": other}
+        assert "only-bob-asked-for-this" in (await person.get("/openspace/instructions", params=named)).text
+        assert "only-bob-asked-for-this" not in (await ada.get("/openspace/instructions", params=named)).text
+    for session in (mine, other):
+        await served.app.bench.end_session(session)
+
+
 async def test_every_error_has_a_status_that_fits_its_kind() -> None:
     assert status_of("bad-cwd") == 400
     assert status_of("command-not-found") == 404

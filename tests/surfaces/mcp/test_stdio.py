@@ -111,6 +111,19 @@ async def test_an_agents_token_works_in_its_own_session(app: App, served: Runnin
 
 
 @both
+async def test_two_tokens_with_the_same_name_are_two_clients(app: App, served: Running, mode: Mode) -> None:
+    first, second = (app.bench.begin_session("same", "test") for _ in range(2))
+    for session in (first, second):
+        app.gate.consent.grant(session.id)
+    tokens = [served.tokens.issue(session.actor) for session in (first, second)]
+    async with over_http(served, tokens[0], mode) as one, over_http(served, tokens[1], mode) as two:
+        data(await one.call_tool("openspace_terminal_create", {"title": "first"}))
+        data(await two.call_tool("openspace_terminal_create", {"title": "second"}))
+    owners = {terminal.title: terminal.owner for terminal in app.terminals.list()}
+    assert owners == {"first": first.id, "second": second.id}
+
+
+@both
 async def test_an_agents_token_answers_only_where_the_person_said_so(app: App, served: Running, mode: Mode) -> None:
     async with httpx.AsyncClient(base_url=served.address.url, timeout=40, trust_env=False) as http:
         headers = {"Authorization": f"Bearer {person_token(served)}"}
