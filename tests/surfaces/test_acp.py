@@ -23,7 +23,7 @@ from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.commands import exec as exec_commands
 from fourhands.core.errors import Unavailable
 from fourhands.core.tasks import Tasks
-from fourhands.surfaces.acp import AcpDoor, acp_command, joinable
+from fourhands.surfaces.acp import EditorConnection, acp_command, joinable
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -85,7 +85,7 @@ async def open_editor(*, can_be_asked=True):
             if command.id not in app.registry:
                 app.registry.add(command)
         ours, theirs = socket.socketpair()
-        door = AcpDoor(app.bench, app.tasks, *await asyncio.open_connection(sock=ours))
+        door = EditorConnection(app.bench, app.tasks, *await asyncio.open_connection(sock=ours))
         serving = app.tasks.start(door.run(), "door")
         reader, writer = await asyncio.open_connection(sock=theirs)
         editor = Editor(app)
@@ -123,7 +123,9 @@ async def test_what_we_answer_is_as_in_the_golden_file():
     """One connection with everything in it, line by line; each line is also held to the official schema."""
     async with open_app() as app, Tasks() as tasks:
         ours, theirs = socket.socketpair()
-        serving = tasks.start(AcpDoor(app.bench, tasks, *await asyncio.open_connection(sock=ours)).run(), "door")
+        serving = tasks.start(
+            EditorConnection(app.bench, tasks, *await asyncio.open_connection(sock=ours)).run(), "door"
+        )
         reader, writer = await asyncio.open_connection(sock=theirs)
         said: list[dict[str, Any]] = []
         asked: dict[object, str] = {}

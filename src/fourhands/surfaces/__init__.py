@@ -1,1 +1,1 @@
-"""The doors: HTTP, WebSocket, proxy, MCP, ACP, command line."""
+"""The surfaces: HTTP, WebSocket, proxy, MCP, ACP, command line."""

@@ -1,8 +1,8 @@
 """`fourhands acp`: ACP's terminals and files on standard input and output, for editors and other programs.
 
 A program starts us, opens a session in a directory of the workspace, and runs commands in terminals that the person
-sees. Each session is an agent's: the gate judges what it runs. Questions go to whoever attends; the program on the
-other side is asked too, by session/request_permission, so that it also works where no page is open.
+sees. Each session is an agent's: the gate judges what it runs. Questions go to every person who attends; the program on
+the other side is asked too, by session/request_permission, so that it also works where no page is open.
 """
 
 import asyncio
@@ -34,13 +34,13 @@ from fourhands.workbench.workbench import Workbench
 
 PROTOCOL_VERSION = 1
 SOCKET = "acp.sock"
-"""Where a running workbench can be joined, in its runtime directory and in its state directory."""
+"""The name of the socket by which a running workbench is joined, in its runtime and state directories."""
 
 SERVED: dict[str, object] = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": True}
-"""What is served here, in the words by which clients announce it."""
+"""The served capabilities, in the words by which clients announce them."""
 
 FINISH_S = 1.0
-"""How long requests may still be answered when the other side has closed its end."""
+"""The time in which requests may still be answered after the other side has closed its end."""
 
 _CHUNK = 1 << 16
 _NAME = 60
@@ -53,7 +53,7 @@ _OPTIONS: dict[Choice, tuple[str, str]] = {
 
 
 class NewSession(Struct, frozen=True):
-    """Params of session/new; what else an editor sends (MCP servers, say) is not ours to use."""
+    """Params of session/new; other members that an editor sends, such as MCP servers, are not used."""
 
     cwd: str
 
@@ -64,7 +64,7 @@ class OneSession(Struct, frozen=True, rename="camel"):
     session_id: str
 
 
-class AcpDoor:
+class EditorConnection:
     """One connection: its sessions, their terminals and files."""
 
     def __init__(
@@ -164,7 +164,7 @@ class AcpDoor:
         elif event.kind.startswith("question."):
             asking = self._asking.pop(str(event.data.get("id")), None)
             if asking is not None:
-                asking.cancel()  # somebody else was quicker: the editor is told to take it away
+                asking.cancel()  # Answered elsewhere: the editor is told to withdraw it.
 
     async def _ask(self, question: Question) -> None:
         options = [
@@ -197,12 +197,12 @@ class AcpDoor:
                 self._bench.questions.answer(question.id, Answer(choice=choice), Actor.person("acp", self._client))
 
     def _deaf(self, question: Question) -> None:
-        """The other side cannot be asked: it is no audience, and what it was asked is open for others only."""
+        """Stop counting the other side as an audience: it cannot be asked. Its question stays open for others only."""
         self._asking.pop(question.id, None)
         self._leave.pop(question.session, lambda: None)()
         if not self._bench.questions.audience(question.session):
             with contextlib.suppress(FourhandsError):
-                self._bench.questions.withdraw(question.id, "nobody is there to be asked")
+                self._bench.questions.withdraw(question.id, "no one is available to approve this")
 
 
 async def serve_stdio(bench: Workbench, tasks: Tasks) -> None:
@@ -214,7 +214,7 @@ async def serve_stdio(bench: Workbench, tasks: Tasks) -> None:
     ours, theirs = socket.socketpair()
     reader, writer = await asyncio.open_unix_connection(sock=ours)
     link = SocketLink(*await asyncio.open_unix_connection(sock=theirs))
-    serving = tasks.start(AcpDoor(bench, tasks, reader, writer).run(), "an editor")
+    serving = tasks.start(EditorConnection(bench, tasks, reader, writer).run(), "an editor")
     with claimed_streams() as (stdin, stdout):
         await relay(link, stdin, stdout, LARGEST_LINE)
     await serving
@@ -237,7 +237,7 @@ async def joinable(bench: Workbench, tasks: Tasks, runtime: str, state: str = ""
 @contextlib.asynccontextmanager
 async def _joinable_at(bench: Workbench, tasks: Tasks, path: str) -> AsyncIterator[None]:
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await tasks.start(AcpDoor(bench, tasks, reader, writer).run(), "an editor")
+        await tasks.start(EditorConnection(bench, tasks, reader, writer).run(), "an editor")
 
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)

@@ -1,4 +1,4 @@
-"""Who is at the door: the person's token, one token per agent session, and browsers that exchanged a one-time code.
+"""Credentials: the person's token, one token per agent session, and browsers that exchanged a one-time code.
 
 Tokens are compared in constant time, by their hashes, and never logged. The person's token lies in a 0600 file in the
 state directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
@@ -30,13 +30,13 @@ SECRET_LENGTH = 32
 
 @dataclass(frozen=True, slots=True)
 class TokenLimits:
-    """How long codes and browsers are valid, and how many browsers are signed in."""
+    """The lifetimes of codes and browsers, and the number of browsers."""
 
     code_s: float = 600.0
-    """How long a one-time code can be exchanged."""
+    """The life of a one-time code."""
 
     browser_s: float = 30 * 86400.0
-    """How long a browser stays signed in."""
+    """The life of a browser's cookie and key."""
 
     browsers: int = 100
     """Signed-in browsers; one more, and the one that signed in first is signed out."""
@@ -47,7 +47,7 @@ DEFAULT = TokenLimits()
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """Somebody whom the door has let in; `token` is a short hash for counting, not a secret."""
+    """The actor of an admitted request; `token` is a short hash for counting, not a secret."""
 
     actor: Actor
     token: str
@@ -55,7 +55,7 @@ class Credential:
 
     @property
     def person(self) -> bool:
-        """Whether this is the person."""
+        """True if the actor is the person."""
         return self.actor.kind == "person"
 
 
@@ -66,7 +66,7 @@ class _Browser(msgspec.Struct):
 
 
 def digest(secret: str) -> str:
-    """What is stored and compared instead of a secret."""
+    """Return the hash that is stored and compared instead of a secret."""
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
 
 
@@ -119,11 +119,11 @@ class Tokens:
 
     @property
     def file(self) -> Path:
-        """Where the command line finds the person's token."""
+        """The file in which the command line finds the person's token."""
         return self._file
 
     def _load(self) -> str:
-        """The token of this workspace: made once, so that a restarted server is opened by the same one."""
+        """Return the token of this workspace; it is made once, so that it also opens a restarted server."""
         try:
             found = self._file.stat()
             if found.st_uid != self._user or found.st_mode & 0o077:
@@ -141,7 +141,7 @@ class Tokens:
         return text
 
     def check(self, token: str) -> Credential | None:
-        """Who presents this bearer token."""
+        """Return the credential of a bearer token; None if it is not valid."""
         presented = digest(token)
         found: Actor | None = None
         for known in self._person:
@@ -155,7 +155,7 @@ class Tokens:
         return Credential(found, presented[:16]) if found is not None else None
 
     def issue(self, actor: Actor) -> str:
-        """The token of an agent's session; it opens nothing any more after `revoke`."""
+        """Return the token of an agent's session; it is valid until `revoke`."""
         token = self._of(actor.id)
         self._agents[digest(token)] = actor
         return token
@@ -165,7 +165,7 @@ class Tokens:
         return f"{session}.{base64.urlsafe_b64encode(signed).decode().rstrip('=')}"
 
     def _back(self, token: str) -> Actor | None:
-        """An agent that a server before this one knew, if its session may go on."""
+        """Return the agent of a token that an earlier server issued, if its session may be resumed."""
         session = token.rpartition(".")[0]
         if not session or not hmac.compare_digest(digest(token), digest(self._of(session))):
             return None
@@ -175,13 +175,13 @@ class Tokens:
         return actor
 
     def revoke(self, session: str) -> None:
-        """An agent's session has ended: its tokens open nothing any more."""
+        """Make the tokens of an agent's session invalid; called when it has ended."""
         self._agents = {known: actor for known, actor in self._agents.items() if actor.id != session}
 
     # -- browsers --------------------------------------------------------------------------------------------------
 
     def new_code(self) -> str:
-        """A code that one browser can exchange, once, within ten minutes."""
+        """Return a code that one browser can exchange, once, within ten minutes."""
         now = self._clock()
         self._codes = {code: expires for code, expires in self._codes.items() if expires > now}
         code = secrets.token_urlsafe(16)
@@ -189,7 +189,7 @@ class Tokens:
         return code
 
     def exchange(self, code: str) -> tuple[str, str] | None:
-        """A cookie and a key for a code; None when it is wrong, used or too old."""
+        """Return a cookie and a key for a code; None if it is wrong, used or expired."""
         expires = self._codes.pop(digest(code), 0.0)
         if expires < self._clock():
             return None
@@ -202,7 +202,7 @@ class Tokens:
         return cookie, key
 
     def check_browser(self, cookie: str, key: str) -> Credential | None:
-        """The person in a browser, if cookie and key belong together."""
+        """Return the credential of a browser; None unless cookie and key belong together."""
         browser = self._browsers.get(digest(cookie))
         if browser is None or browser.expires < self._clock() or not hmac.compare_digest(browser.key, digest(key)):
             return None

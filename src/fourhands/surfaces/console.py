@@ -1,4 +1,4 @@
-"""What all commands of the command line share, whoever offers them: errors that are told, a directory to work in."""
+"""Common parts of all commands of the command line: errors as text or JSON, the directory argument."""
 
 import errno
 import functools
@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def told(function: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors become a line on stderr, or JSON where `--json` was given, and an exit code."""
+    """Return a command whose errors become a line on stderr, or JSON with `--json`, and an exit code."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -34,7 +34,7 @@ def told(function: Callable[P, R]) -> Callable[P, R]:
             fail(Unavailable(str(error)), as_json=as_json)
         except OSError as error:
             if error.errno == errno.EPIPE:
-                raise  # whoever read has gone: click ends without a word
+                raise  # The reader has gone: click ends silently.
             # In words, always: it may be the output itself that cannot be written.
             fail(Unavailable(_of_the_system(error)))
         except KeyboardInterrupt:
@@ -49,7 +49,7 @@ def _of_the_system(error: OSError) -> str:
 
 
 def fail(error: FourhandsError, *, as_json: bool = False) -> NoReturn:
-    """Say what went wrong and what to do, and end."""
+    """Print an error and its hint, and exit."""
     if as_json:
         body = {"success": False, "error": error.message, "code": error.code, "hint": error.hint}
         click.echo(json.dumps(body))
@@ -61,7 +61,7 @@ def fail(error: FourhandsError, *, as_json: bool = False) -> NoReturn:
 
 
 class DirectoryType(click.Path):
-    """A directory that is there; the one in which somebody stands may have been removed under them."""
+    """An existing directory; the current one may have been removed."""
 
     def __init__(self) -> None:
         super().__init__(exists=True, file_okay=False)
@@ -69,7 +69,7 @@ class DirectoryType(click.Path):
     def convert(
         self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
     ) -> str | bytes | os.PathLike[str]:
-        """The directory as it was given."""
+        """Return the directory as it was given."""
         found = super().convert(value, param, ctx)
         try:
             os.path.abspath(found)

@@ -1,7 +1,7 @@
-"""Where a workspace's running server is found by other programs of the same user, and how it stays the only one.
+"""The published address and the lock of a workspace's only server, for other programs of the same user.
 
 The server holds a lock as long as it lives, which the kernel lets go of in any kind of death. So a file that a killed
-server left behind is not believed, and no token is sent to whoever has its port now. Lock and address lie in the state
+server left behind is not believed, and no token is sent to the program that has its port now. Both lie in the state
 directory; version 0.1.0 has them in the runtime directory, which may be swept while the server lives.
 """
 
@@ -25,7 +25,7 @@ class ServerRecord(Unavailable):
 
 
 class ServerAddress(msgspec.Struct, frozen=True):
-    """Where a server listens."""
+    """The address and process of a server."""
 
     host: str
     port: int
@@ -39,12 +39,12 @@ class ServerAddress(msgspec.Struct, frozen=True):
 
 
 def address_file(directory: str) -> Path:
-    """Where a running server says its address."""
+    """Return the file in which a running server publishes its address."""
     return Path(directory) / "server.json"
 
 
 def lock_file(directory: str) -> Path:
-    """What a running server holds locked."""
+    """Return the file that a running server keeps locked."""
     return Path(directory) / "server.lock"
 
 
@@ -82,12 +82,12 @@ def _lock(fd: int) -> bool:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
         except BlockingIOError:
-            time.sleep(0.02)  # somebody may just be looking whether it is held
+            time.sleep(0.02)  # Another process may just be testing the lock.
     return False
 
 
 def publish(directory: str, address: ServerAddress) -> None:
-    """Say where the server listens; wholly or not at all."""
+    """Write the server's address, atomically."""
     file = address_file(directory)
     fresh = file.with_suffix(".new")
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as target:
@@ -96,12 +96,12 @@ def publish(directory: str, address: ServerAddress) -> None:
 
 
 def find_server(directory: str) -> ServerAddress | None:
-    """The address of the workspace's running server, if there is one."""
+    """Return the address of the workspace's running server; None if there is none."""
     return _read(directory) if held(directory) else None
 
 
 def held(directory: str) -> bool:
-    """Whether a server lives, also one that has just begun or is about to end."""
+    """Return True while a server lives, even if it is just starting or stopping."""
     return locked(lock_file(directory))
 
 

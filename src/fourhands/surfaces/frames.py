@@ -21,26 +21,26 @@ _BINARY = 0x82
 
 
 class Shown(Protocol):
-    """What is carried: a source of frames and a listener. It calls `wake` when there may be a frame."""
+    """A viewer on a connection: a source of frames and a listener. It calls `wake` when there may be a frame."""
 
     wake: Callable[[], None]
 
     def next(self) -> str | Chunk | None:
-        """The next frame: a word, some output, or nothing for now."""
+        """Return the next frame: a text message, output, or None for now."""
         ...
 
     def hear(self, message: str | bytes) -> None:
-        """A message of the client."""
+        """Take a message of the client."""
         ...
 
     @property
     def crowded(self) -> bool:
-        """Whether so much waits to be sent that nothing more should be heard."""
+        """True while so much waits to be sent that no more input should be read."""
         ...
 
     @property
     def ending(self) -> bool:
-        """Whether a word follows the last output."""
+        """True if a text message follows the last output."""
         ...
 
 
@@ -57,7 +57,7 @@ class Carrier(Protocol):
 
 
 def header(chunk: Chunk) -> bytes:
-    """The beginning of a frame with some output, up to its first byte."""
+    """Return the head of a frame with output, up to its first byte."""
     length = 8 + len(chunk.data)
     if length < 126:
         return _SHORT.pack(_BINARY, length, chunk.start)

@@ -61,12 +61,12 @@ class Running:
     viewers: Viewers
 
     def link(self) -> str:
-        """An address that opens the page once."""
+        """Return a link that opens the page once."""
         return f"{self.address.url}/#code={self.tokens.new_code()}"
 
 
 def listen(host: str, port: int, *, secret: str | None = None, tries: int = TRIES) -> socket.socket:
-    """A listening socket on this port or the next free one; beyond loopback only with a secret of the user's own."""
+    """Return a listening socket on this port or the next free one; beyond loopback only with a secret."""
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError as error:
@@ -99,7 +99,7 @@ def listen(host: str, port: int, *, secret: str | None = None, tries: int = TRIE
 
 
 def host_names(address: ServerAddress, more: Iterable[str]) -> set[str]:
-    """What a Host header may say: loopback's names and the address itself with the port, and what the settings name."""
+    """Return the allowed Host headers: loopback's names and the address with the port, and those of the settings."""
     names = {"127.0.0.1", "localhost", "[::1]"}
     if not ipaddress.ip_address(address.host).is_unspecified:
         names.add(f"[{address.host}]" if ":" in address.host else address.host)

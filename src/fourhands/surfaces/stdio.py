@@ -26,7 +26,7 @@ LINE_LIMIT = 1024 * 1024
 """Bytes of a message, unless its protocol allows more."""
 
 PATIENCE_S = 10.0
-"""How long a workbench that is just starting may take."""
+"""The time in which a workbench that is just starting must be ready."""
 
 _TAIL = 256
 _POLL_S = 0.1

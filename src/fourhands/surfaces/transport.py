@@ -39,7 +39,7 @@ _ESTABLISHED = 1  # of the kernel's states of a connection
 
 @dataclass(frozen=True, slots=True)
 class ServerTimeouts:
-    """How long the server waits for its clients."""
+    """The times for which the server waits for its clients."""
 
     open_s: float = 5.0
     """For the first request of a connection, and for each later one once begun."""
@@ -115,12 +115,12 @@ class TimedProtocol(HttpToolsProtocol):
             self.send_400_response("The headers are too long.")
 
     def on_headers_complete(self) -> None:
-        """The request is there."""
+        """Stop the timer: the headers are complete."""
         self._calm()
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """What is no HTTP is answered before the door, with its headers all the same."""
+        """Answer what is not HTTP; it never reaches `AccessControl`, so its headers are added here."""
         self._calm()
         lines = [b"HTTP/1.1 400 Bad Request", *(name + b": " + value for name, value in SECURITY_HEADERS)]
         lines += [
@@ -151,7 +151,7 @@ class IdleServer(uvicorn.Server):
 
     @property
     def should_exit(self) -> bool:
-        """Whether it has been told to leave; set it on the loop."""
+        """True when the server is to stop; set it on the loop."""
         return self._leaving.is_set()
 
     @should_exit.setter
@@ -236,12 +236,12 @@ class Frames(WebSocketsSansIOProtocol):
         self.pull()
 
     def resume_writing(self) -> None:
-        """The transport takes more."""
+        """Continue to send: the transport takes more."""
         super().resume_writing()
         self.pull()
 
     def send_receive_event_to_app(self) -> None:
-        """A whole message: what a viewer is to hear goes straight to it."""
+        """Pass a whole message on; a viewer gets its own directly."""
         shown = self._shown
         if shown is None or self.close_sent:
             super().send_receive_event_to_app()
@@ -259,7 +259,7 @@ class Frames(WebSocketsSansIOProtocol):
             self.transport.pause_reading()
 
     def handle_connect(self, event: Request) -> None:
-        """A connection begins: a large paste may come in one message."""
+        """Begin a connection; those of viewers may send a large paste in one message."""
         if event.path.startswith(KEYS_PATH):
             self.conn.max_message_size = KEYS_LIMIT
             # What the kernel takes for us is ahead of the client's next ping: not megabytes, or it would give us up.
@@ -278,7 +278,7 @@ class Frames(WebSocketsSansIOProtocol):
         self.transport.abort()
 
     def _hung_up(self) -> bool:
-        """Whether the client has closed the connection, as the kernel knows also while nothing is read from it."""
+        """Return True if the client has closed the connection; the kernel knows even while nothing is read from it."""
         connection = self.transport.get_extra_info("socket")
         if connection is None or connection.family == socket.AF_UNIX or not hasattr(socket, "TCP_INFO"):
             return False
@@ -286,7 +286,7 @@ class Frames(WebSocketsSansIOProtocol):
         return state != _ESTABLISHED
 
     def data_received(self, data: bytes) -> None:
-        """An upgrade that cannot be parsed, such as one with a header too long, would wait for ever unanswered."""
+        """Answer an upgrade that cannot be parsed, such as one with a header too long; it would wait for ever."""
         super().data_received(data)
         if not self.handshake_initiated and self.conn.handshake_exc is not None:
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n")

@@ -266,7 +266,7 @@ async def test_the_journal_shows_what_was_called(served: Served, tmp_path: Path)
     assert "not-found" in shown
     entries = json.loads((await cli(served, "journal", "--json", "--command", "openspace.file.read")).output)
     assert {entry["call"]["command"] for entry in entries} == {"openspace.file.read"}
-    assert "Nothing" in (await cli(served, "journal", "--session", "nobody")).output
+    assert "The journal is empty" in (await cli(served, "journal", "--session", "nobody")).output
     target = tmp_path / "all.jsonl"
     assert "calls written" in (await cli(served, "journal", "--export", str(target))).output
     assert all(json.loads(line) for line in target.read_text().splitlines())
@@ -280,11 +280,11 @@ async def test_the_journal_shows_what_was_called(served: Served, tmp_path: Path)
 async def test_a_journal_that_is_not_there_or_none_is_told() -> None:
     async with new_home() as home:
         words = ["journal", "-w", str(home.work)]
-        assert "Nothing was called here yet." in (await asyncio.to_thread(run_cli, words, home.env)).output
+        assert "The journal is empty." in (await asyncio.to_thread(run_cli, words, home.env)).output
         home.places.prepare()
         Path(home.places.state, "journal.sqlite").write_bytes(b"this is no database, however long you look at it" * 99)
         done = await asyncio.to_thread(run_cli, words, home.env)
-        assert (done.exit_code, "cannot be read" in done.output) == (3, True)
+        assert (done.exit_code, "cannot read the journal" in done.output) == (3, True)
 
 
 # -- classify and doctor ---------------------------------------------------------------------------------------------

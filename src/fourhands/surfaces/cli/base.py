@@ -1,4 +1,4 @@
-"""What the commands of the command line share: JSON, the workspace, the running server.
+"""Common parts of the command line: JSON output, the workspace, the running server.
 
 Most commands should start at once, so heavy things are imported where they are used: `asyncio` for commands that need
 a loop, and the standard library's HTTP client instead of a better one.
@@ -44,7 +44,7 @@ def json_option(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def run_async(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
-    """A command that is a coroutine, with its errors told."""
+    """Return a command that runs a coroutine and prints its errors."""
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -66,7 +66,7 @@ def show(value: object, *, as_json: bool) -> None:
 
 
 def one_line(text: str) -> str:
-    """A text that agents may have had a hand in, for a line of a table: nothing in it moves the cursor."""
+    """Return a text for a line of a table without anything that moves the cursor: agents may have written it."""
     from fourhands.safety.sanitizer.sanitizer import sanitize
 
     return sanitize(text.encode("utf-8", "replace")).replace("\n", " ")
@@ -87,7 +87,7 @@ class ServerClient:
         try:
             self._token = (Path(self.places.state) / "token").read_text().strip()
         except OSError as error:
-            raise Unavailable(f"the server's token cannot be read: {error}") from error
+            raise Unavailable(f"cannot read the server's token: {error}") from error
 
     def call(self, command: str, args: Mapping[str, object]) -> dict[str, Any]:
         """Make a call; what came of it as on the wire."""
@@ -98,7 +98,7 @@ class ServerClient:
         return _object(*self._request("POST", path, msgspec.json.encode(body or {})))
 
     def link(self) -> str:
-        """A fresh one-time link to the page."""
+        """Return a fresh one-time link to the page."""
         answer = self.post("/api/code")
         if not answer.get("success"):
             raise FourhandsError(str(answer.get("error")), hint=str(answer.get("hint", "")))

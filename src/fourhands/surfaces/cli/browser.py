@@ -1,4 +1,4 @@
-"""Opening the page in the browser of whoever sits at this machine, if somebody does."""
+"""Opening the page in a browser on this machine, if it has a display."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ import click
 
 
 def has_display(env: Mapping[str, str] = os.environ, platform: str = sys.platform) -> bool:
-    """Say whether a window could be opened; without one a text browser might take over the terminal."""
+    """Return True if a window can be opened; without one a text browser might take over the terminal."""
     if platform == "darwin" or "WSL_DISTRO_NAME" in env:
         return "SSH_CONNECTION" not in env
     return bool(env.get("DISPLAY") or env.get("WAYLAND_DISPLAY"))

@@ -83,7 +83,7 @@ def _add(args: dict[str, object], more: Mapping[str, object]) -> None:
 
 
 def _properties(client: ServerClient, command: str) -> Mapping[str, Any]:
-    """The argument schemas of a command; none where it is not known, which the server says better."""
+    """Return the argument schemas of a command; none if it is unknown: the server's error is better."""
     for known in client.get("/openspace/manifest").get("commands", ()):
         if known["id"] == command:
             properties: Mapping[str, Any] = known.get("arguments_schema", {}).get("properties", {})
@@ -102,7 +102,7 @@ def _from_pairs(pairs: Sequence[str], properties: Mapping[str, Any]) -> dict[str
 
 
 def wants_text(schema: Any) -> bool:
-    """Whether a text is accepted for an argument; of what is not known nothing else can be said."""
+    """Return True if an argument accepts text; also if nothing is known of it."""
     if not isinstance(schema, Mapping):
         return True
     if "enum" in schema:

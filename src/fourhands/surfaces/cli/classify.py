@@ -19,7 +19,7 @@ EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
 @json_option
 @told
 def classify_line(line: str, interactive: bool, workspace: str, as_json: bool) -> None:
-    """Say whether the shell line LINE is safe, unknown or dangerous, and why.
+    """Classify the shell line LINE as safe, unknown or dangerous, and print the reason.
 
     Ends with 0 for safe, 10 for unknown, 20 for dangerous.
     """

@@ -35,7 +35,7 @@ def attempt(
     *,
     as_json: bool,
 ) -> None:
-    """Try the instructions with a model; the report is written also if somebody interrupts it."""
+    """Try the instructions with a model; the report is written even if it is interrupted."""
     endpoint = Endpoint.of(model, os.environ, key_variable)
     file = _writable(Path(output))
     report = Report(endpoint)
@@ -59,7 +59,7 @@ def attempt(
 
 
 class Report:
-    """What came of the tasks so far."""
+    """The results of the tasks so far."""
 
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
@@ -68,12 +68,12 @@ class Report:
 
     @property
     def right(self) -> int:
-        """How many tasks were right."""
+        """The number of tasks with a right answer."""
         return sum(one.right for one in self.judged)
 
     @property
     def whole(self) -> bool:
-        """Whether every task was asked."""
+        """True if every task was asked."""
         return len(self.judged) == len(TASKS)
 
     async def fill(self, scratch: Callable[[], AbstractAsyncContextManager[Scratch]], *, quiet: bool) -> None:
@@ -86,7 +86,7 @@ class Report:
                     click.echo(self._line(len(self.judged), one))
 
     def summary(self) -> dict[str, object]:
-        """The report; the key is not in it."""
+        """Return the report; it does not contain the key."""
         return {
             "success": True,
             "endpoint": shown(self.endpoint),
@@ -102,11 +102,11 @@ class Report:
         }
 
     def as_json(self) -> bytes:
-        """The report for programs."""
+        """Return the report for programs."""
         return json.dumps(self.summary(), indent=2, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
 
     def as_text(self) -> bytes:
-        """The report for people."""
+        """Return the report for people."""
         told = self.summary()
         lines = [
             f"# Instructions of Fourhands {__version__}, tried with {self.endpoint.model}",
@@ -132,7 +132,7 @@ class Report:
 
 
 def _writable(file: Path) -> Path:
-    """The file, if it can be written: to find out after twenty answers would be late."""
+    """Return the file if it can be written; checked first, because after twenty answers it would be late."""
     if file.suffix == ".md":
         raise BadArgument(f"{file} is where the readable report would go too", hint="name the JSON file")
     try:

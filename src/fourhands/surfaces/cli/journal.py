@@ -15,7 +15,7 @@ from fourhands.workbench.records.journal import export
 from fourhands.workbench.records.ledger import JournalQuery
 
 
-@click.command(short_help="Show who called what, and what came of it.")
+@click.command(short_help="Show the call journal.")
 @click.option("--session", help="Only this agent session.")
 @click.option("--command", help="Only this command, e.g. openspace.terminal.send.")
 @click.option(
@@ -28,13 +28,13 @@ from fourhands.workbench.records.ledger import JournalQuery
 def journal(
     session: str | None, command: str | None, limit: int, target: str | None, workspace: str, as_json: bool
 ) -> None:
-    """Show what was called, by whom, what came of it; or export it. Needs no running server."""
+    """Show every call, its actor and its result; or export them. Needs no running server."""
     path = Path(WorkspaceDirs.of(workspace).state) / "journal.sqlite"
     wanted = JournalQuery(session=session, command=command)
     try:
         _show(path, wanted, limit, target, as_json=as_json)
     except sqlite3.Error as error:
-        raise Unavailable(f"the journal {path} cannot be read: {error}") from error
+        raise Unavailable(f"cannot read the journal {path}: {error}") from error
 
 
 def _show(path: Path, wanted: JournalQuery, limit: int, target: str | None, *, as_json: bool) -> None:
@@ -43,7 +43,7 @@ def _show(path: Path, wanted: JournalQuery, limit: int, target: str | None, *, a
             with open(target, "w", encoding="utf-8") as file:
                 count = export(path, file, wanted) if path.exists() else 0
         except OSError as error:
-            raise BadArgument(f"{target} cannot be written: {error.strerror}") from error
+            raise BadArgument(f"cannot write {target}: {error.strerror}") from error
         if as_json:
             show({"calls": count, "file": target}, as_json=True)
         else:
@@ -59,7 +59,7 @@ def _show(path: Path, wanted: JournalQuery, limit: int, target: str | None, *, a
         line = f"{_time(entry.asked)}  {entry.call.actor.name:<10} {entry.call.command:<34} {outcome}"
         click.echo(one_line(line))
     if not entries:
-        click.echo("Nothing was called here yet.")
+        click.echo("The journal is empty.")
 
 
 def _time(seconds: float) -> str:

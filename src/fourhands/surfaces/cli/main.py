@@ -30,7 +30,7 @@ LATE = {
     "stop": ("stop", "stop"),
     "terminal": ("terminal", "terminal"),
 }
-"""Where each command is: module and name."""
+"""The module and name of each command."""
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server or no place to work in, 130 Ctrl-C. "
@@ -40,7 +40,7 @@ EXIT_CODES = (
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to serve."""
+    """Options of `serve`."""
 
     directory: str
     agents: tuple[str, ...]
@@ -87,7 +87,7 @@ def build(
     providers: "Callable[[str], list[Provider]]",
     scratch: "Callable[[], AbstractAsyncContextManager[Scratch]]",
 ) -> click.Group:
-    """The command line around these three."""
+    """Return the command line around these three."""
 
     @click.group(
         cls=_DirectoryFirst,
@@ -120,7 +120,7 @@ def build(
     )
     @click.option("--open/--no-open", "open_page", default=True, help="Open the page in a browser.")
     @click.option("--verbose", "-v", count=True, help="Log what happens to stderr; -vv: each call and each block, too.")
-    @click.option("--json", "as_json", is_flag=True, help="Say where it listens as one line of JSON, and nothing else.")
+    @click.option("--json", "as_json", is_flag=True, help="Print the address as JSON, and nothing else.")
     @told
     def serve_command(
         directory: str,
@@ -136,12 +136,12 @@ def build(
 
         uvloop.run(_until_done(serve(Options(directory, agents, host, port, open_page, verbose, as_json))))
 
-    @main.command("doctor", short_help="Say what works on this machine, and what to do about the rest.")
+    @main.command("doctor", short_help="Check this machine's setup.")
     @workspace_option
     @json_option
     @run_async
     async def doctor(workspace: str, as_json: bool) -> None:
-        """Look at this machine and say what works, what does not, and what to do about it."""
+        """Check this machine's setup: what works, what does not, and what to do about it."""
         from fourhands.surfaces.cli.doctor import examine
 
         await examine(workspace, providers, as_json=as_json)

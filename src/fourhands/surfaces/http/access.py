@@ -1,7 +1,7 @@
-"""The one function before all routing and upgrades: Host, Origin, token, in this order; each refusal is logged.
+"""ASGI middleware that checks Host, Origin and token, in this order, before routing. Refusals are logged.
 
-Loopback is no proof of anything: any web page can send requests there. So the Host must be one of ours exactly, the
-Origin one of ours exactly (absent only with a bearer token, or for a plain GET or HEAD that is no upgrade), and
+Loopback proves nothing: any web page can send requests there. So the Host must be exactly one of this server's, the
+Origin exactly one of them too (absent only with a bearer token, or for a GET or HEAD that is not an upgrade), and
 everything but `/health`, the code exchange and the page's static files needs a token.
 """
 
@@ -28,12 +28,12 @@ PROXY_ROUTES = ("/v1/", "/v1beta/")
 READING = ("GET", "HEAD")
 OPEN_ROUTES = {"/health": READING, "/api/browser": ("POST",)}
 SCRIPT = "script"
-"""Where the page leaves, in a request's state, the digest of the script that is written into it."""
+"""The key of a request's state under which the page leaves the digest of its inline script."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccessLimits:
-    """What one token may have open, and how large and how slow a request's body may be."""
+    """The open connections of one token, and the size and duration of a request's body."""
 
     sockets: int = 64
     """Open WebSockets of one token."""
@@ -51,7 +51,7 @@ class AccessLimits:
     """Bytes of a body for the proxy: whole conversations with pictures."""
 
     body_s: float = 30.0
-    """How long a whole body may take."""
+    """The time in which a whole body must arrive."""
 
     def body_of(self, scope: Scope) -> int:
         """Return the limit of a request's body in bytes."""
@@ -100,7 +100,7 @@ class AccessDenied(Exception):
 
     @property
     def challenge(self) -> list[tuple[bytes, bytes]]:
-        """What a 401 must say of the way in; MCP's clients look for it."""
+        """The header that a 401 must have; MCP clients look for it."""
         told = b' error="invalid_token"' if self.code == "bad-token" else b' realm="fourhands"'
         return [(b"www-authenticate", b"Bearer" + told)] if self.status == 401 else []
 
@@ -196,9 +196,9 @@ class AccessControl:
         return method in READING and (path in self._public or path.startswith("/assets/"))
 
     def _identify(self, scope: Scope, headers: dict[str, str]) -> tuple[Credential | None, bool]:
-        """Who it is, and whether a bearer token was shown, which no browser sends by itself.
+        """Return the credential, and True if a bearer token was presented, which no browser sends by itself.
 
-        A wrong token is an end: the cookie is not tried after it.
+        After a wrong token the cookie is not tried.
         """
         scheme, _, token = headers.get("authorization", "").partition(" ")
         candidates = [token.strip()] if scheme.lower() == "bearer" else []
@@ -232,7 +232,7 @@ def _headers(scope: Scope) -> dict[str, str]:
 
 
 def _cookie(header: str, name: str) -> str:
-    """One cookie of many. Other ports' programs set theirs too, in forms that the standard library stumbles over."""
+    """Return one cookie of many; programs on other ports set cookies too, in forms that `http.cookies` rejects."""
     for pair in header.split(";"):
         key, _, value = pair.strip().partition("=")
         if key == name:
@@ -255,9 +255,9 @@ def _with_headers(send: Send, scope: Scope) -> Send:
 
 
 def _has_opener(scope: Scope) -> bool:
-    """Whether another page may hold the window that asks: not when the browser says that a person or we opened it.
+    """Return True if another page may hold the window that asks: not if the person or this page opened it.
 
-    To cut off an opener, a browser starts anew, with another process. Where there is none, that is nothing but a delay.
+    To cut off an opener, a browser starts another process. Where there is no opener, that is only a delay.
     """
     return not any(name == b"sec-fetch-site" and site in (b"none", b"same-origin") for name, site in scope["headers"])
 
@@ -275,7 +275,7 @@ class BoundedBody:
         self._complete = self._answered = self._refused = False
 
     async def receive(self) -> Message:
-        """The next part."""
+        """Return the next part."""
         if self._refused:
             return {"type": "http.disconnect"}
         if self._complete:
@@ -315,7 +315,7 @@ class BoundedBody:
 async def _refuse(scope: Scope, receive: Receive, send: Send, refusal: AccessDenied) -> None:
     if scope["type"] == "http":
         names = {name for name, _ in scope["headers"]}
-        # What follows is nothing that anybody will read: a client may not keep the connection busy with it.
+        # The body will not be read: a client may not keep the connection busy with it.
         closing = bool(names & {b"content-length", b"transfer-encoding"})
         await _answer(_with_headers(send, {"headers": scope["headers"]}), refusal, closing=closing)
         return

@@ -1,4 +1,4 @@
-"""What a page shows first, in one answer: the state of the workbench, and what is in the terminals in front."""
+"""The first state of a page, in one response: the workbench, and the contents of the visible terminals."""
 
 import contextlib
 

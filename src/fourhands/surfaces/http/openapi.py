@@ -26,7 +26,7 @@ _FAILURE: JsonSchema = {
 
 
 def openapi(registry: Registry) -> JsonSchema:
-    """The document."""
+    """Return the document."""
     types = [kind for command in registry for kind in (command.args_type, command.result_type) if kind is not None]
     references, parts = schema.components([*types, PostedManifest, PostedState, PostedResult], _SCHEMAS)
     paths: JsonSchema = {f"/api/commands/{command.id}": {"post": _command(command, references)} for command in registry}
@@ -157,18 +157,18 @@ def _refusals() -> JsonSchema:
     words = {
         "400": "The body is not a JSON object, or the arguments are wrong.",
         "401": "No valid token.",
-        "403": "Refused, by the door, by policy or by a person.",
+        "403": "Refused by access control, by policy or by a person.",
         "404": "There is no such command, or what it names does not exist.",
         "408": "The body did not come in time.",
         "409": "Somebody else changed or holds it, it was stopped, or a name is ambiguous.",
         "413": "Too large.",
-        "421": "This server is not called that.",
+        "421": "Unknown host.",
         "429": "A limit is reached.",
         "499": "The client had gone.",
         "500": "A fault of ours; the log has the details.",
         "501": "It cannot be done here as things are set up: trying again is no use.",
         "502": "The program outside that runs this command says that it failed.",
-        "503": "Something that it needs is not there at the moment, or nobody answered.",
+        "503": "Something that it needs is not available at the moment, or no one answered.",
         "504": "A deadline passed.",
     }
     failure = _json({"$ref": f"#{_SCHEMAS}/Failure"})

@@ -1,4 +1,4 @@
-"""HTTP: calls, the hub, health, metrics, the page. Everything here is behind the door."""
+"""HTTP routes: calls, the hub, health, metrics, the page. All of them are behind `AccessControl`."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
@@ -78,12 +78,12 @@ def _inherited(code: str, kind: type[FourhandsError], status: int) -> int | None
 
 
 def answer(result: Result) -> Response:
-    """A result as a response."""
+    """Return a result as a response."""
     return Json(result.to_wire(), 200 if result.success else status_of(result.code))
 
 
 async def read_json(request: Request) -> dict[str, object]:
-    """The body as an object; an empty body is an empty object."""
+    """Return the body as an object; an empty body is an empty object."""
     try:
         body = await request.body()
     except ClientDisconnect:
@@ -100,11 +100,11 @@ async def read_json(request: Request) -> dict[str, object]:
 
 
 MOST_WAIT_S = 60
-"""How long somebody may ask to wait for a call that is to be answered from outside."""
+"""The longest wait for a call that a program outside is to answer."""
 
 
 class Cancelled(FourhandsError):
-    """Nobody waits for the answer any more."""
+    """The client disconnected before the call was done."""
 
     code = "cancelled"
 
@@ -113,7 +113,7 @@ RouteHandler = Callable[[Request], Awaitable[Response]]
 
 
 def guarded(handler: RouteHandler) -> RouteHandler:
-    """A handler whose errors of ours become answers."""
+    """Return a handler whose `FourhandsError`s become responses."""
 
     async def run(request: Request) -> Response:
         try:
@@ -147,11 +147,11 @@ class Routes:
         self.viewers = Viewers(bench)
 
     def close(self) -> None:
-        """Count no longer."""
+        """Stop counting."""
         self.metrics.close()
 
     def all(self) -> list[BaseRoute]:
-        """Every route but the page's files."""
+        """Return every route but the page's files."""
         return [
             Route("/health", self.health),
             Route("/api/browser", guarded(self.browser), methods=["POST"]),
@@ -174,7 +174,7 @@ class Routes:
         ]
 
     async def health(self, request: Request) -> Response:
-        """Whether server and host are up; says nothing that a stranger may not know."""
+        """Report whether server and host are up; no token is needed, so nothing else."""
         host = await self.bench.terminals.host()
         status = "degraded" if host.problem else "ok"
         body = {"status": status, "name": "fourhands", "version": __version__, "host": host.state}
@@ -204,16 +204,16 @@ class Routes:
         return response
 
     async def code(self, request: Request) -> Response:
-        """A fresh one-time code, for `fourhands open`."""
+        """Return a fresh one-time code, for `fourhands open`; person only."""
         _person_only(request)
         return Json({"success": True, "code": self.tokens.new_code()})
 
     async def document(self, request: Request) -> Response:
-        """The HTTP part as OpenAPI."""
+        """Return the HTTP API as OpenAPI."""
         return Json(openapi(self.bench.registry))
 
     async def command(self, request: Request) -> Response:
-        """One call."""
+        """Run one call."""
         args = await read_json(request)
         call = Call(command=request.path_params["id"], args=args, actor=_principal(request).actor, origin="http")
         known = call.command in self.bench.registry and self.bench.registry.get(call.command)
@@ -222,12 +222,12 @@ class Routes:
         return answer(await self.bench.gate.run(call))
 
     async def manifest(self, request: Request) -> Response:
-        """Every command."""
+        """Return every command."""
         manifest = self.hub.manifest()
         return Json(manifest if _principal(request).person else broken(manifest))
 
     def post(self, store: Callable[[dict[str, object]], object]) -> RouteHandler:
-        """A handler for what parts outside the server tell the hub; never for an agent."""
+        """Return a handler for what programs outside tell the hub; person only."""
 
         async def handler(request: Request) -> Response:
             _person_only(request)
@@ -236,12 +236,12 @@ class Routes:
         return handler
 
     async def take_back(self, request: Request) -> Response:
-        """Forget announced commands: those that `id` names, or all."""
+        """Forget announced commands: those that `id` names, or all; person only."""
         _person_only(request)
         return Json(self.hub.take_back(request.query_params.getlist("id")))
 
     async def requests(self, request: Request) -> Response:
-        """The calls of announced commands that wait for an answer; never for an agent."""
+        """Return the calls of announced commands that wait for an answer; person only."""
         _person_only(request)
         given = request.query_params.get("waitSeconds", "0")
         if not given.isascii() or not given.isdigit() or int(given) > MOST_WAIT_S:
@@ -250,32 +250,32 @@ class Routes:
         return Json({"success": True, "requests": waiting})
 
     async def instructions(self, request: Request) -> Response:
-        """What a model is told; for the token's session, or the one that is named."""
+        """Return a model's instructions: for the agent's own session, or the one that a person names."""
         actor = _principal(request).actor
         session = actor.id if actor.kind == "agent" else request.query_params.get("sessionId")
         return PlainTextResponse(self.hub.instructions(session), media_type="text/markdown")
 
     async def show_chats(self, request: Request) -> Response:
-        """What was said and done in each agent's chat; not for agents."""
+        """Return the transcript of each agent's chat; person only."""
         _person_only(request)
         return Json(self.chats.told())
 
     async def show_first(self, request: Request) -> Response:
-        """What a page shows first."""
+        """Return the first state of a page; person only."""
         _person_only(request)
         return Json(await first_sight(self.bench, _principal(request).actor))
 
     async def show_metrics(self, request: Request) -> Response:
-        """Prometheus' text."""
+        """Return the metrics in Prometheus' text format; person only."""
         _person_only(request)
         return Response(self.metrics.text(), media_type=self.metrics.content_type)
 
     async def socket(self, socket: WebSocket) -> None:
-        """Calls, results, events."""
+        """Serve calls, results and events."""
         await serve_socket(self.bench, socket, self._calls_at_once)
 
     async def viewer(self, socket: WebSocket) -> None:
-        """One terminal."""
+        """Serve one terminal."""
         await self.viewers.serve(socket)
 
     async def _while_connected(self, request: Request, work: Coroutine[Any, Any, _T]) -> _T:
@@ -315,10 +315,10 @@ def public_files() -> list[str]:
 
 
 def build(routes: Routes, extra: list[BaseRoute] | None = None) -> ASGIApp:
-    """The application behind the door."""
+    """Return the application behind `AccessControl`."""
     problems: dict[Any, Any] = {HTTPException: _problem, Exception: _fault}
     app = Starlette(routes=[*routes.all(), *(extra or [])], exception_handlers=problems)
-    app.router.redirect_slashes = False  # a path with a slash too many is another path, for the door as well
+    app.router.redirect_slashes = False  # A path with a slash too many is another path, for `AccessControl` as well.
     app.router.default = _Rest(Page(STATIC) if (STATIC / "index.html").is_file() else None)
     return GZipMiddleware(app, minimum_size=1024)
 

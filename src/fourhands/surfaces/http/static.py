@@ -65,7 +65,7 @@ class _Start:
         """Of the script that is written into it, as the policy names it."""
 
     def response(self) -> Response:
-        """The file as it is now."""
+        """Return the file as it is now."""
         stat = self._path.stat()
         if self._seen != (stat.st_mtime_ns, stat.st_size):
             self._body = self._path.read_bytes()

@@ -53,7 +53,7 @@ _only_id = msgspec.json.Decoder(_Only)
 
 
 class _Line:
-    """What is said on one socket: answers and events, in the order in which things happened."""
+    """The outgoing messages of one socket: answers and events, in the order in which things happened."""
 
     def __init__(self, socket: WebSocket, principal: Credential, events: Subscription) -> None:
         self._socket = socket
@@ -62,12 +62,12 @@ class _Line:
         self._sending = asyncio.Lock()
 
     async def hello(self, message: dict[str, object]) -> None:
-        """The first word, before any event."""
+        """Send the first message, before any event."""
         async with self._sending:
             await self._socket.send_text(_encode({"hello": message}))
 
     async def send(self, message: dict[str, object]) -> None:
-        """An answer, behind all that happened until now."""
+        """Send an answer after all events until now."""
         async with self._sending:
             await self._tell()
             await self._socket.send_text(_encode(message))
@@ -160,7 +160,7 @@ async def _answer(bench: Workbench, principal: Credential, text: str, line: _Lin
 
 
 def _id_of(text: str) -> int | str | None:
-    """The id of a message that is otherwise wrong, so that its sender can tell which one it was."""
+    """Return the id of a message that is otherwise invalid, so that its sender can tell which one it was."""
     try:
         return _only_id.decode(text).id
     except (msgspec.DecodeError, RecursionError):

@@ -154,7 +154,7 @@ def _come_back(peer: McpClient, state: str, command: str, args: dict[str, object
 
 
 def _stale(message: str) -> MCPError:
-    """A state that is not ours: an error of the protocol, since the tool itself knows nothing of it."""
+    """Return the error for an unknown request state: one of the protocol, since the tool knows nothing of it."""
     return MCPError(INVALID_PARAMS, message, {"code": Conflict.code})
 
 

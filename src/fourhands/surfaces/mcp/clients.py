@@ -32,10 +32,10 @@ NAME_LENGTH = 60
 
 
 class McpClient:
-    """One client: its agent session, what it was asked and has not come back with, what it watches, how to tell it.
+    """One connected client: its agent session, its suspended calls, its watched resources and its channel.
 
-    `speaks` says whether its forms are shown to the person. Whoever holds an agent's token may be the agent itself, and
-    an agent never answers: such a client speaks for nobody, unless the person said so when the token was made.
+    `speaks` is True if its forms are shown to the person. The holder of an agent's token may be the agent itself, and
+    an agent never answers: such a client does not speak for the person, unless allowed when the token was made.
     """
 
     def __init__(self, session: Session, *, owned: bool, speaks: bool) -> None:
@@ -56,7 +56,7 @@ class McpClient:
         return None if modern else self.channel
 
     def gone(self) -> None:
-        """Give up what it was asked, and watch nothing for it any more."""
+        """Cancel its suspended calls and stop its watches."""
         for exchange in self.suspended.values():
             exchange.cancel()
         self.suspended.clear()
@@ -97,7 +97,7 @@ class McpClients:
         return iter(list(self._peers.values()))
 
     def find(self, context: Context) -> McpClient:
-        """The client of this request; one that is new begins its session."""
+        """Return the client of this request; a new one begins its session."""
         principal = self._principal if self._pipe else _principal(context)
         key = self._key(context, principal)
         peer = self._peers.get(key)
@@ -122,7 +122,7 @@ class McpClients:
 
     @contextlib.contextmanager
     def busy(self, peer: McpClient) -> Iterator[None]:
-        """A client waits for something for the length of this block: it is not quiet."""
+        """Count a client as active for the length of this block."""
         peer.requests += 1
         try:
             yield
@@ -131,7 +131,7 @@ class McpClients:
             self.rest(peer)
 
     async def close(self) -> None:
-        """Everybody goes."""
+        """Disconnect all clients."""
         self._bench.on_session_end.remove(self._listener)
         peers, self._peers = list(self._peers.values()), {}
         for peer in peers:
@@ -175,7 +175,7 @@ class McpClients:
                 log.debug("session %s has ended already", peer.session.id)
 
     def _ended(self, session: Session) -> None:
-        """The person ended it. A client without a connection has no other way to begin anew than its next request."""
+        """Forget a client whose session the person ended, so that its next request begins a new one."""
         for key, peer in list(self._peers.items()):
             if peer.session is session and key.startswith("token:"):
                 del self._peers[key]

@@ -1,4 +1,4 @@
-"""What could come next in an argument of a prompt or a resource: terminals, paths, choices."""
+"""Completion of arguments of prompts and resources: terminals, paths, choices."""
 
 from collections.abc import Awaitable, Callable
 
@@ -13,14 +13,14 @@ from fourhands.surfaces.mcp.formats import plain
 from fourhands.workbench.workbench import Workbench
 
 MOST = 100
-"""How many values are offered at once: the protocol's limit."""
+"""The protocol's limit of values in one answer."""
 
 Run = Callable[[str, dict[str, object]], Awaitable[Result]]
 """Makes a call of the client's."""
 
 
 async def complete(bench: Workbench, params: CompleteRequestParams, run: Run) -> Completion:
-    """The values that begin with what is there, best first."""
+    """Return the values that begin with the given text, best first."""
     name, begun = params.argument.name, params.argument.value
     command = _command(bench.registry, params)
     if name in ("terminal", "terminalId"):
@@ -35,7 +35,7 @@ async def complete(bench: Workbench, params: CompleteRequestParams, run: Run) ->
 
 
 def _command(registry: Registry, params: CompleteRequestParams) -> Command | None:
-    """The command that the argument is for, if it is one's."""
+    """Return the command that the argument belongs to; None for the built-in prompts."""
     if isinstance(params.ref, PromptReference):
         name = params.ref.name
         if name not in [prompt.name for prompt in prompts.prompts(registry)]:

@@ -1,4 +1,4 @@
-"""A question of ours as an MCP elicitation, and what the person chose there as our answer.
+"""Questions as MCP elicitations, and the person's choice as an answer.
 
 A client that can elicit speaks for the person in front of it. Accepting needs a decision that the question offers;
 anything else that is not a refusal is neither yes nor no.
@@ -15,11 +15,11 @@ OFFERED: dict[Choice, str] = {
     "always": "allow it here from now on",
     "deny": "do not run it (the reason is told to the agent)",
 }
-"""What can be chosen in a client's form; editing needs more than a form has."""
+"""The choices of a client's form; editing needs more than a form has."""
 
 
 def can_elicit(capabilities: ClientCapabilities | None) -> bool:
-    """Whether a client shows forms; one that names no mode is of the time when there was only this one."""
+    """Return True if a client shows forms; one that names no mode is older than the other modes."""
     elicitation = capabilities.elicitation if capabilities is not None else None
     if elicitation is None:
         return False
@@ -27,7 +27,7 @@ def can_elicit(capabilities: ClientCapabilities | None) -> bool:
 
 
 def elicitation(question: Question) -> ElicitRequest:
-    """A question as a form."""
+    """Return a question as a form."""
     return ElicitRequest(params=ElicitRequestFormParams(message=message(question), requested_schema=form(question)))
 
 
@@ -47,7 +47,7 @@ def message(question: Question) -> str:
 
 
 def form(question: Question) -> dict[str, object]:
-    """What the person is asked to fill in."""
+    """Return the form's schema."""
     choices = [choice for choice in OFFERED if choice in question.options]
     decision = {
         "type": "string",
@@ -67,7 +67,7 @@ def form(question: Question) -> dict[str, object]:
 
 
 def answer(question: Question, result: ElicitResult) -> Answer | None:
-    """What was chosen, or None where nothing was."""
+    """Return the choice as an answer; None if there was none."""
     content = result.content or {}
     given = content.get("reason")
     reason = given[:2000] if isinstance(given, str) else ""

@@ -21,17 +21,17 @@ _T = TypeVar("_T")
 
 
 def json_text(value: object) -> str:
-    """A value as JSON; what has no JSON form as Python shows it."""
+    """Return a value as JSON text; what has no JSON form appears as its `repr`."""
     return msgspec.json.encode(value, enc_hook=repr).decode()
 
 
 def plain(value: dict[str, object]) -> dict[str, object]:
-    """The same object with JSON's own types only."""
+    """Return the object with JSON's own types only."""
     return msgspec.json.decode(json_text(value), type=dict[str, object])
 
 
 def blocks(value: object) -> list[ContentBlock] | None:
-    """A `content` in MCP's form, or None where it is data like any other."""
+    """Return a `content` in MCP's form; None if it is other data."""
     if not isinstance(value, list) or not value:
         return None
     try:
@@ -41,7 +41,7 @@ def blocks(value: object) -> list[ContentBlock] | None:
 
 
 def messages(value: object) -> list[PromptMessage]:
-    """The `messages` of a prompt."""
+    """Return the `messages` of a prompt."""
     try:
         return _MESSAGES.validate_python(value)
     except ValidationError as error:
@@ -49,7 +49,7 @@ def messages(value: object) -> list[PromptMessage]:
 
 
 def page(items: Sequence[_T], params: PaginatedRequestParams | None, size: int) -> tuple[list[_T], str | None]:
-    """The page that is asked for, and the cursor of the next one if there is more."""
+    """Return one page of a list, and the cursor of the next page if there is one."""
     start = _start(params.cursor if params is not None else None)
     end = start + size
     return list(items[start:end]), f"{_PREFIX}{end}" if end < len(items) else None

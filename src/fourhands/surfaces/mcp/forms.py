@@ -4,7 +4,7 @@ from collections import Counter
 
 
 class Forms:
-    """Which sessions' clients speak for the person, and how many of a session's calls have such a client now.
+    """The sessions whose clients speak for the person, and the number of a session's calls with such a client.
 
     One for all transports of a server: two clients of one session may come over different ones.
     """

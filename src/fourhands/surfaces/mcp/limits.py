@@ -8,22 +8,22 @@ class McpLimits:
     """Limits of one server's MCP clients; tests pass smaller ones."""
 
     idle_s: float = 30 * 60.0
-    """How long a client over HTTP may send nothing before its session ends."""
+    """The longest silence of a client over HTTP before its session ends."""
 
     sessions: int = 64
     """MCP sessions over HTTP at once."""
 
     retry_ms: int = 1000
-    """How soon a client whose stream broke should reconnect."""
+    """The delay after which a client whose stream broke should reconnect."""
 
     replay_bytes: int = 1024 * 1024
     """Sent messages stored for each MCP session; the last one is stored whatever its length."""
 
     progress_s: float = 3.0
-    """How often a client is told that its call still runs."""
+    """The interval of progress reports of a running call."""
 
     suspended_s: float = 600.0
-    """How long a client of the newer generation may take to return with an answer."""
+    """The time in which a client of the newer generation must return with an answer."""
 
     caused: int = 100
     """Events of one call that wait to be sent to its client."""

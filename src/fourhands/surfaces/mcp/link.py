@@ -6,7 +6,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 from fourhands.core.errors import Unavailable
 
 OPEN_S = 60.0
-"""How long a busy workbench may take to accept the connection."""
+"""The time in which a busy workbench must accept the connection."""
 
 _NORMAL = (1000, 1001, 1005, None)
 

@@ -1,7 +1,7 @@
-"""What clients are told unasked: that lists and watched resources have changed, and, where they want it, what happens.
+"""Notifications of clients: changed lists, watched resources and, at the log level they set, events.
 
-The older generation is told on its connection, each client by a task of its own: one that does not read holds up nobody
-else. The newer one listens on streams that it opens, which the SDK serves from a bus.
+The older generation is notified on its connection, each client by its own task, so that a slow one delays no other.
+The newer one listens on streams that it opens, which the SDK serves from a bus.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
 """From the least to the most severe."""
 
 _LISTS = ("terminal.created", "terminal.closed", "editor.opened", "editor.closed")
-"""What changes the list of resources."""
+"""Events that change the list of resources."""
 
 _FILE = "openspace.file.read"
 _TERMINAL = "openspace.terminal.read_output"
@@ -102,7 +102,7 @@ class Watching:
 
 
 def _what_changes(registry: Registry, uri: str) -> Callable[[Event], bool]:
-    """Whether an event changes a resource; what a plugin's command reads changes unseen."""
+    """Return a test for events that change a resource; what a plugin's command reads changes unseen."""
     if uri == INSTRUCTIONS:
         return lambda event: event.kind == PUBLISHED or event.kind.startswith("terminal.")
     command, args = reading(registry, uri)
@@ -112,7 +112,7 @@ def _what_changes(registry: Registry, uri: str) -> Callable[[Event], bool]:
 
 
 class Notifications:
-    """Tells the clients of one service."""
+    """Notifies the clients of one server."""
 
     def __init__(self, bench: Workbench, tasks: Tasks, peers: Iterable[McpClient], limits: McpLimits = DEFAULT) -> None:
         self.watching = Watching(bench, self._updated, limits.watch_interval_s)
@@ -129,7 +129,7 @@ class Notifications:
         ]
 
     def close(self) -> None:
-        """End all streams and tell nobody anything any more."""
+        """End all streams and stop notifying."""
         for dispose in self._disposers:
             dispose()
         self._streams.close()
@@ -194,9 +194,9 @@ class Notifications:
 
 
 def wanted(peer: McpClient, event: Event) -> bool:
-    """Whether a client wants to hear of an event as grave as this; of none unless it has said so.
+    """Return True if a client has set a log level and an event is at least as severe.
 
-    Changes of the layout are left out: they carry the whole of it, and what the person has not saved yet.
+    Layout changes are left out: they carry the whole layout, with the person's unsaved text.
     """
     if peer.level is None or event.revision is not None or event.kind in _SNAPSHOTS:
         return False
@@ -204,13 +204,13 @@ def wanted(peer: McpClient, event: Event) -> bool:
 
 
 def level(event: Event) -> LoggingLevel:
-    """How grave an event is."""
+    """Return the severity of an event."""
     severity = event.data.get("severity")
     return severity if severity == "warning" or severity == "error" else "info"
 
 
 def notice(event: Event) -> LoggingMessageNotification:
-    """An event as a message of MCP's log."""
+    """Return an event as a message of MCP's log."""
     data: dict[str, Any] = {"kind": event.kind, **broken(plain(event.data))}
     return LoggingMessageNotification(
         params=LoggingMessageNotificationParams(level=level(event), logger="fourhands", data=data)

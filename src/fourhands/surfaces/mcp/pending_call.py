@@ -69,7 +69,7 @@ class PendingCall:
 
     @property
     def result(self) -> Result | None:
-        """What came of it, or None while it runs."""
+        """The result, or None while the call runs."""
         if self._task is None or not self._task.done():
             return None
         if self._task.cancelled():
@@ -86,17 +86,17 @@ class PendingCall:
         self.changed.clear()
 
     def cancel(self) -> None:
-        """Give the call up."""
+        """Cancel the call."""
         if self._task is not None:
             self._task.cancel()
 
     def suspend(self, life_s: float) -> None:
-        """Nobody follows it until the client comes back, which it must within this time."""
+        """Cancel the call unless the client returns within this time."""
         self.resume()
         self._expiry = asyncio.get_running_loop().call_later(life_s, self.cancel)
 
     def resume(self) -> None:
-        """Somebody follows it again."""
+        """Drop the deadline of `suspend`: the client has returned."""
         if self._expiry is not None:
             self._expiry.cancel()
             self._expiry = None
@@ -104,7 +104,7 @@ class PendingCall:
     def answer(self, question: Question, given: Answer | None) -> None:
         """Pass on what the person chose in the client; None, nothing chosen, leaves it to others if there are any."""
         if question.id not in self.open:
-            return  # somebody else was faster, or it is too late
+            return  # Answered elsewhere, or too late.
         if given is not None:
             with contextlib.suppress(Conflict):  # its asker has just gone
                 self._bench.questions.answer(question.id, given, self._by)

@@ -86,7 +86,7 @@ async def _serve(
                     try:
                         message = SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
                     except ValidationError:
-                        # The SDK would pass over it in silence, and whoever asked would wait.
+                        # The SDK would ignore it silently, and the client would wait.
                         if (answer := _unreadable(text)) is not None:
                             await send(answer.decode().removesuffix("\n"))
                     else:
@@ -110,7 +110,7 @@ async def _serve(
 
 
 def _unreadable(text: str | bytes) -> bytes | None:
-    """The answer to what is no message of the protocol; None to a broken answer, or two peers would go on for ever."""
+    """Return the error for an invalid message; None for a broken response, or two peers would answer for ever."""
     try:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

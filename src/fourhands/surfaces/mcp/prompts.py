@@ -1,4 +1,4 @@
-"""What a person can give their agent from a menu: how to work here, a look at a terminal, and what plugins add.
+"""Prompts that a person picks from a client's menu: instructions, a terminal's output, and those of plugins.
 
 A command `openspace.prompt.NAME` is a prompt and no tool: its arguments are the prompt's, its result has `messages`.
 """
@@ -24,7 +24,7 @@ from fourhands.surfaces.mcp.resources import terminal_uri
 
 PREFIX = "openspace.prompt."
 LINES = 200
-"""How much of a terminal is shown."""
+"""Lines of a terminal in its prompt."""
 
 WORKBENCH = Prompt(
     name="workbench",
@@ -62,7 +62,7 @@ def prompts(registry: Registry) -> list[Prompt]:
 
 
 def call_of(registry: Registry, name: str, given: Mapping[str, str]) -> tuple[str, dict[str, object]]:
-    """The command whose result makes a prompt, with its arguments; not for `workbench`, which needs none."""
+    """Return the command whose result makes a prompt, with its arguments; `workbench` has none."""
     known = {prompt.name: prompt for prompt in prompts(registry)}
     if name not in known:
         raise NotFound.of("prompt", name[:200], known)
@@ -77,7 +77,7 @@ def call_of(registry: Registry, name: str, given: Mapping[str, str]) -> tuple[st
 
 
 def result_of(name: str, given: Mapping[str, str], result: Result) -> GetPromptResult:
-    """A command's result as the prompt."""
+    """Return a command's result as the prompt."""
     data = plain(result.data)
     if name != TERMINAL.name:
         return GetPromptResult(messages=messages(data.get("messages")))
@@ -94,6 +94,6 @@ def result_of(name: str, given: Mapping[str, str], result: Result) -> GetPromptR
 
 
 def workbench(instructions: str) -> GetPromptResult:
-    """The instructions as a prompt."""
+    """Return the instructions as a prompt."""
     message = PromptMessage(role="user", content=TextContent(text=instructions))
     return GetPromptResult(description=WORKBENCH.description, messages=[message])

@@ -1,4 +1,4 @@
-"""What MCP clients can read without a tool: the instructions, and what commands read that have a URI.
+"""Resources: the instructions, and what commands with a URI read.
 
 A command's URI is a template over its arguments (`fourhands://terminal/{terminalId}{?since,lines}`); one without any is
 a resource of its own. Reading is a call like every other.
@@ -28,17 +28,17 @@ BYTES = "binary"
 
 
 def terminal_uri(name: str) -> str:
-    """A terminal's output, by its title or id."""
+    """Return the URI of a terminal's output, by its title or id."""
     return f"fourhands://terminal/{quote(name, safe='')}"
 
 
 def file_uri(path: str) -> str:
-    """A file of the workspace."""
+    """Return the URI of a file of the workspace."""
     return f"fourhands://file/{quote(path)}"
 
 
 def listed(bench: Workbench, reader: Actor) -> list[Resource]:
-    """What is there now: the instructions, what plugins add, terminals, open files that agents may read."""
+    """Return the current resources: instructions, those of plugins, terminals, open files that agents may read."""
     found = [
         Resource(
             name="instructions",
@@ -82,7 +82,7 @@ def listed(bench: Workbench, reader: Actor) -> list[Resource]:
 
 
 def templates(registry: Registry) -> list[ResourceTemplate]:
-    """What can be read by name."""
+    """Return the templates of resources that are read by name."""
     return [
         ResourceTemplate(name=command.id, title=command.label, uri_template=uri, description=command.description)
         for command, uri in _readable(registry)
@@ -91,7 +91,7 @@ def templates(registry: Registry) -> list[ResourceTemplate]:
 
 
 def reading(registry: Registry, uri: str) -> tuple[str, dict[str, object]]:
-    """The command that reads a resource, with its arguments."""
+    """Return the command that reads a resource, with its arguments; `NotFound` if there is none."""
     for command, pattern in _readable(registry):
         found = template(pattern).match(uri)
         if found is not None and all(isinstance(value, str) for value in found.values()):
@@ -103,7 +103,7 @@ def reading(registry: Registry, uri: str) -> tuple[str, dict[str, object]]:
 
 
 def read(uri: str, result: Result) -> ReadResourceResult:
-    """A reading command's result as the resource: its `content`, `blob` or `output`; the rest is told beside it."""
+    """Return a result as the resource: its `content`, `blob` or `output`; the other members become its `_meta`."""
     data = plain(result.data)
     kind = str(data.pop("mimeType", "") or _kind(uri))
     content, blob, lines = (data.pop(name, None) for name in ("content", "blob", "output"))
@@ -120,13 +120,13 @@ def read(uri: str, result: Result) -> ReadResourceResult:
 
 
 def contents(uri: str, text: str, mime_type: str, meta: dict[str, object] | None = None) -> ReadResourceResult:
-    """A text as a resource."""
+    """Return a text as a resource."""
     return ReadResourceResult(contents=[TextResourceContents(uri=uri, text=text, mime_type=mime_type, _meta=meta)])
 
 
 @functools.lru_cache(maxsize=256)
 def template(uri: str) -> UriTemplate:
-    """A command's URI, parsed."""
+    """Return a command's URI, parsed."""
     return UriTemplate.parse(uri)
 
 
@@ -142,7 +142,7 @@ def _members(command: Command) -> dict[str, object]:
 
 
 def _argument(command: Command, name: str, text: str) -> object:
-    """A part of a URI as the argument that it stands for; what is no number stays text, and the gate says so."""
+    """Return a part of a URI as an argument; text that is not a number stays text, which the gate refuses."""
     wanted = json_text(_members(command).get(name))
     number = '"integer"' in wanted and text.isascii() and text.isdigit() and len(text) < 20
     return int(text) if number else text

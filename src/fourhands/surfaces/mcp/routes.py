@@ -1,4 +1,4 @@
-"""Where MCP's clients come in, behind the door: `/mcp` (streamable HTTP), `/mcp/socket`, `/api/agents`.
+"""Routes of MCP clients: `/mcp` (streamable HTTP), `/mcp/socket`, `/api/agents`.
 
 The SDK is loaded when the first client comes: it is heavy, and most servers never need it.
 """
@@ -32,7 +32,7 @@ NAME_LENGTH = 60
 
 
 class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What `/api/agents` takes.
+    """The body of `/api/agents`.
 
     `forms` says that the client with this token shows its forms to the person; `cwd` is where its programs start.
     """
@@ -58,7 +58,7 @@ class McpRoutes:
         self._limits = limits
 
     def all(self) -> list[BaseRoute]:
-        """The routes."""
+        """Return the routes."""
         return [
             Route("/mcp", self),
             WebSocketRoute("/mcp/socket", self._socket),
@@ -98,11 +98,11 @@ class McpRoutes:
             return self._stream
 
     async def _socket(self, socket: WebSocket) -> None:
-        """A client on the other end of a pipe: see `command`. Let in before the SDK is loaded, which takes its time."""
+        """Serve a client on the other end of a pipe (see `command`); accepted before the SDK is loaded."""
         await socket.accept()
         frames: Carrier | None = socket.scope.get("extensions", {}).get(EXTENSION)
         if frames is not None:
-            # The other end is a process of this machine: its end closes the connection. One that somebody suspends
+            # The other end is a process of this machine: its end closes the connection. One that is suspended
             # (Ctrl-Z), or that is held up, must not find itself cut off: its agent would have no tools any more.
             frames.without_pings()
         try:

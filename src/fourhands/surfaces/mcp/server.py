@@ -1,8 +1,8 @@
 """The MCP server of a workbench: what each request does. Transports are elsewhere.
 
 Every call goes through the gate as an agent's, with origin "mcp". What a person must be asked is asked of the client
-where it can elicit (by a request of ours, or in the newer generation by an answer that the client comes back to), and
-always of everybody else who attends; the first answer counts.
+where it can elicit (by a request, or in the newer generation by a response that the client returns to), and always
+of every person who attends; the first answer counts.
 """
 
 import contextlib
@@ -123,7 +123,7 @@ class McpServer:
         self.server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
 
     async def close(self) -> None:
-        """End all its clients' sessions and tell nobody anything any more."""
+        """End all its clients' sessions and stop notifying."""
         self._news.close()
         self.tools.close()
         await self.peers.close()

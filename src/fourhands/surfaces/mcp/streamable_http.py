@@ -1,7 +1,7 @@
-"""MCP over streamable HTTP: the SDK's session manager in a task of ours, behind our door.
+"""MCP over streamable HTTP: the SDK's session manager in a task of its own, behind `AccessControl`.
 
-The door has checked Host, Origin and token before; the SDK learns who it is, so that a session answers only to the
-token that began it.
+Host, Origin and token have been checked before; the SDK is given the token's hash, so that a session answers only to
+the token that began it.
 """
 
 import asyncio
@@ -84,7 +84,9 @@ class StreamableHttp:
             retry_interval=limits.retry_ms,
             session_idle_timeout=limits.idle_s,
             max_sessions=limits.sessions,
-            security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),  # the door's business
+            security_settings=TransportSecuritySettings(
+                enable_dns_rebinding_protection=False
+            ),  # `AccessControl` does it.
         )
 
     async def start(self) -> None:
@@ -125,7 +127,7 @@ class StreamableHttp:
 
 
 async def _whole(receive: Receive) -> bytes | None:
-    """A request's body, or None where its client has gone before the end."""
+    """Return a request's body; None if its client disconnected before the end."""
     parts = []
     while True:
         message = await receive()
@@ -137,7 +139,7 @@ async def _whole(receive: Receive) -> bytes | None:
 
 
 def _again(body: bytes, receive: Receive) -> Receive:
-    """The same request with its body still to come."""
+    """Return a `receive` that yields the body again."""
     messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def receiving() -> Message:

@@ -20,11 +20,11 @@ BARE = "openspace.tool."
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _FAILURE = ["error", "code", "hint"]
-"""What a failure always has beside `success`: all texts. `data` may come with them."""
+"""The members of every failure beside `success`: all texts. `data` may come with them."""
 
 
 def tool_name(id: str) -> str:
-    """A command's name as a tool: models' interfaces refuse dots."""
+    """Return a command's name as a tool; model APIs refuse dots."""
     return id.removeprefix(BARE) if id.startswith(BARE) else id.replace(".", "_")
 
 
@@ -50,7 +50,7 @@ class Tools:
         return self._tools
 
     def command_id(self, name: str) -> str:
-        """The command behind a tool. An id is taken too, and a tool that is a person's: the gate has the last word."""
+        """Return the command behind a tool. Ids and tools of the person are accepted too: the gate decides."""
         self.list()
         if name.startswith(NAMESPACE):
             return name
@@ -62,7 +62,7 @@ class Tools:
         raise NotFound.of("tool", name[:200], self._commands)
 
     def input_schema(self, name: str) -> dict[str, object] | None:
-        """A tool's arguments as JSON Schema, or None where there is no such tool."""
+        """Return a tool's arguments as JSON Schema; None if there is no such tool."""
         self.list()
         command = self._commands.get(name)
         return None if command is None else input_schema(command)
@@ -87,9 +87,9 @@ def _tool(name: str, command: Command) -> Tool:
 
 
 def tool_result(result: Result, id: str = "") -> CallToolResult:
-    """What came of a call: structured, and as text; a failure is a tool's error, which the model may read.
+    """Return a result as structured data and as text; a failure is a tool error, which the model may read.
 
-    The tools that models know have a text of their own, `text`: it is the text here, and not said once more beside it.
+    Tools that models know have a `text` of their own: it is the text here, and is not repeated in the data.
     """
     wire = plain(result.to_wire())
     if result.success:
@@ -104,7 +104,7 @@ def tool_result(result: Result, id: str = "") -> CallToolResult:
 
 
 def input_schema(command: Command) -> JsonSchema:
-    """A command's arguments; the command itself is described beside them."""
+    """Return the schema of a command's arguments; the command itself is described beside it."""
     shape = _short(schema.schema(command.args_type), out=False)
     shape.pop("description", None)
     # A word of this dialect alone; without it both drafts read the same.
@@ -112,7 +112,7 @@ def input_schema(command: Command) -> JsonSchema:
 
 
 def output_schema(command: Command) -> JsonSchema | None:
-    """A command's result as it is sent, a failure included; None where it is content rather than data."""
+    """Return the schema of a command's result, failures included; None if it is content rather than data."""
     shape = _short(schema.schema(command.result_type), out=True)
     members = _object(shape.get("properties", {}))
     if _object(members.get("content", {})).get("type") == "array":
@@ -133,7 +133,7 @@ def _object(value: object) -> JsonSchema:
 
 
 def _short(shape: JsonSchema, *, out: bool) -> JsonSchema:
-    """The same schema in few words, which both drafts read alike: a model pays for each of them.
+    """Return a shorter schema that both drafts read alike: a model pays for each word.
 
     `items: false` beside `prefixItems` forbids all in draft 7. What an argument is that may be left out is said
     without null; it is taken all the same. What comes out has no defaults.
@@ -157,7 +157,7 @@ def _short(shape: JsonSchema, *, out: bool) -> JsonSchema:
 
 
 def _without_null(short: JsonSchema, *, optional: bool) -> JsonSchema:
-    """Say that something may be null with its type, where it has one, or not at all."""
+    """Write that a value may be null into its type, if it has one, or leave it out."""
     options = short.get("anyOf")
     if not isinstance(options, list) or {"type": "null"} not in options:
         return short
