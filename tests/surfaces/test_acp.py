@@ -222,7 +222,7 @@ async def test_every_way_in_which_create_fails_says_something_else(editor):
         ({"cwd": "/etc"}, -32602, "bad-cwd", "outside", "lies outside"),
         ({"cwd": "sub"}, -32602, "bad-cwd", "bad", "must be an absolute path"),
         ({"cwd": ""}, -32602, "bad-cwd", "bad", "must be a path"),
-        ({"env": [{"name": "A B", "value": "x"}]}, -32602, "bad-env", None, "'A B' is not a name"),
+        ({"env": [{"name": "A B", "value": "x"}]}, -32602, "bad-env", None, "'A B' is not a valid environment"),
         ({"env": [{"name": "A", "value": "x\0"}]}, -32602, "bad-env", None, "variable A has a NUL"),
     ]
     for params, number, code, problem, words in cases:
