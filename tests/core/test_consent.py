@@ -43,7 +43,8 @@ async def test_a_refusal_is_a_result_and_holds():
         await world.reply("deny", reason="not now")
     assert [task.result().code for task in tasks] == ["denied"] * 3
     assert "not now" in tasks[0].result().error
-    assert (await world.gate.run(world.call())).code == "denied"
+    again = await world.gate.run(world.call())
+    assert (again.code, again.error) == ("denied", "Ada may not work here")
     assert world.kinds().count("question.asked") == 1
     assert world.bench.started == []
     world.gate.consent.grant("s1")

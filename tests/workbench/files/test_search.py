@@ -329,6 +329,7 @@ def program(tmp_path, script, **more):
 
 def test_a_search_ends_in_time_and_says_so(root, tmp_path):
     printed = tmp_path / "printed"
+    (root / "readme").write_text("a file whose name is the half of another's")
 
     class Due(Deadline):
         def left(self):
@@ -338,7 +339,7 @@ def test_a_search_ends_in_time_and_says_so(root, tmp_path):
 
     rg = program(
         tmp_path,
-        "import signal\nprint('README.md', end='\\0', flush=True)\nprint('src/ma', end='', flush=True)\n"
+        "import signal\nprint('README.md', end='\\0', flush=True)\nprint('readme', end='', flush=True)\n"
         f"open({str(printed)!r}, 'w').close()\nsignal.pause()",
         deadline=Due,
     )

@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fourhands.core.call import Actor, Call, Decision, JournalEntry, Result
+from fourhands.safety.redaction.redactor import redact as safety_redact
 from fourhands.workbench.records import ledger
 from fourhands.workbench.records.ledger import ARGS_LIMIT, RESULT_LIMIT, Before, JournalQuery, Ledger
 from fourhands.workbench.records.redacted_json import TEXT_LIMIT
@@ -73,6 +74,15 @@ def test_an_id_used_twice_rewrites_nothing(tmp_path: Path):
     store.close()
 
 
+def test_a_call_that_has_ended_is_never_rewritten(tmp_path: Path):
+    store = Ledger(tmp_path / "journal.db")
+    first = entry(1)
+    store.write([first])
+    store.write([msgspec.structs.replace(first, result=Result(success=False, error="another"), finished=999.0)])
+    assert ledger.read(store.path) == [first]
+    store.close()
+
+
 def test_entries_are_found_by_session_time_command_and_id(tmp_path: Path):
     store = Ledger(tmp_path / "journal.db")
     entries = [entry(n, asked=100.0 + n, command=f"openspace.{'file' if n % 2 else 'pane'}.list") for n in range(10)]
@@ -123,6 +133,19 @@ def test_no_secret_is_stored_wherever_it_stands(tmp_path: Path):
     for file in tmp_path.iterdir():
         assert b"hunter2" not in file.read_bytes()
         assert b"abc" not in file.read_bytes()
+
+
+def test_a_key_in_a_list_of_its_lines_is_not_stored(tmp_path: Path):
+    secret = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC" * 2
+    lines = ["-----BEGIN PRIVATE KEY-----", secret, "-----END PRIVATE KEY-----"]
+    store = Ledger(tmp_path / "journal.db", safety_redact)
+    store.write([entry(lines=["before", *lines, "after"])])
+    [found] = ledger.read(store.path)
+    kept = found.call.args["lines"]
+    assert isinstance(kept, list)
+    assert (kept[0], kept[-1]) == ("before", "after")
+    store.close()
+    assert all(secret.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
 
 def test_the_name_of_a_pair_is_cleaned_like_any_other_text(tmp_path: Path):
