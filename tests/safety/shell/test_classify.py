@@ -125,6 +125,8 @@ def test_deep_nesting_is_never_safe_and_hides_nothing(opening, closing, closed):
     assert level != "safe"
     level = classify(around("ls;rm -rf x")).level
     assert level == "dangerous"
+    level = classify(around("ls;r'm' -rf x")).level
+    assert level == "dangerous"
 
 
 @pytest.mark.parametrize(
@@ -254,3 +256,9 @@ def test_a_secret_variable_inside_another_expansion_is_found(line):
 @table("line", ["ls ${IFS}x", "echo a$IFS", 'ls "$IFS"'])
 def test_a_hidden_space_is_dangerous_wherever_it_stands(line):
     assert (classify(line).level, classify(line).rule) == ("dangerous", "C3.3")
+
+
+@table("line", ["do foo .env while function", "{ & foo .env", "then foo .env then ;", ">y x >y done && do foo .env"])
+def test_a_plain_command_in_text_that_is_no_shell_is_classified(line):
+    assert classify(line).level == "dangerous"
+    assert classify(line.replace(".env", "a.txt")).level == "unknown"

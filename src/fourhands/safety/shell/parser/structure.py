@@ -97,7 +97,10 @@ _SEPARATORS = frozenset({";", "\n", "&", "&&", "||", "|", "|&"})
 
 
 def _flat(tokens: list[Token]) -> list[Simple] | None:
-    """Return the commands of a plain list or pipeline, where there is nothing for a grammar to decide."""
+    """Return the commands of a plain list or pipeline, where there is nothing for a grammar to decide.
+
+    Jobs in the background matter in functions and loops only, so `&` is like `;` here.
+    """
     commands: list[Simple] = []
     first, fed = -1, _TOP  # of the pipeline that is being read
     at, count = 0, len(tokens)
@@ -130,9 +133,6 @@ def _flat(tokens: list[Token]) -> list[Simple] | None:
                 first = len(commands) - 1
                 command.place, fed = _HEAD, CommandScope(piped=True, fed_from=first)
             continue
-        if sign == "&":
-            for command in commands[first if first >= 0 else -1 :]:
-                command.place = _background(command.place)
         first = -1
         if sign in ("&&", "||"):
             while at < count and tokens[at].value == "\n" and tokens[at].kind == OPERATOR:
