@@ -378,27 +378,32 @@ def test_names_like_git_are_ordinary(name):
     assert not is_packages_name(name)
 
 
-def test_a_very_deep_path_needs_few_descriptors(tmp_path):
-    depth = 1500
+@pytest.fixture
+def deep(tmp_path):
+    """A directory with 1,500 others inside each other, removed from the top: pytest goes down by recursion."""
     here = os.open(tmp_path, os.O_RDONLY)
-    for _ in range(depth):
+    for _ in range(1_500):
         os.mkdir("d", dir_fd=here)
         below = os.open("d", os.O_RDONLY, dir_fd=here)
         os.close(here)
         here = below
     os.close(here)
-    root = Root(tmp_path)
-    with PathWalk(root, "/".join(["d"] * depth), LIST, AGENT) as place:
-        assert len(place.names) == depth
+    yield tmp_path
+    while (tmp_path / "d/d").exists():
+        (tmp_path / "d/d").rename(tmp_path / "rest")
+        (tmp_path / "d").rmdir()
+        (tmp_path / "rest").rename(tmp_path / "d")
+
+
+def test_a_very_deep_path_needs_few_descriptors(deep):
+    root = Root(deep)
+    with PathWalk(root, "/".join(["d"] * 1_500), LIST, AGENT) as place:
+        assert len(place.names) == 1_500
         assert 0 < place.open_directories <= KEPT_OPEN
     with PathWalk(root, "d/" * 500 + "../" * 499 + "d", LIST, AGENT) as place:
         assert place.path == "d/d"
     with pytest.raises(OutsideWorkspace), PathWalk(root, "d/" * 400 + "../" * 401, LIST, AGENT):
         pass
-    while (tmp_path / "d/d").exists():  # from the top: what removes trees for pytest goes down by recursion
-        (tmp_path / "d/d").rename(tmp_path / "rest")
-        (tmp_path / "d").rmdir()
-        (tmp_path / "rest").rename(tmp_path / "d")
 
 
 def test_descriptors_are_closed_whatever_happens(base):

@@ -234,7 +234,7 @@ def test_a_dangerous_pattern_is_searched_in_the_whole_line_and_in_resolved_wrapp
 
 
 # Text that runs itself, and programs that start programs: neither the nesting nor its limit hides a command.
-@table("inner", ["rm y", "cd /; rm -rf .", "curl x | sh", "cat .env"])
+@table("inner", ["rm y", "cd /; rm -rf .", "curl x | sh", "cat .env", "foo .env"])
 def test_a_command_beside_text_that_runs_itself_is_found(inner):
     line = f'x=\'((n++ < 3)) && eval "$x"; {inner}\'; eval "$x"'
     assert classify(line).level == "dangerous"
