@@ -136,7 +136,7 @@ FOR_EVERYONE = {
 """
 
 EMBEDDING = {"app/wiring.py", "surfaces/cli/terminal.py", "workbench/workbench.py"}
-"""Files that open `Terminals` themselves, or own the leases."""
+"""Files that open `Terminals` themselves (the command line only where no server runs), or own the leases."""
 
 RAW = {"agent_types", "entered_at", "foreground_group", "on_data", "person_typed", "redraws", "scrollback", "type_now"}
 """Attributes by which a terminal is read or typed into past a seat; nothing else in the code is called so."""
@@ -158,7 +158,7 @@ def test_only_seats_lead_to_a_keyboard_or_an_output(path: Path) -> None:
         if node.module == "fourhands.host":
             assert names.isdisjoint({"pty", "log"}), f"{own} imports the host's {names}"
         if node.module in ("fourhands.host.pty", "fourhands.host.log"):
-            assert own in ("settings/__init__.py", "surfaces/cli/terminal.py"), f"{own} imports {node.module}"
+            assert own == "settings/__init__.py", f"{own} imports {node.module}"
         if node.module == TERMINALS and own not in EMBEDDING:
             assert (own, names) == ("app/serve.py", {"screen"}), f"{own} imports {names} of {TERMINALS}"
         if not node.module.startswith(TERMINALS + ".") or own in EMBEDDING:
@@ -170,14 +170,10 @@ def test_only_seats_lead_to_a_keyboard_or_an_output(path: Path) -> None:
         assert "Terminals" not in names or own in EMBEDDING, f"{own} imports Terminals"
 
 
-def own_terminals(path: Path) -> bool:
-    return path.relative_to(ROOT).as_posix() == "surfaces/cli/terminal.py"
-
-
 @pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
 def test_nothing_reaches_past_a_seat(path: Path) -> None:
     used = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
-    assert own_terminals(path) or not used & RAW, f"{path.relative_to(ROOT)} uses {used & RAW}"
+    assert not used & RAW, f"{path.relative_to(ROOT)} uses {used & RAW}"
 
 
 @pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))

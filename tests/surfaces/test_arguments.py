@@ -243,6 +243,11 @@ async def terminal(door: Door) -> None:
     assert "a-3" in whole["rows"]
     part = await door("terminal.screen", terminalId="work", since=whole["revision"])
     assert (part["rows"], part["changed"]) == ([], [])
+    ran = await door("terminal.run", terminalId="work", line="echo r''an; false")
+    assert (ran["output"], ran["exitCode"], ran["reason"]) == ("ran\n", 1, "finished")
+    ran = await door("terminal.run", terminalId="work", line="sleep 0.5", timeoutSeconds=0.1)
+    assert ran["reason"] in ("deadline", "not-typed")
+    await door("terminal.wait", terminalId="work", inputWanted=True)
     inked = (await door("terminal.authors", terminalId="work"))["ink"]
     assert position in [mark["position"] for mark in inked]
     later = (await door("terminal.authors", terminalId="work", since=position + 1))["ink"]

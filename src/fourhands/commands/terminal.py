@@ -115,6 +115,47 @@ async def send(bench: Workbench, args: SendKeys, call: Call, effects: Effects) -
     return KeysSent(position=position, note=note)
 
 
+class RunLine(Args, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.run`."""
+
+    terminal_id: TerminalId
+    line: Annotated[str, Meta(max_length=1_000_000, description="Run by the shell, as if typed at its prompt.")]
+    timeout_s: Annotated[
+        float, Meta(gt=0, le=86_400, description="Seconds to wait; the command keeps running after that.")
+    ] = msgspec.field(default=60.0, name="timeoutSeconds")
+
+
+class LineRun(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The outcome of a line: its output, and why the wait ended.
+
+    `reason` is finished, deadline, exit, incomplete, input, quiet or not-typed; `exitCode` is there if it is known.
+    """
+
+    output: str
+    exit_code: int | None
+    reason: str
+    start: int
+    end: int
+    truncated: bool
+    sure: bool
+
+
+@commands.add("run", label="Run a line in a terminal", actors=("person",), conceals=("line",))
+async def run(bench: Workbench, args: RunLine, call: Call) -> LineRun:
+    """Run a line in a terminal's shell and return exactly its output and exit code."""
+    seat = bench.person_seat(call.actor, bench.terminal(args.terminal_id, call))
+    done = await seat.run(args.line, args.timeout_s)
+    return LineRun(
+        output=done.output,
+        exit_code=done.exit_code,
+        reason=done.reason,
+        start=done.start,
+        end=done.end,
+        truncated=done.truncated,
+        sure=done.sure,
+    )
+
+
 class TerminalList(Struct, frozen=True, kw_only=True, rename="camel"):
     """All terminals."""
 

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from fourhands.commands.base import Args, From0, From1, Seconds
 from fourhands.commands.terminal import TerminalId, TerminalRef
@@ -38,6 +38,7 @@ class TerminalOutput(Struct, frozen=True, kw_only=True, rename="camel"):
     truncated: bool = False
     blind: bool = False
     note: str = ""
+    partial: bool | UnsetType = UNSET  # whether the last line, of a read with `since`, has no end yet
 
 
 @commands.add(
@@ -55,7 +56,10 @@ async def read_output(bench: Workbench, args: ReadTerminalOutput, call: Call) ->
         piece = await seat.since(args.since)
         lines = piece.text.removesuffix("\n").split("\n") if piece.text else []
         note = f"there is more: go on with since={piece.end}" if piece.truncated else ""
-        return TerminalOutput(output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated, note=note)
+        partial = True if piece.text and not piece.text.endswith("\n") else UNSET
+        return TerminalOutput(
+            output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated, note=note, partial=partial
+        )
     found = await seat.lines(min(args.lines, MOST_LINES))
     cut = args.lines > MOST_LINES and await seat.has_more_lines(MOST_LINES)
     note = f"the last {MOST_LINES} lines, which is the most at once; read earlier ones with since" if cut else ""

@@ -796,6 +796,17 @@ export interface LineRange {
   endLine: number;
 }
 
+/** The outcome of a line: its output, and why the wait ended. */
+export interface LineRun {
+  output: string;
+  exitCode: number | null;
+  reason: string;
+  start: number;
+  end: number;
+  truncated: boolean;
+  sure: boolean;
+}
+
 /** The set of commands is another. */
 export interface ManifestChanged {
   version: string;
@@ -1059,6 +1070,13 @@ export interface Review {
   detail: Record<string, unknown>;
 }
 
+/** Arguments of `openspace.terminal.run`. */
+export interface RunLine {
+  terminalId: string;
+  line: string;
+  timeoutSeconds?: number;
+}
+
 /** Arguments of `openspace.tool.run_script`. */
 export interface RunScript {
   script: string;
@@ -1290,6 +1308,7 @@ export interface TerminalOutput {
   truncated: boolean;
   blind: boolean;
   note: string;
+  partial?: boolean;
 }
 
 /** A terminal's output waits: its log cannot be written, because the disk is full or for another reason. */
@@ -1502,6 +1521,7 @@ export interface Commands {
   "openspace.terminal.rename": { args: RenameTerminal; result: TerminalRenamed };
   "openspace.terminal.replay": { args: TerminalRef; result: TerminalReplay };
   "openspace.terminal.resize": { args: ResizeTerminal; result: Nothing };
+  "openspace.terminal.run": { args: RunLine; result: LineRun };
   "openspace.terminal.screen": { args: ReadScreen; result: ScreenContent };
   "openspace.terminal.search": { args: SearchTerminal; result: FoundLines };
   "openspace.terminal.send": { args: SendKeys; result: KeysSent };

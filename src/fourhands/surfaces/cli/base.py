@@ -89,6 +89,11 @@ class ServerClient:
         except OSError as error:
             raise Unavailable(f"cannot read the server's token: {error}") from error
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """What shows that the person calls."""
+        return {"Authorization": f"Bearer {self._token}"}
+
     def call(self, command: str, args: Mapping[str, object]) -> dict[str, Any]:
         """Make a call; what came of it as on the wire."""
         return self.post(f"/api/commands/{quote(command, safe='')}", args)
@@ -122,7 +127,7 @@ class ServerClient:
         where = urlsplit(self.address.url)
         assert where.hostname is not None
         connection = http.client.HTTPConnection(where.hostname, where.port)
-        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"}
+        headers = {**self.headers, "Content-Type": "application/json"}
         try:
             connection.request(method, path, body, headers)
             response = connection.getresponse()

@@ -1,34 +1,31 @@
-"""`fourhands terminal …`: terminals of the workspace's host, with or without a server running."""
+"""`fourhands terminal …`: by the workspace's server where one runs, so that gate, lease and journal know of it.
+
+Where none runs, no agent is there and nothing can get in between: then the host is asked itself. `attach` starts the
+server first, since a person who types there for a while is to be seen; `run` takes a host of its own.
+"""
 
 import asyncio
 import contextlib
 import os
 import shutil
-import signal
 import sys
-import termios
-import tty
-from collections.abc import AsyncIterator, Iterator
+import tempfile
+from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
 
 import click
 
 from fourhands.core.errors import FourhandsError, NotFound
+from fourhands.core.tasks import Tasks
 from fourhands.host import owner
-from fourhands.host.log import Chunk
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.settings import load
-from fourhands.surfaces.cli.base import ServerClient, json_option, one_line, run_async, show, workspace_option
-from fourhands.surfaces.discovery import find_server
+from fourhands.surfaces.cli.base import json_option, one_line, run_async, show, workspace_option
+from fourhands.surfaces.cli.served_terminals import ServedTerminals, ensure_server, is_served
 from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
 from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
 from fourhands.workbench.terminals.terminals import Terminals
-
-DETACH = b"\x1d"
-KEYS_AT_ONCE = 64 * 1024
-MOST_KEYS = 256
-"""Pieces of that size that wait for a program which does not read; large, for behind them no detaching is noticed."""
 
 _CODES = {"deadline": 124, "not-typed": 125}
 
@@ -58,17 +55,21 @@ async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
 
 
 @contextlib.asynccontextmanager
-async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
-    """A new terminal: made by the server where one runs, so that everybody there sees it."""
-    if find_server(WorkspaceDirs.of(workspace).state) is None:
+async def _created(workspace: str, *, keep: bool, **wanted: Any) -> AsyncIterator[Terminal]:
+    """A new terminal without a server: on a host that is shared with no one, or, to be kept, on the workspace's."""
+    if keep:
         async with _terminals(workspace) as terminals:
             yield await terminals.create(**wanted)
         return
-    made = await asyncio.to_thread(ServerClient(workspace).call, "openspace.terminal.create", wanted)
-    if not made.get("success"):
-        raise FourhandsError(str(made.get("error")), hint=str(made.get("hint", "")))
-    async with _opened(workspace, made["terminalId"]) as one:
-        yield one
+    WorkspaceDirs.of(workspace).prepare()  # what is wrong with these is told, whether they are needed or not
+    with tempfile.TemporaryDirectory(prefix="fourhands-") as directory:
+        root = os.path.realpath(workspace)
+        places = WorkspaceDirs(root, f"{directory}/run", f"{directory}/state")
+        async with Terminals(root, load(root), places=places) as terminals:
+            try:
+                yield await terminals.create(**wanted)
+            finally:
+                await terminals.stop()
 
 
 @terminal.command("list", short_help="List the terminals of the workspace.")
@@ -78,7 +79,9 @@ async def _created(workspace: str, **wanted: Any) -> AsyncIterator[Terminal]:
 async def list_terminals(workspace: str, as_json: bool) -> None:
     """List the terminals of the workspace."""
     found: list[dict[str, object]] = []
-    if _is_hosted(workspace):
+    if is_served(workspace):
+        found = [_served_facts(one, workspace) for one in await ServedTerminals(workspace).list()]
+    elif _is_hosted(workspace):
         async with _terminals(workspace) as terminals:
             found = [_facts(one) for one in terminals.list()]
     if as_json:
@@ -120,6 +123,25 @@ def _facts(one: Terminal) -> dict[str, object]:
     }
 
 
+def _served_facts(one: dict[str, Any], workspace: str) -> dict[str, object]:
+    """The same of a server's terminal."""
+    state = {"unmarked": "running"}.get(one["shellState"], one["shellState"])
+    if one["status"] != "running":
+        state = "lost" if one["status"] == "lost" else f"exited {one['signal'] or one['exitCode']}"
+    return {
+        "id": one["id"],
+        "title": one["title"],
+        "state": state,
+        "cwd": os.path.normpath(os.path.join(os.path.realpath(workspace), one["cwd"])),
+        "size": f"{one['cols']}×{one['rows']}",
+        "position": one["position"],
+        "exitCode": one["exitCode"],
+        "signal": one["signal"],
+        "isolation": one["isolation"],
+        "pid": one["pid"],
+    }
+
+
 @terminal.command("run", short_help="Run a line in a shell; end with its exit code.")
 @click.argument("line")
 @click.option("--terminal", "-t", "name", help="Run in this terminal (id or title) instead of a new one.")
@@ -141,35 +163,77 @@ async def run_line(
     as_json: bool,
 ) -> None:
     """Run LINE in a persistent shell; print its output and end with its exit code."""
-    async with (
-        _opened(workspace, name) if name else _created(workspace, title=title, cwd=cwd, interactive=False) as one
-    ):
-        try:
-            one.later(SLOW_START_S, partial(_tell_start, one))
-            done = await one.run(line, timeout_s=timeout)
-        finally:
-            if not keep and name is None:
-                await one.close()
-        if as_json:
-            show(
-                {
-                    "output": done.output,
-                    "exitCode": done.exit_code,
-                    "reason": done.reason,
-                    "start": done.start,
-                    "end": done.end,
-                    "truncated": done.truncated,
-                    "sure": done.sure,
-                    "terminalId": one.id,
-                },
-                as_json=True,
-            )
-        else:
-            click.echo(done.output, nl=False)
-            told = done.reason == "exit" and done.exit_code is not None and name is None and not keep
-            if done.reason != "finished" and not told:  # a line that ends its own shell has told all by its exit code
-                click.echo(f"fourhands: {_why(done.reason, timeout)}", err=True)
-    sys.exit(done.exit_code if done.exit_code is not None else _CODES.get(done.reason, 1))
+    if is_served(workspace):
+        done = await _run_served(ServedTerminals(workspace), line, name, timeout, keep, title=title, cwd=cwd)
+    else:
+        place = (
+            _opened(workspace, name)
+            if name
+            else _created(workspace, keep=keep, title=title, cwd=cwd, interactive=False)
+        )
+        async with place as one:
+            try:
+                one.later(SLOW_START_S, partial(_tell_start, one))
+                ran = await one.run(line, timeout_s=timeout)
+            finally:
+                if not keep and name is None:
+                    await one.close()
+            done = {
+                "output": ran.output,
+                "exitCode": ran.exit_code,
+                "reason": ran.reason,
+                "start": ran.start,
+                "end": ran.end,
+                "truncated": ran.truncated,
+                "sure": ran.sure,
+                "terminalId": one.id,
+            }
+    code, reason = done["exitCode"], done["reason"]
+    if as_json:
+        show(done, as_json=True)
+    else:
+        click.echo(done["output"], nl=False)
+        told = reason == "exit" and code is not None and name is None and not keep
+        if reason != "finished" and not told:  # a line that ends its own shell has told all by its exit code
+            click.echo(f"fourhands: {_why(reason, timeout)}", err=True)
+    sys.exit(code if code is not None else _CODES.get(reason, 1))
+
+
+async def _run_served(
+    served: ServedTerminals, line: str, name: str | None, timeout: float, keep: bool, **wanted: object
+) -> dict[str, Any]:
+    """Run a line in a terminal of the server: an open one, or a new one that everyone there sees."""
+    if name is not None:
+        (found,) = await served.find(name)
+        id = found["id"]
+    else:
+        id = (await served.call("create", interactive=False, **wanted))["terminalId"]
+    try:
+        async with Tasks() as tasks:
+            telling = tasks.start(_tell_served_start(served, id), "word of a slow start")
+            try:
+                done = await served.call("run", terminalId=id, line=line, timeoutSeconds=timeout)
+            finally:
+                telling.cancel()
+    finally:
+        if not keep and name is None:
+            with contextlib.suppress(FourhandsError):  # it may be closed by now
+                await served.call("close", terminalId=id)
+    fields = ("output", "exitCode", "reason", "start", "end", "truncated", "sure")
+    return {**{field: done[field] for field in fields}, "terminalId": id}
+
+
+async def _tell_served_start(served: ServedTerminals, id: str) -> None:
+    """Report a slow start from time to time, as `_tell_start` does."""
+    wait_s = SLOW_START_S
+    with contextlib.suppress(FourhandsError):  # what is wrong with the server, the run itself reports
+        while True:
+            await asyncio.sleep(wait_s)
+            slow = [one["slowStart"] for one in await served.list() if one["id"] == id]
+            if not any(slow):
+                return
+            click.echo(f"fourhands: {slow[0]}", err=True)
+            wait_s = 5 * SLOW_START_S
 
 
 def _tell_start(one: Terminal) -> None:
@@ -207,22 +271,38 @@ def _why(reason: str, timeout: float) -> str:
 @run_async
 async def read(name: str, lines: int, since: int | None, workspace: str, as_json: bool) -> None:
     """Print the output of the terminal NAME (id or title) as text."""
+    found = await (_read_served if is_served(workspace) else _read_hosted)(workspace, name, lines, since)
+    if as_json:
+        show(found, as_json=True)
+    elif since is not None:
+        click.echo(found["text"], nl=False)
+    else:
+        click.echo("\n".join(found["lines"]))
+        if found["truncated"]:
+            click.echo(f"[the last {MOST_LINES} lines; earlier ones with --since]", err=True)
+
+
+async def _read_hosted(workspace: str, name: str, lines: int, since: int | None) -> dict[str, Any]:
     async with _opened(workspace, name) as one:
         if since is not None:
             piece = one.since(since)
-            if as_json:
-                show({"text": piece.text, "start": piece.start, "end": piece.end, "gap": piece.gap}, as_json=True)
-            else:
-                click.echo(piece.text, nl=False)
-            return
-        found = one.lines(lines)
+            return {"text": piece.text, "start": piece.start, "end": piece.end, "gap": piece.gap}
         cut = lines > MOST_LINES and has_more_lines(one.log, MOST_LINES)
-        if as_json:
-            show({"lines": found, "position": one.log.head, "truncated": cut}, as_json=True)
-        else:
-            click.echo("\n".join(found))
-            if cut:
-                click.echo(f"[the last {MOST_LINES} lines; earlier ones with --since]", err=True)
+        return {"lines": one.lines(lines), "position": one.log.head, "truncated": cut}
+
+
+async def _read_served(workspace: str, name: str, lines: int, since: int | None) -> dict[str, Any]:
+    served = ServedTerminals(workspace)
+    (one,) = await served.find(name)
+    if since is None:
+        read = await served.call("read_output", terminalId=one["id"], lines=lines)
+        return {"lines": read["output"], "position": read["position"], "truncated": read["truncated"]}
+    read = await served.call("read_output", terminalId=one["id"], since=since)
+    text = "\n".join(read["output"])
+    if read["output"] and not read.get("partial"):
+        text += "\n"
+    start = read["gap"][1] if read["gap"] else since
+    return {"text": text, "start": start, "end": read["position"], "gap": read["gap"]}
 
 
 @terminal.command("kill", short_help="End what runs in terminals and close them.")
@@ -232,16 +312,23 @@ async def read(name: str, lines: int, since: int | None, workspace: str, as_json
 @run_async
 async def kill(names: tuple[str, ...], workspace: str, as_json: bool) -> None:
     """End everything that runs in the terminals NAMES and close them."""
-    if not _is_hosted(workspace):
+    if is_served(workspace):
+        served = ServedTerminals(workspace)
+        closed = [(one["id"], one["title"]) for one in await served.find(*names)]
+        for id, _ in closed:
+            await served.call("close", terminalId=id)
+    elif _is_hosted(workspace):
+        async with _terminals(workspace) as terminals:
+            chosen = list(dict.fromkeys(terminals.get(name) for name in names))
+            for one in chosen:
+                await one.close()
+            closed = [(one.id, one.title) for one in chosen]
+    else:
         raise NotFound.of("terminal", names[0], ())
-    async with _terminals(workspace) as terminals:
-        chosen = list(dict.fromkeys(terminals.get(name) for name in names))
-        for one in chosen:
-            await one.close()
-        if as_json:
-            show({"closed": [one.id for one in chosen]}, as_json=True)
-        else:
-            click.echo(f"Closed {', '.join(one.title for one in chosen)}.")
+    if as_json:
+        show({"closed": [id for id, _ in closed]}, as_json=True)
+    else:
+        click.echo(f"Closed {', '.join(title for _, title in closed)}.")
 
 
 @terminal.command("attach", short_help="Use a terminal from here; Ctrl-] detaches.")
@@ -252,84 +339,22 @@ async def attach(name: str | None, workspace: str) -> None:
     """Use the terminal NAME, or a new one, from here; Ctrl-] detaches and leaves it running."""
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise FourhandsError("attach needs a terminal of its own", hint="to read its output: fourhands terminal read")
-    cols, rows = shutil.get_terminal_size()
-    async with _opened(workspace, name) if name else _created(workspace, cols=cols, rows=rows, interactive=True) as one:
-        with _raw():
-            await _attached(one)
-        if one.exit is None:
-            click.echo(f"\r\nDetached; it goes on. Back with: fourhands terminal attach {one.id}")
-        else:
-            click.echo(f"\r\n{one.title} has ended: {one.exit.signal or f'exit code {one.exit.code}'}")
+    if name is not None and not is_served(workspace) and not _is_hosted(workspace):
+        raise NotFound.of("terminal", name, ())
+    await ensure_server(workspace)
+    from fourhands.surfaces.cli.attach import attached  # late: the other commands need no WebSocket
 
-
-@contextlib.contextmanager
-def _raw() -> Iterator[None]:
-    before = termios.tcgetattr(0)
-    tty.setraw(0, termios.TCSADRAIN)  # what was typed ahead is not thrown away
-    try:
-        yield
-    finally:
-        termios.tcsetattr(0, termios.TCSADRAIN, before)
-        # Leave modes that the program may have switched on: alternate screen, mouse, bracketed paste, hidden cursor.
-        os.write(1, b"\x1b[?1049l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m")
-
-
-async def _attached(one: Terminal) -> None:
-    loop = asyncio.get_running_loop()
-    over = asyncio.Event()
-    keys: asyncio.Queue[bytes] = asyncio.Queue()
-
-    def read_keys() -> None:
-        try:
-            data = os.read(0, KEYS_AT_ONCE)
-        except OSError:  # our own terminal has been closed
-            data = b""
-        before, found, _ = data.partition(DETACH)
-        if before:
-            keys.put_nowait(before)
-        if found or not data:
-            over.set()
-        elif keys.qsize() >= MOST_KEYS:  # the program is slow: whoever pastes waits too
-            loop.remove_reader(0)
-
-    def resized() -> None:
-        with contextlib.suppress(FourhandsError):
-            one.resize(*shutil.get_terminal_size())
-
-    def output(chunk: Chunk) -> None:
-        _write(chunk.data)
-
-    async def type_keys() -> None:
-        while True:
-            await one.type(await keys.get())
-            if keys.qsize() == MOST_KEYS // 2:
-                loop.add_reader(0, read_keys)
-
-    screen, position = one.restore()
-    _write(screen)
-    stop_data = one.on_data(output, position)
-    stop_exit = one.on_exit(lambda _: over.set())
-    loop.add_reader(0, read_keys)
-    loop.add_signal_handler(signal.SIGWINCH, resized)
-    resized()
-    try:
-        async with asyncio.TaskGroup() as group:
-            typing = group.create_task(type_keys())
-            await over.wait()
-            typing.cancel()
-    except* FourhandsError:
-        pass  # it ended while something was typed; its end is told by the caller
-    finally:
-        loop.remove_reader(0)
-        loop.remove_signal_handler(signal.SIGWINCH)
-        stop_data()
-        stop_exit()
-
-
-def _write(data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        try:
-            view = view[os.write(1, view) :]
-        except BlockingIOError:
-            continue
+    served = ServedTerminals(workspace)
+    if name is not None:
+        (one,) = await served.find(name)
+        id, title = one["id"], one["title"]
+    else:
+        cols, rows = shutil.get_terminal_size()
+        made = await served.call("create", cols=cols, rows=rows, interactive=True)
+        id, title = made["terminalId"], made["title"]
+    end = await attached(served.client, id)
+    if end is None:
+        click.echo(f"\r\nDetached; it goes on. Back with: fourhands terminal attach {id}")
+    else:
+        how = end["signal"] or f"exit code {end['code']}"
+        click.echo(f"\r\n{title} has ended: {how}")

@@ -114,6 +114,11 @@ class Lease:
         """Who typed where, the newest last."""
         return self._well.marks
 
+    @property
+    def waiting(self) -> int:
+        """How many agents wait for their turn to type."""
+        return len(self._waiters)
+
     def asks_secret(self) -> bool:
         """Whether a secret is wanted: no echo but whole lines; behind ssh and its like, a prompt that looks so."""
         terminal = self.terminal
