@@ -190,6 +190,7 @@ async def test_an_agent_that_never_answers_holds_nobody_up():
     ("options", "error", "text"),
     [
         ({"version": 2}, Unavailable, "version 2"),
+        ({"version": True}, Unavailable, "version True"),
         ({"exit": 3, "stderr": "no key"}, Unavailable, r"ended before it was ready \(exit code 3\) \(no key\)"),
         ({"silent": True}, TimedOut, "did not answer"),
         ({"auth": "browser"}, Unavailable, "sign in"),

@@ -74,6 +74,19 @@ async def test_a_read_has_what_the_person_has_not_saved(stage):
     assert answer["result"] == {"content": "unsaved\n"}
 
 
+async def test_the_unsaved_text_of_a_file_that_agents_may_not_read_is_not_read_either(stage):
+    path = Path(stage.bench.root, ".env")
+    path.write_text("KEY=on-disk\n")
+    assert (await stage.app.call("openspace.editor.open", {"path": ".env"})).success
+    stage.bench.state.set_draft(".env", "KEY=in-the-editor\n", None)
+    answers = await stage.turn(
+        ["call", "fs/read_text_file", {"path": str(path)}],
+        ["call", "fs/read_text_file", {"path": str(path), "line": 1}],
+    )
+    assert ["error" in answer for answer in answers] == [True, True]
+    assert "KEY=" not in str(answers)
+
+
 async def test_another_spelling_of_the_workspace_is_inside_too(stage):
     root = Path(stage.bench.root)
     (root / "a.txt").write_text("here\n")

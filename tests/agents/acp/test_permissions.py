@@ -1,9 +1,12 @@
 """An ACP agent's permission requests: questions to the person."""
 
+import json
+
 import pytest
 from acp import schema
 from tests.kit.acp_stage import OPTIONS, permission
 
+from fourhands.agents.acp.permissions import shortened
 from fourhands.core.question import Question
 
 pytestmark = pytest.mark.timeout(60)  # each starts a host and an agent
@@ -77,3 +80,58 @@ async def test_cancel_answers_open_permissions_and_the_agent_goes_on(stage):
     assert {"outcome": {"outcome": "cancelled"}} in [message.get("result") for message in sent]
     assert "session/cancel" in [message.get("method") for message in sent]
     assert sum(message.get("method") == "initialize" for message in sent) == 1
+
+
+REVERSED = "\u202e"
+
+
+async def test_signs_that_hide_a_line_are_made_visible(stage):
+    await stage.prompt(permission(f"echo gpj{REVERSED}.exe"), permission(rawInput=None, title=f"use{REVERSED}it"))
+    for words in ("echo gpj", "use"):
+        question = await stage.person.question()
+        assert words in question.shown
+        for text in (question.shown, *(part.text for part in question.parts)):
+            assert REVERSED not in text
+        stage.person.answer(question, "deny")
+    await stage.agent.idle()
+
+
+async def test_what_was_asked_and_answered_is_in_the_journal(stage):
+    await stage.prompt(permission("npm install x"), permission("npm install y"))
+    for choice in ("once", "deny"):
+        stage.person.answer(await stage.person.question(), choice)
+    await stage.agent.idle()
+    stage.person.leave()
+    await stage.turn(permission("npm install z"))
+    found = [
+        (entry.call.args["shown"], entry.verdict.choice, entry.verdict.by, entry.result.success, entry.result.code)
+        for entry in sorted(await stage.app.journal.query(), key=lambda entry: entry.asked)
+        if entry.call.command == "session/request_permission"
+    ]
+    assert found == [
+        ("npm install x", "once", "person", True, ""),
+        ("npm install y", "deny", "person", False, "denied"),
+        ("npm install z", "", "", False, "no-answer"),
+    ]
+
+
+async def test_a_session_that_is_not_the_agents_asks_and_tells_nothing(stage):
+    name, method, asked = permission("npm install x")
+    update = {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "from elsewhere"}}
+    line = {"jsonrpc": "2.0", "method": "session/update", "params": {"sessionId": "other", "update": update}}
+    (answer,) = await stage.turn([name, method, {**asked, "sessionId": "other"}], ["noise", json.dumps(line)])
+    assert (answer["error"]["code"], answer["error"]["data"]["code"]) == (-32002, "unknown-session")
+    assert not stage.of("question.asked")
+    assert "from elsewhere" not in stage.said()
+
+
+def test_what_an_agent_sends_is_cut_to_a_depth_and_a_length():
+    deep: object = "end"
+    for _ in range(5000):
+        deep = [deep]
+    found = shortened(deep)
+    for _ in range(11):
+        found = found[0]
+    assert found == [None]
+    assert shortened({"text": "x" * 20_001})["text"] == f"{'x' * 20_000}… (20001 characters)"
+    assert len(shortened(list(range(1000)))) == 500

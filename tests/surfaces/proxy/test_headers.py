@@ -72,7 +72,8 @@ async def _sent(s: Stage, target: str) -> bytes:
     """The answer to a request with all the headers above, on a connection of its own: no library adds or mends any."""
     reader, writer = await asyncio.open_connection("127.0.0.1", s.server.address.port)
     body = json.dumps({"messages": []}).encode()
-    lines = [f"host: 127.0.0.1:{s.server.address.port}", f"authorization: Bearer {s.token}"]
+    here = f"127.0.0.1:{s.server.address.port}"
+    lines = [f"host: {here}", f"origin: http://{here}", f"authorization: Bearer {s.token}"]
     lines += [f"{name}: {value}" for name, value in {**PRIVATE, **PUBLIC}.items()]
     lines += ["content-type: application/json", f"content-length: {len(body)}"]
     writer.write(f"POST {target} HTTP/1.1\r\n".encode() + "\r\n".join(lines).encode() + b"\r\n\r\n" + body)
@@ -86,7 +87,7 @@ async def test_nothing_that_names_a_person_or_a_connection_reaches_the_models_se
     names = [line.partition(":")[0].lower() for line in head.split("\r\n")[1:] if line]
     for value in PRIVATE_VALUES:
         assert value not in head, value
-    assert set(names) & PRIVATE.keys() == set()
+    assert set(names) & {*PRIVATE, "origin"} == set()
     assert names.count("authorization") == 1
     assert f"authorization: Bearer {KEY}" in head
     for name, value in PUBLIC.items():
