@@ -1,9 +1,10 @@
 import asyncio
 
 import pytest
+from msgspec import UNSET
 
 from fourhands.core.call import Actor
-from fourhands.core.event import MISSED, Event, EventBus, Signal
+from fourhands.core.event import MISSED, Event, EventBus, EventData, Signal
 
 
 async def test_every_subscriber_sees_every_event_in_order():
@@ -121,3 +122,30 @@ async def test_a_listener_may_leave_while_it_is_told():
     events.publish(Event(kind="a.happened", data={}))
     events.publish(Event(kind="b.happened", data={}))
     assert [event.kind for event in seen] == ["a.happened"]
+
+
+async def test_what_was_read_makes_room_for_more():
+    events = EventBus()
+    subscription = events.subscribe(limit_bytes=400)
+    events.publish(Event(kind="pane.resized", data={"n": 0}))
+    for number in range(50):
+        events.publish(Event(kind="pane.resized", data={"n": number + 1}))
+        assert (await anext(subscription)).data == {"n": number}
+
+
+class _ThingHappened(EventData, frozen=True, kw_only=True):
+    """A thing happened."""
+
+    event = ""
+    a_name: str
+    thing: object = UNSET
+
+
+async def test_data_goes_by_its_names_on_the_wire_and_a_strange_value_as_text():
+    events = EventBus()
+    subscription = events.subscribe()
+    events.emit(_ThingHappened(a_name="x"), revision=3, actor=Actor.person())
+    events.emit(_ThingHappened(a_name="y", thing=[complex(1, 2)]))
+    first, second = subscription.take()
+    assert (first.data, first.revision, first.actor) == ({"aName": "x"}, 3, Actor.person())
+    assert second.data == {"aName": "y", "thing": ["(1+2j)"]}

@@ -248,3 +248,33 @@ async def test_a_handler_gets_exactly_what_it_declares():
     command: Command = made.commands[0]
     await command.invoke("bench", None, Call(command="x", actor=Actor.person()), effects)
     assert given == ["bench", effects]
+
+
+def test_an_agent_is_not_pointed_to_a_command_of_the_person():
+    made = Contribution("openspace.thing")
+
+    @made.add("close", actors=("person",))
+    async def close(bench: object) -> None:
+        """Doc."""
+
+    registry = Registry()
+    registry.include(made)
+    with pytest.raises(NotFound) as person:
+        registry.get("openspace.thing.clos", "person")
+    assert "openspace.thing.close" in person.value.hint
+    with pytest.raises(NotFound) as agent:
+        registry.get("openspace.thing.clos", "agent")
+    assert "openspace.thing.close" not in agent.value.hint
+
+
+def test_what_only_reads_needs_to_see_and_the_rest_what_its_noun_needs():
+    made = Contribution("openspace.thing", scope="write")
+
+    async def handler(bench: object) -> None:
+        """Doc."""
+
+    made.add("look", read_only=True)(handler)
+    made.add("make")(handler)
+    made.add("run", scope="run")(handler)
+    assert [command.scope for command in made.commands] == ["see", "write", "run"]
+    assert Contribution("openspace.other").scope == "run", "what names none needs the widest"
