@@ -13,11 +13,11 @@ import secrets
 import shutil
 import sys
 import tempfile
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.host import processes
 from fourhands.providers import bridge
@@ -51,9 +51,9 @@ class Streamed:
     def __init__(self, provider: StreamProvider, *, name: str) -> None:
         self.name = name
         self.provider = provider
-        self._expected: OrderedDict[str, _Wanted] = OrderedDict()
+        self._expected: BoundedDict[str, _Wanted] = BoundedDict(MOST_EXPECTED)
         self._live: dict[str, _Live] = {}
-        self._failed: OrderedDict[str, FourhandsError] = OrderedDict()
+        self._failed: BoundedDict[str, FourhandsError] = BoundedDict(MOST_EXPECTED)
         self._server: asyncio.AbstractServer | None = None
         self._directory = ""
 
@@ -92,8 +92,6 @@ class Streamed:
         """The launch of a bridge to a stream in which this one runs."""
         ticket = secrets.token_urlsafe(24)
         self._expected[ticket] = _Wanted(launch, terminal)
-        while len(self._expected) > MOST_EXPECTED:
-            self._expected.popitem(last=False)
         kind = "terminal" if terminal else "pipes"
         env = {bridge.VARIABLE: f"{ticket}:{self.path}"}
         if processes.MARK in launch.env:
@@ -184,8 +182,6 @@ class Streamed:
             return
         why = error if isinstance(error, FourhandsError) else Unavailable(f"the stream of {self.name} broke: {error!r}")
         self._failed[mark] = why
-        while len(self._failed) > MOST_EXPECTED:
-            self._failed.popitem(last=False)
         with contextlib.suppress(OSError):
             writer.write(bridge.frame(b"e", str(why).encode("utf-8", "replace")))
             await writer.drain()

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import msgspec
 
+from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
 
@@ -134,10 +135,7 @@ class Tokens:
         except FileNotFoundError:
             pass
         text = secrets.token_urlsafe(32)
-        fresh = self._file.with_suffix(".new")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "w") as file:
-            file.write(text)
-        os.replace(fresh, self._file)
+        AtomicFile(self._file).write(text.encode())
         return text
 
     def check(self, token: str) -> Credential | None:
@@ -217,7 +215,4 @@ class Tokens:
 
     def _save_browsers(self) -> None:
         """Hashes only; a browser stays signed in over a restart of the server."""
-        fresh = self._browsers_file.with_suffix(".new")
-        with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(msgspec.json.encode(list(self._browsers.values())))
-        os.replace(fresh, self._browsers_file)
+        AtomicFile(self._browsers_file).write(msgspec.json.encode(list(self._browsers.values())))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.errors import Unavailable
 from fourhands.core.invocation import typed
 from fourhands.host.owner import locked
@@ -88,11 +89,7 @@ def _lock(fd: int) -> bool:
 
 def publish(directory: str, address: ServerAddress) -> None:
     """Write the server's address, atomically."""
-    file = address_file(directory)
-    fresh = file.with_suffix(".new")
-    with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb") as target:
-        target.write(msgspec.json.encode(address))
-    os.replace(fresh, file)
+    AtomicFile(address_file(directory)).write(msgspec.json.encode(address))
 
 
 def find_server(directory: str) -> ServerAddress | None:

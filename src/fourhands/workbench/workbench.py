@@ -17,6 +17,7 @@ from typing import Protocol
 import msgspec
 
 from fourhands.core.atomic_file import AtomicFile
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.consent import AllowRules, Consent
 from fourhands.core.errors import BadCwd, FourhandsError, Unsupported
@@ -143,7 +144,7 @@ class Workbench:
         )
         self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
         self._leases: dict[str, Lease] = {}
-        self._judged: dict[tuple[str, str], str] = {}  # what a name meant when a call was judged
+        self._judged: BoundedDict[tuple[str, str], str] = BoundedDict(_JUDGED)  # what a name meant for a judged call
         self._read_by: dict[str, dict[str, int]] = {}
         self._saved = AtomicFile(state / "layout.json")
         self._save_handle: asyncio.TimerHandle | None = None
@@ -226,8 +227,6 @@ class Workbench:
         """
         terminal = self.terminal(name, call)
         self._judged[call.id, name] = terminal.id
-        while len(self._judged) > _JUDGED:
-            self._judged.pop(next(iter(self._judged)))
         return terminal
 
     def locate(self, name: str, asker: Call) -> str:

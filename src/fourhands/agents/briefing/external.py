@@ -6,7 +6,7 @@ are kept in a file too: the program that announced them need not know when this 
 
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -16,6 +16,7 @@ from msgspec import Meta, Struct
 
 from fourhands.core import schema
 from fourhands.core.atomic_file import AtomicFile
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.errors import BadArgument, FourhandsError, LimitReached
 from fourhands.workbench.sessions import KEPT_RESULTS, CommandResult
 
@@ -119,7 +120,7 @@ class ExternalPosts:
     def __init__(self, file: Path | None = None) -> None:
         self.commands: dict[str, PostedCommand] = {}
         self.state: PostedState | None = None
-        self.results: OrderedDict[str, deque[CommandResult]] = OrderedDict()
+        self.results: BoundedDict[str, deque[CommandResult]] = BoundedDict(MOST_SESSIONS)
         self._saved = None if file is None else AtomicFile(file)
         if file is not None:
             self._load(file)
@@ -173,9 +174,7 @@ class ExternalPosts:
         """Keep a result of a session that lives outside: its last ones, of the sessions heard of last."""
         ring = self.results.setdefault(session_id, deque(maxlen=KEPT_RESULTS))
         ring.append(result)
-        self.results.move_to_end(session_id)
-        while len(self.results) > MOST_SESSIONS:
-            self.results.popitem(last=False)
+        self.results.touch(session_id)
 
 
 def check(body: object, type_: type[_B], most_bytes: int = MOST_BYTES) -> _B:

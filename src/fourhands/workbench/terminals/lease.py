@@ -13,13 +13,13 @@ import asyncio
 import contextlib
 import math
 import re
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
 from msgspec import Struct
 
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.errors import Conflict
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals.authorship import Authorship, AuthorSpan
@@ -92,7 +92,7 @@ class Lease:
         self._line = EMPTY
         self._before: tuple[str, ...] = ()
         self._submitted_at = -1  # the number of the prompt at which the lines before were submitted
-        self._noted: OrderedDict[str, PromptState] = OrderedDict()
+        self._noted: BoundedDict[str, PromptState] = BoundedDict(_NOTED)
         self._holder = ""
         self._kind: Literal["", "person", "agent"] = ""
         self._kept = False
@@ -250,9 +250,6 @@ class Lease:
     def note(self, call_id: str) -> PromptState:
         """What stands there now, kept until the call types; its keys are refused if that has become another."""
         standing = self._noted[call_id] = self.standing()
-        self._noted.move_to_end(call_id)
-        while len(self._noted) > _NOTED:
-            self._noted.popitem(last=False)
         return standing
 
     async def agent_types(self, actor: str, text: str, call_id: str = "", *, patience_s: float = PATIENCE_S) -> None:
