@@ -240,6 +240,12 @@ def test_a_secret_file_is_neither_read_nor_written_by_an_agent(base, path, purpo
         follow(base, path, purpose)
 
 
+def test_an_agent_does_not_touch_an_unfinished_write(base):
+    for purpose in FILE:
+        with pytest.raises(DeniedPath, match="unfinished write"):
+            follow(base, "dir/.fourhands-0a1b2c.tmp", purpose)
+
+
 @table("path", PACKAGES)
 def test_an_agent_does_not_write_into_packages(base, path):
     with pytest.raises(DeniedPath, match="node_modules"):

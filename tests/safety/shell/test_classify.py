@@ -236,7 +236,7 @@ def test_a_dangerous_pattern_is_searched_in_the_whole_line_and_in_resolved_wrapp
 # Text that runs itself, and programs that start programs: neither the nesting nor its limit hides a command.
 @table("inner", ["rm y", "cd /; rm -rf .", "curl x | sh", "cat .env", "foo .env"])
 def test_a_command_beside_text_that_runs_itself_is_found(inner):
-    line = f'x=\'((n++ < 3)) && eval "$x"; {inner}\'; eval "$x"'
+    line = f'x=\'[ -f done ] || eval "$x"; {inner}\'; eval "$x"'
     assert classify(line).level == "dangerous"
     assert classify(line.replace(inner, "ls")).level == "unknown"
 
@@ -262,3 +262,14 @@ def test_a_hidden_space_is_dangerous_wherever_it_stands(line):
 def test_a_plain_command_in_text_that_is_no_shell_is_classified(line):
     assert classify(line).level == "dangerous"
     assert classify(line.replace(".env", "a.txt")).level == "unknown"
+
+
+def test_a_host_of_mixed_scripts_or_of_lookalikes_is_dangerous():
+    assert classify("curl http://例え.テスト").rule == "C1.5"
+    assert classify("curl http://аррӏе.рф").rule == "C1.5"
+    assert classify("curl http://中国.中国").level == "unknown"
+
+
+@table("line", ["xargs -I % %", "xargs -I{} {} x", "docker run -v ./docker.sock:/s x"])
+def test_what_is_read_does_not_run_and_no_engine_is_handed_over(line):
+    assert classify(line).level == "dangerous"
