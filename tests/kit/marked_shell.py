@@ -11,7 +11,9 @@ import termios
 import time
 from pathlib import Path
 
-from fourhands.workbench.terminals.shell.marks import MarkScanner, ShellCommand, ShellHistory, encode_input, integrate
+from fourhands.workbench.terminals.shell.history import ShellCommand, ShellHistory
+from fourhands.workbench.terminals.shell.integration import encode_input, integrate
+from fourhands.workbench.terminals.shell.marks import MarkScanner
 
 NONCE = "0123456789abcdef"
 

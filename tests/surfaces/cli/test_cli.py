@@ -387,7 +387,7 @@ async def test_a_host_of_another_version_is_told_of_and_can_be_stopped() -> None
         try:
             assert older.stdout is not None
             await asyncio.to_thread(older.stdout.readline)  # it listens
-            run = await tried("terminal", "run", "ls")
+            run = await tried("terminal", "run", "ls", "--keep")
             assert (run.exit_code, "different version" in run.output) == (3, True)
             [finding] = [
                 one for one in json.loads((await tried("doctor", "--json")).output) if one["subject"] == "host"

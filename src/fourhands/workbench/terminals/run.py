@@ -16,7 +16,7 @@ from fourhands.core.errors import BadArgument, Conflict
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals import screen
 from fourhands.workbench.terminals.output import READ_LIMIT, read_range, whole_end
-from fourhands.workbench.terminals.shell.marks import encode_input
+from fourhands.workbench.terminals.shell.integration import encode_input
 from fourhands.workbench.terminals.shell.tracker import MULTIPLEXERS, is_relay, program_name
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from fourhands.workbench.terminals.handle import Finish, TerminalHandle
 from fourhands.workbench.terminals.output import Cropped, OutputMatch, Slice
 from fourhands.workbench.terminals.run import RunResult, run
 from fourhands.workbench.terminals.screen import LiveScreen, Screen
-from fourhands.workbench.terminals.shell.marks import CommandOutcome, ShellCommand, ShellHistory
+from fourhands.workbench.terminals.shell.history import CommandOutcome, ShellCommand, ShellHistory
 from fourhands.workbench.terminals.shell.tracker import Progress, ShellState, Tracker, front_waits, program_name
 from fourhands.workbench.terminals.wait import OutputSight, WaitConditions, WaitResult, wait
 

@@ -57,7 +57,7 @@ from fourhands.workbench.terminals.shell.detection import (
     named_shell,
     platform_information,
 )
-from fourhands.workbench.terminals.shell.marks import SCRIPTS, integrate
+from fourhands.workbench.terminals.shell.integration import SCRIPTS, integrate
 from fourhands.workbench.terminals.spare import Spare, is_orphan
 from fourhands.workbench.terminals.terminal import Terminal, check_size
 

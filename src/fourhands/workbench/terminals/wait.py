@@ -16,7 +16,7 @@ from fourhands.safety.regex import Pattern, compile_pattern
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals.output import read_range, whole_end
 from fourhands.workbench.terminals.screen import Screen
-from fourhands.workbench.terminals.shell.marks import CommandOutcome, ShellHistory
+from fourhands.workbench.terminals.shell.history import CommandOutcome, ShellHistory
 from fourhands.workbench.terminals.shell.tracker import ELSEWHERE, Progress
 
 WaitReason = Literal["exit", "finished", "pattern", "quiet", "stable", "input", "port", "deadline"]

@@ -21,7 +21,7 @@ from tests.kit.marked_shell import MarkedShell
 from tests.kit.workbench import environment, open_terminals, temporary_places
 
 from fourhands.workbench.terminals.screen import LiveScreen
-from fourhands.workbench.terminals.shell.marks import encode_input
+from fourhands.workbench.terminals.shell.integration import encode_input
 
 PASTE_ON = b"\x1b[?2004h"
 

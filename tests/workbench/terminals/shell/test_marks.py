@@ -13,15 +13,9 @@ from tests.kit.marked_shell import NONCE, MarkedShell
 
 from fourhands.core.errors import BadArgument
 from fourhands.safety.sanitizer.sanitizer import sanitize
-from fourhands.workbench.terminals.shell.marks import (
-    SCRIPTS,
-    MarkScanner,
-    ShellCommand,
-    ShellHistory,
-    ShellMark,
-    encode_input,
-    integrate,
-)
+from fourhands.workbench.terminals.shell.history import ShellCommand, ShellHistory
+from fourhands.workbench.terminals.shell.integration import SCRIPTS, encode_input, integrate
+from fourhands.workbench.terminals.shell.marks import MarkScanner, ShellMark
 
 SHELLS = [
     pytest.param(name, marks=pytest.mark.skipif(shutil.which(name) is None, reason=f"{name} is not installed"))

@@ -10,7 +10,8 @@ from typing import Literal, NamedTuple
 
 from fourhands.host import processes
 from fourhands.host.log import GRAIN, LogReader
-from fourhands.workbench.terminals.shell.marks import MarkScanner, ShellHistory
+from fourhands.workbench.terminals.shell.history import ShellHistory
+from fourhands.workbench.terminals.shell.marks import MarkScanner
 
 ShellState = Literal["unknown", "prompt", "incomplete", "running", "input"]
 """What a terminal's shell does; "input" is a program in front of it, or in its place, that waits for input."""
