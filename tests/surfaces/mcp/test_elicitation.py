@@ -247,6 +247,7 @@ def test_what_the_form_says() -> None:
     assert schema["properties"]["decision"]["enum"] == ["once", "session", "deny"]
     bad = ElicitResult(action="accept", content={"decision": "edit"})
     assert answer(question, bad) is None
+    assert answer(question, ElicitResult(action="cancel", content={"decision": "once"})) is None
 
 
 def test_a_client_that_only_opens_addresses_shows_no_forms() -> None:

@@ -18,6 +18,8 @@ from tests.kit.mcp_client import (
     chosen,
     connected,
     data,
+    ended,
+    holds,
     over_http,
     person_token,
     probes,
@@ -284,6 +286,27 @@ async def test_neither_the_layout_nor_what_is_not_saved_is_told(app: App) -> Non
     assert told
     assert "only-in-the-draft" not in str(told)
     assert not {event["kind"] for event in told} & {"editor.opened", "editor.changed", "workbench.published"}
+
+
+async def test_a_call_under_way_is_told_nothing_of_another_clients_call(app: App) -> None:
+    app.registry.include(probes)
+    holds.clear()
+    ended.clear()
+    told: list[dict[str, Any]] = []
+
+    async def log(params: Any) -> None:
+        told.append(params.data)
+
+    async with connected(app, logging_callback=log) as one, connected(app, name="other") as two:
+        await one.set_logging_level("debug")
+        async with asyncio.TaskGroup() as group:
+            waiting = group.create_task(one.call_tool("openspace_probe_hold", {"name": "quiet"}))
+            await until(lambda: ended.get("quiet") == "running", app)
+            data(await two.call_tool("openspace_file_list", {"path": "."}))
+            holds["quiet"].set()
+            data(await waiting)
+    assert "openspace.probe.hold" in str(told)
+    assert "openspace.file.list" not in str(told)
 
 
 async def test_a_client_that_does_not_read_has_a_bounded_backlog(app: App) -> None:

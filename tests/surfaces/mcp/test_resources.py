@@ -11,6 +11,7 @@ from mcp_types import (
 )
 from tests.kit.mcp_client import (
     Form,
+    Hold,
     Mode,
     both,
     chosen,
@@ -19,7 +20,10 @@ from tests.kit.mcp_client import (
 )
 
 from fourhands.app import App
-from fourhands.surfaces.mcp.resources import reading
+from fourhands.core.errors import NotFound
+from fourhands.core.registry import Contribution, Registry
+from fourhands.surfaces.mcp.resources import reading, templates
+from fourhands.workbench.workbench import Workbench
 
 
 @both
@@ -117,3 +121,17 @@ async def test_the_prompt_is_the_instructions(app: App, mode: Mode) -> None:
         assert "openspace" in str(got.messages[0].content)
         with pytest.raises(MCPError, match="prompts here: terminal, workbench"):
             await client.get_prompt("other")
+
+
+def test_what_only_the_person_may_read_is_no_resource() -> None:
+    private = Contribution("openspace.private")
+
+    @private.add("diary", read_only=True, actors=("person",), uri="fourhands://diary")
+    async def diary(bench: Workbench, args: Hold) -> None:
+        """Read the person's diary."""
+
+    registry = Registry()
+    registry.include(private)
+    with pytest.raises(NotFound):
+        reading(registry, "fourhands://diary")
+    assert templates(registry) == []

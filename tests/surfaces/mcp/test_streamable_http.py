@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
+import httpx2
 import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import JSONRPCNotification
 from tests.kit.mcp_client import ended, holds, probes
 from tests.kit.server import Raw, Served, serve_app, until
@@ -103,6 +106,20 @@ async def test_a_session_ends_when_its_client_says_so(served: Served) -> None:
         await until(lambda: not len(served.app.bench.sessions))
         assert (await client.post("/mcp", json=PING, headers=session)).status_code == 404
         assert (await client.delete("/mcp", headers=session)).status_code == 404
+
+
+async def test_a_session_named_in_the_generation_without_sessions_is_not_entered(served: Served) -> None:
+    thief, token = served.agent("thief")
+    async with bare(served) as client:
+        session = await begin(client)
+        await client.post("/mcp", json={**PING, "method": "tools/list"}, headers=session)
+        headers = {"Authorization": f"Bearer {token}", **session}
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=60, trust_env=False) as http,
+            Client(streamable_http_client(f"{served.url}/mcp", http_client=http), mode="auto", cache=None) as stolen,
+        ):
+            await stolen.call_tool("openspace_terminal_create", {"title": "mine"})
+        assert served.app.bench.terminal("mine").owner == thief
 
 
 async def test_sessions_are_bounded() -> None:
