@@ -81,6 +81,7 @@ class Copy:
 
     def __init__(self, source: Path, directory: Path) -> None:
         self.root = directory / "tree"
+        self._scratch = directory / "t"  # short: sockets lie in it
         shutil.copytree(source, self.root, ignore=_LEFT_OUT, symlinks=True)
         for packages in (source / "web", *source.glob("tests/*-npm")):
             if (modules := packages / "node_modules").is_dir():
@@ -108,7 +109,7 @@ class Copy:
             else:
                 target.symlink_to(entry.resolve() if entry.name.startswith("python") else entry)
 
-    def run(self, tests: Iterable[str], *options: str) -> tuple[int, str]:
+    def run(self, tests: Iterable[str]) -> tuple[int, str]:
         """Run tests and return pytest's exit code, with the last of what it printed."""
         python = self.root / ".venv" / "bin" / "python"
         environment = {
@@ -118,7 +119,7 @@ class Copy:
             "CI": "true",  # the same examples each time, and nothing is skipped
             "FOURHANDS_MUTANT": "1",
         }
-        words = [str(python), "-m", "pytest", *_OPTIONS, "--timeout", "60", *options, *tests]
+        words = [str(python), "-m", "pytest", *_OPTIONS, "--timeout", "60", "--basetemp", str(self._scratch), *tests]
         with subprocess.Popen(
             words,
             cwd=self.root,
@@ -174,7 +175,7 @@ class Run:
 
     def go(self) -> None:
         """Try all of them."""
-        with tempfile.TemporaryDirectory(prefix="fourhands-mutants-") as place:
+        with tempfile.TemporaryDirectory(prefix="fh-mutants-") as place:
             copies = [Copy(self._source, Path(place) / str(number)) for number in range(self._jobs)]
             workers = [threading.Thread(target=self._work, args=(copy,)) for copy in copies]
             for worker in workers:
