@@ -28,7 +28,7 @@ def owner_of(call: Call) -> str:
     return call.actor.id
 
 
-def record_step(bench: Workbench, call: Call, effects: Effects, description: str, step: Transition) -> None:
-    """Make a change of the layout undoable; what changed nothing is not listed."""
-    if step.change is not None and call.actor.kind == "agent":
+def record_step(bench: Workbench, effects: Effects, description: str, step: Transition) -> None:
+    """Make a change of the layout undoable, if it changed anything. Only what agents do is listed for undo."""
+    if step.change is not None:
         effects.undo(description, turn(bench.state, step))

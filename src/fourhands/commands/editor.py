@@ -61,9 +61,9 @@ async def open_editor(bench: Workbench, args: OpenEditor, call: Call, effects: E
         except FourhandsError:
             bench.state.undo(step)
             raise
-    record_step(bench, call, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
+    record_step(bench, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
     if mark is not None:
-        record_step(bench, call, effects, f"highlighted {path}:{line}", mark)
+        record_step(bench, effects, f"highlighted {path}:{line}", mark)
     editor = bench.state.editor(path)
     return EditorOpened(editor_id=editor.id, pane_id=step.pane_id or "", highlight_id=mark.id if mark else None)
 
@@ -83,14 +83,13 @@ def _placement(bench: Workbench) -> tuple[str | None, bool]:
 @commands.add("scroll_to", label="Scroll to line", undoable=True, example={"path": "src/index.ts", "line": 42})
 async def scroll_to(
     bench: Workbench,
-    call: Call,
     effects: Effects,
     *,
     path: Path,
     line: LineNumber,
 ) -> Nothing:
     """Scroll an open editor so that a line is in the middle."""
-    record_step(bench, call, effects, f"scrolled {path} to {line}", bench.state.reveal(path, line))
+    record_step(bench, effects, f"scrolled {path} to {line}", bench.state.reveal(path, line))
     return Nothing()
 
 
@@ -128,21 +127,20 @@ async def highlight(bench: Workbench, args: SetHighlight, call: Call, effects: E
         label=args.label,
     )
     first = args.ranges[0]
-    record_step(bench, call, effects, f"highlighted {path}:{first.start_line}–{first.end_line}", step)
+    record_step(bench, effects, f"highlighted {path}:{first.start_line}–{first.end_line}", step)
     return Highlighted(highlight_id=step.id)
 
 
 @commands.add("clear_highlight", label="Clear highlight", undoable=True, example={"highlightId": "fix-1"})
 async def clear_highlight(
     bench: Workbench,
-    call: Call,
     effects: Effects,
     *,
     highlight_id: Annotated[str, Meta(description="The name of a highlight.")],
 ) -> Nothing:
     """Remove a highlight."""
     step = bench.state.clear_highlight(highlight_id)
-    record_step(bench, call, effects, f"cleared highlight {highlight_id}", step)
+    record_step(bench, effects, f"cleared highlight {highlight_id}", step)
     return Nothing()
 
 
@@ -156,7 +154,7 @@ async def clear_highlights(
 ) -> Nothing:
     """Remove all highlights, or your own only."""
     owner = owner_of(call) if mine or call.actor.kind == "agent" else None
-    record_step(bench, call, effects, "cleared highlights", bench.state.clear_highlights(owner))
+    record_step(bench, effects, "cleared highlights", bench.state.clear_highlights(owner))
     return Nothing()
 
 
@@ -193,9 +191,9 @@ class EditorRef(Args, frozen=True, kw_only=True):
 
 
 @commands.add("close", label="Close editor", undoable=True, example={"path": "src/index.ts"})
-async def close_editor(bench: Workbench, args: EditorRef, call: Call, effects: Effects) -> Nothing:
+async def close_editor(bench: Workbench, args: EditorRef, effects: Effects) -> Nothing:
     """Close an editor. Unsaved text of the person is never discarded."""
-    record_step(bench, call, effects, f"closed {args.path}", bench.state.close_editor(args.path))
+    record_step(bench, effects, f"closed {args.path}", bench.state.close_editor(args.path))
     return Nothing()
 
 

@@ -68,7 +68,7 @@ async def open_pane(
         if type == "terminal"
         else bench.state.open_editor(content, owner=owner_of(call), version=version, split_direction=split_direction)
     )
-    record_step(bench, call, effects, f"opened {content_id}", step)
+    record_step(bench, effects, f"opened {content_id}", step)
     before, after = step.before.layout, step.after.layout
     moved = find_content(before, type, content) is not None and arrangement(before.root) != arrangement(after.root)
     return PaneOpened(pane_id=step.pane_id or "", moved=moved, note=_unsplit(step) if split_direction else "")
@@ -96,14 +96,14 @@ async def close_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effec
 
     Terminals go on running; close them with openspace.terminal.close.
     """
-    record_step(bench, call, effects, f"closed {args.pane_id}", bench.state.close(bench.locate(args.pane_id, call)))
+    record_step(bench, effects, f"closed {args.pane_id}", bench.state.close(bench.locate(args.pane_id, call)))
     return Nothing()
 
 
 @commands.add("focus", label="Focus pane", undoable=True, example={"paneId": "src/auth.ts"})
 async def focus_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effects) -> Nothing:
     """Make a pane the active one. The keyboard follows only if the person has not typed for 5 seconds."""
-    record_step(bench, call, effects, f"focused {args.pane_id}", bench.state.focus(bench.locate(args.pane_id, call)))
+    record_step(bench, effects, f"focused {args.pane_id}", bench.state.focus(bench.locate(args.pane_id, call)))
     return Nothing()
 
 
@@ -133,7 +133,7 @@ async def resize_pane(
 ) -> Nothing:
     """Resize a pane to this part of the workbench, in percent; its neighbours give way."""
     step = bench.state.resize(bench.locate(pane_id, call), width, height)
-    record_step(bench, call, effects, f"resized {pane_id}", step)
+    record_step(bench, effects, f"resized {pane_id}", step)
     return Nothing()
 
 
@@ -155,14 +155,13 @@ async def move_pane(
     """Move a pane or a tab to a side of another pane, or among its tabs."""
     what, onto = bench.locate(pane_id, call), bench.locate(target, call)
     step = bench.state.move(what, onto, side, base_rev, index=index)
-    record_step(bench, call, effects, f"moved {pane_id}", step)
+    record_step(bench, effects, f"moved {pane_id}", step)
     return Nothing()
 
 
 @commands.add("set_sizes", label="Set split sizes", undoable=True, actors=("person",))
 async def set_sizes(
     bench: Workbench,
-    call: Call,
     effects: Effects,
     *,
     split: Annotated[str, Meta(description="Id of a split.")],
@@ -170,7 +169,7 @@ async def set_sizes(
     base_rev: BaseRev = None,
 ) -> Nothing:
     """Set the sizes of all parts of a split, as the drag of a sash does."""
-    record_step(bench, call, effects, "resized panes", bench.state.set_sizes(split, sizes, base_rev))
+    record_step(bench, effects, "resized panes", bench.state.set_sizes(split, sizes, base_rev))
     return Nothing()
 
 

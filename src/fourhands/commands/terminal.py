@@ -254,5 +254,5 @@ async def show_terminal(bench: Workbench, args: TerminalRef, call: Call, effects
     """Bring a terminal's pane forward, or open one for it."""
     terminal = bench.terminal(args.terminal_id, call)
     step = show(bench, terminal, owner_of(call))
-    record_step(bench, call, effects, f"showed {terminal.title}", step)
+    record_step(bench, effects, f"showed {terminal.title}", step)
     return Nothing()
