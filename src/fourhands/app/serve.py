@@ -1,4 +1,4 @@
-"""`fourhands [DIR]`: a workbench with all its doors, until somebody stops it."""
+"""`fourhands [DIR]`: a workbench with all its surfaces, until it is stopped."""
 
 import asyncio
 import contextlib
@@ -58,7 +58,7 @@ async def serve(options: Options) -> None:
 
 
 def _join(options: Options, places: WorkspaceDirs) -> None:
-    """Where a server runs already: start the agents there, and show its page."""
+    """Start the agents at the server that runs already, and show its page."""
     client = ServerClient(options.directory)
     for spec in options.agents:
         started = client.call("openspace.agent.start", {"agent": spec})
@@ -127,6 +127,6 @@ def _typed(command: str, places: WorkspaceDirs) -> str:
 
 
 async def _load_screens() -> None:
-    """Before somebody looks at a terminal, who would wait for it together with everybody else."""
+    """Load the emulator before a terminal is shown, since loading it later would delay everyone."""
     with contextlib.suppress(Unavailable):  # said to those who do look
         await asyncio.to_thread(screen.load)

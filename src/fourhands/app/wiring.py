@@ -41,7 +41,6 @@ from fourhands.core.registry import Contribution, Registry
 from fourhands.core.tasks import Tasks
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers.registry import Providers
-from fourhands.providers.registry import build as build_providers
 from fourhands.safety.environment import withheld
 from fourhands.safety.redaction.redactor import redact
 from fourhands.settings import Settings, load
@@ -106,7 +105,6 @@ class App:
             self.terminals = await stack.enter_async_context(
                 Terminals(self.places.workspace, self.settings, places=self.places, env=self._env, keep=True)
             )
-            self.terminals.providers = build_providers(self.settings, env=self.terminals.env)
             secret_values = withheld(self.terminals.env)
             self.journal = await stack.enter_async_context(
                 Journal(
@@ -116,7 +114,7 @@ class App:
                     keep_bytes=self.settings.journal.keep_bytes,
                     undo_bytes=self.settings.journal.undo_bytes,
                     # Stored means: survives a kill -9 of this process. A power cut may cost the last moments, and
-                    # in return nobody waits for the disk at each call.
+                    # in return no call waits for the disk.
                     synchronous="NORMAL",
                 )
             )
@@ -168,17 +166,17 @@ class App:
 
     @property
     def providers(self) -> Providers:
-        """Where programs can be run, by name; `register` adds one that can be used at once."""
+        """The providers by name; `register` adds one that can be used at once."""
         return self.terminals.providers
 
     async def call(self, command: str, args: dict[str, object] | None = None, *, actor: Actor | None = None) -> Result:
-        """Make a call from Python; as the person unless somebody else is named."""
+        """Make a call from Python; as the person unless another actor is named."""
         return await self.gate.run(
             Call(command=command, args=args or {}, actor=actor or Actor.person(), origin="python")
         )
 
     def _done(self, call: Call, undos: Sequence[Undo]) -> None:
-        """What an agent did goes onto the list of what can be undone. Inverses toggle: called again they redo."""
+        """Add what an agent did to the undo stack. Inverses toggle: called again they redo."""
 
         async def back() -> None:
             for undo in reversed(undos):

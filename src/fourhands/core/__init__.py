@@ -1,1 +1,1 @@
-"""The vocabulary of the program: calls, commands, events, errors. Knows nobody above it."""
+"""The vocabulary of the program: calls, commands, events, errors. Imports nothing above it."""

@@ -1,4 +1,4 @@
-"""What is asked of the program and what came of it: an actor makes a call, the gate gives a result.
+"""Calls and results: an actor makes a call, the gate returns a result.
 
 A person and an agent differ only in `Call.actor`. All of these are frozen; they cross every boundary as they are.
 """
@@ -21,7 +21,7 @@ _WARNINGS = frozenset({"denied", "no-answer", "limit", "stopped", "cancelled", "
 
 
 class Actor(Struct, frozen=True, rename="camel"):
-    """Who acts: a person, an agent's session, or the program itself."""
+    """An actor: a person, an agent's session, or the program itself."""
 
     kind: ActorKind
     id: str  # an agent's is its session's id
@@ -60,7 +60,7 @@ class Call(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Result(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a call came to: data, or an error with a code and what to do next."""
+    """The result of a call: data, or an error with a code and what to do next."""
 
     success: bool
     data: dict[str, object] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Result(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @property
     def severity(self) -> Severity:
-        """How loudly a person should be told."""
+        """The severity with which a person is notified."""
         if self.success:
             return "info"
         return "warning" if self.code in _WARNINGS else "error"
@@ -102,7 +102,7 @@ class Result(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
-    """How a call came to be allowed or refused, for the journal."""
+    """The decision by which a call was allowed or refused, for the journal."""
 
     level: str = ""  # "safe", "unknown", "dangerous", or empty where nothing was judged
     reason: str = ""

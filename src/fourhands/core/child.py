@@ -49,11 +49,11 @@ class Pipe(asyncio.ReadTransport):
         return True
 
     def is_closing(self) -> bool:
-        """Whether it has ended."""
+        """True after its end."""
         return self._file.closed
 
     def is_reading(self) -> bool:
-        """Whether it is read, and not paused."""
+        """True while it is read and not paused."""
         return not self._paused and not self._file.closed
 
     def pause_reading(self) -> None:
@@ -126,7 +126,7 @@ class Sink(asyncio.WriteTransport):
             self._loop.call_soon(self._protocol.connection_lost, error)
 
     def is_closing(self) -> bool:
-        """Whether nothing more can be written."""
+        """True once nothing more can be written."""
         return self._closing
 
     def get_write_buffer_size(self) -> int:
@@ -208,7 +208,7 @@ class Child:
 
     @property
     def pipes(self) -> list[Pipe]:
-        """What it prints to."""
+        """The pipe that it prints to."""
         return [self.out] if self.err is None else [self.out, self.err]
 
     def give(self, data: bytes) -> None:
@@ -271,7 +271,7 @@ def into(reader: asyncio.StreamReader) -> Take:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended, and what it printed."""
+    """The end of a program, and its output."""
 
     code: int
     out: str
@@ -279,7 +279,7 @@ class Finished:
 
 
 async def run(argv: Sequence[str], *, env: Mapping[str, str], timeout_s: float, cwd: str | None = None) -> Finished:
-    """Run a program until it exits, and no longer: not until everybody has closed what it left open.
+    """Run a program until it exits, and no longer: not until its own children have closed its output.
 
     After `timeout_s` it is killed, which is a TimeoutError.
     """

@@ -1,4 +1,4 @@
-"""What a handler tells the gate besides its result: how to undo it, what was there before, where it ran."""
+"""The effects that a handler reports besides its result: its undo, contents from before, its isolation."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The one family of errors: a stable code, what went wrong, and what to do next.
 
 The reader is often a model that will try again, so a message names the bad value, and the hint names the
-accepted ones. Each surface translates `FourhandsError` once; nobody matches on message text.
+accepted ones. Each surface translates `FourhandsError` once; no code matches on message text.
 """
 
 import difflib
@@ -37,7 +37,7 @@ class NotFound(FourhandsError, LookupError):
 
     @classmethod
     def of(cls, kind: str, name: str, known: Iterable[str]) -> "NotFound":
-        """Say that there is no `kind` called `name`, what there is, and the nearest match."""
+        """Return the error for a `kind` that is not there, with those that are and the nearest match."""
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=20)
         # Of many, the first ones in the alphabet would help nobody.
@@ -55,7 +55,7 @@ class Ambiguous(FourhandsError, LookupError):
 
 
 class Conflict(FourhandsError):
-    """Somebody else changed or holds what this call wanted to change."""
+    """Another actor changed or holds what this call wanted to change."""
 
     code = "conflict"
 

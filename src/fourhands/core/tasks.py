@@ -1,4 +1,4 @@
-"""Background work with a parent: started in a block, ended with it, its failures logged and nobody else's.
+"""Background work with a parent: started in a block, ended with it, its failures logged and not passed on.
 
 `asyncio.TaskGroup` is for work whose failure must end the whole: it cancels the block and wraps what the block raises.
 Here it is the other way round: one terminal's or one client's trouble must never reach the others, and an exception

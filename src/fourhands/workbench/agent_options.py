@@ -1,4 +1,4 @@
-"""What can be chosen of an agent that has modes, options and older chats of its own, as far as it says so.
+"""The modes, options and past chats that an agent offers.
 
 Agents that speak ACP have such things; the workbench knows them by `Workbench.controls`, by session. What an agent
 says of itself comes from outside and is taken apart here: whatever has not the expected form is left out.
@@ -56,7 +56,7 @@ class AgentOptions(Protocol):
     """An agent of which something can be chosen."""
 
     async def describe(self) -> Described:
-        """What there is to choose, and what is chosen."""
+        """The options on offer, and those chosen."""
         ...
 
     async def set_mode(self, mode_id: str) -> None:
@@ -93,7 +93,7 @@ def choosables(listed: object, key: str = "id") -> tuple[Choosable, ...]:
 
 
 def options(listed: object) -> tuple[AgentOption, ...]:
-    """An agent's options, out of what it lists; kinds that nobody here knows are left out."""
+    """An agent's options, out of what it lists; unknown kinds are left out."""
     found: list[AgentOption] = []
     for one in _mappings(listed):
         id, value = _text(one.get("id")), one.get("currentValue")

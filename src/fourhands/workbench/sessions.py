@@ -29,7 +29,7 @@ UNTOLD_RESULTS = 200
 
 
 class SessionSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """What an agent has set for itself; None means the default. It survives a chat reset and can be stored."""
+    """An agent's own settings; None means the default. It survives a chat reset and can be stored."""
 
     provider: str | None = None
     crop_output: int | None = None
@@ -116,11 +116,11 @@ class Session:
 
     @property
     def actor(self) -> Actor:
-        """Who acts in its calls."""
+        """The actor of its calls."""
         return Actor.agent(self.id, self.name)
 
     def tell(self) -> list[CommandResult]:
-        """What the model has not been told yet, failures first; told exactly once."""
+        """Return results the model has not seen yet, failures first; each exactly once."""
         fresh = sorted(self.untold, key=lambda result: (result.success, result.number))
         self.untold.clear()
         return fresh
@@ -157,7 +157,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is kept of a session while it lives, so that the end of the server is not its end."""
+    """The record of a living session, so that the end of the server is not its end."""
 
     id: str
     name: str
@@ -168,7 +168,7 @@ class SessionRecord(Struct, frozen=True, kw_only=True, rename="camel"):
 
     @classmethod
     def of(cls, session: Session) -> "SessionRecord":
-        """What is kept of this one."""
+        """Return the record of a session."""
         s = session
         return cls(id=s.id, name=s.name, connector=s.connector, created=s.created, state=s.state, attached=s.attached)
 
@@ -238,7 +238,7 @@ class Sessions:
     def get(self, name: str, asker: str | None = None) -> Session:
         """A session by its id or its name; of several with that name the asker's own, else one that could begin.
 
-        Of these the newest: whoever has just started an agent means that one.
+        Of these the newest: a person who has just started an agent means that one.
         """
         if name in self._sessions:
             return self._sessions[name]
@@ -276,11 +276,11 @@ class Sessions:
 
 
 FILE = "sessions.json"
-"""Where they are kept, in the state directory."""
+"""The file of sessions, in the state directory."""
 
 
 def end_all(state: str) -> None:
-    """End the sessions that no server has: nobody comes back to them, and their tokens open nothing any more."""
+    """End the sessions that no server has: they never come back, and their tokens are no longer valid."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(os.path.join(state, FILE))
 

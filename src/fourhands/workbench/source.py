@@ -1,4 +1,4 @@
-"""Where the data in a call's result stood, in a person's words: a file, a terminal, the output of a command."""
+"""The place of the data in a call's result, in a person's words: a file, a terminal, the output of a command."""
 
 from fourhands.core.call import Call
 from fourhands.core.errors import FourhandsError

@@ -56,7 +56,7 @@ export interface ActiveList {
   text: string;
 }
 
-/** Who acts: a person, an agent's session, or the program itself. */
+/** An actor: a person, an agent's session, or the program itself. */
 export interface Actor {
   kind: "agent" | "person" | "system";
   id: string;
@@ -1041,7 +1041,7 @@ export interface RenameTerminal {
   title: string;
 }
 
-/** What one edit did: how often, and the lines it touched as they are numbered now (the first 20 places). */
+/** The outcome of one edit: how often, and the lines it touched as they are numbered now (the first 20 places). */
 export interface Replaced {
   count: number;
   ranges: LineRange[];
@@ -1148,7 +1148,7 @@ export interface SessionRef {
   sessionId: string;
 }
 
-/** What an agent has set for itself; None means the default. It survives a chat reset and can be stored. */
+/** An agent's own settings; None means the default. It survives a chat reset and can be stored. */
 export interface SessionSettings {
   provider?: string | null;
   cropOutput?: number | null;

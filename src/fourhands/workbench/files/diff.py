@@ -1,4 +1,4 @@
-"""What differs between two states of a file, as a unified diff that stays small enough to be sent and read."""
+"""The difference of two states of a file, as a unified diff that is small enough to be sent and read."""
 
 import difflib
 

@@ -21,13 +21,13 @@ PLACES = 10
 """Places that are named of a piece found too often."""
 
 COUNTED = 1000
-"""How often a piece that must be found once is looked for."""
+"""The number of matches after which a search for a unique text stops."""
 
 RANGES = 20
 """Ranges of lines that are told of one edit."""
 
 MOST_MATCHES = 100_000
-"""How often one edit may replace; more is for programs."""
+"""The most replacements of one edit; more is for programs."""
 
 
 class NoMatch(Conflict):
@@ -58,7 +58,7 @@ class LineRange(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Replaced(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What one edit did: how often, and the lines it touched as they are numbered now (the first 20 places)."""
+    """The outcome of one edit: how often, and the lines it touched as they are numbered now (the first 20 places)."""
 
     count: int
     ranges: tuple[LineRange, ...]
@@ -96,7 +96,7 @@ def apply(path: str, text: str, edits: Sequence[TextEdit], *, most: int) -> Appl
 
 
 class _Move:
-    """Where an offset of a text is once some spans of it were exchanged; what was inside one is now its edge."""
+    """Return an offset of a text after some spans of it were exchanged; inside a span it becomes its edge."""
 
     def __init__(self, spans: Sequence[tuple[int, int]], pieces: Sequence[str]) -> None:
         self._spans = spans

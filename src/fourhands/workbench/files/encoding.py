@@ -43,7 +43,7 @@ def decoded(data: bytes, *, path: str, version: str) -> FileText:
 
 
 def begins_as(data: bytes) -> tuple[bytes, str]:
-    """Tell from its first bytes what a file is: its mark, if it has one, and its encoding, or "binary"."""
+    """Return a file's mark, if it has one, and its encoding or "binary", from its first bytes."""
     for name, mark, _ in _MARKED:
         if data.startswith(mark):
             return mark, name
@@ -67,7 +67,7 @@ def _decode(data: bytes) -> tuple[str | None, str]:
 
 
 def encoded(text: str, encoding: str, *, marked: bool = True) -> bytes:
-    """Give the bytes of a text in one of `ENCODINGS`, with its mark unless they go behind what has it."""
+    """Return the bytes of a text in one of `ENCODINGS`, with its mark unless they go behind what has it."""
     if not isinstance(text, str):
         raise BadArgument(f"content must be text, not {type(text).__name__}")
     if encoding not in ENCODINGS:

@@ -1,4 +1,4 @@
-"""Where a text that is not in a file nearly is: for who remembers a line with other blanks, or one word wrong.
+"""Near matches of a text that is not in a file: a line with other blanks, or with one word wrong.
 
 It costs one pass over the file and a few comparisons of short lines, whatever the size; of a very large file only the
 beginning is looked through.
@@ -79,7 +79,7 @@ def _same(lines: Sequence[str], ours: Sequence[str], normal: Callable[[str], str
 
 
 def _candidates(lines: Sequence[str], ours: Sequence[str]) -> list[int]:
-    """Where the text could begin: by lines that it shares with the file, and by words that its longest line shares."""
+    """Return the lines at which the text could begin: by shared lines, and by words of its longest line."""
     places: dict[str, list[int]] = {}
     for n, line in enumerate(ours):
         if (key := line.strip()) and len(places.setdefault(key, [])) < 4:
@@ -99,7 +99,7 @@ def _candidates(lines: Sequence[str], ours: Sequence[str]) -> list[int]:
 
 
 def _likeness(lines: Sequence[str], ours: Sequence[str], start: int) -> float:
-    """How much of the text is in the lines from `start` on, from 0 to 1."""
+    """Return how much of the text is in the lines from `start` on, from 0 to 1."""
     around = {line.strip() for line in lines[max(start - _AROUND, 0) : start + len(ours) + _AROUND]}
     likeness = total = 0.0
     for n, line in enumerate(ours[:_COMPARED]):
@@ -113,7 +113,7 @@ def _likeness(lines: Sequence[str], ours: Sequence[str], start: int) -> float:
 
 
 def _ratio(line: str, other: str) -> float:
-    """How much of a line is in another, which may be longer."""
+    """Return how much of a line is in another, which may be longer."""
     matcher = SequenceMatcher(None, other, line, autojunk=False)
     return sum(block.size for block in matcher.get_matching_blocks() if block.size > 2) / max(len(line), 1)
 

@@ -8,7 +8,7 @@ _WORD_START = re.compile(r"(?:^|(?<=[/_\-. ]))[^/_\-. ]|(?<=[a-z0-9])[A-Z]")
 
 
 def rank(query: str, paths: Iterable[str]) -> list[str]:
-    """Give the paths whose names fit the query, best first; capital letters do not matter."""
+    """Return the paths whose names fit the query, best first; capital letters do not matter."""
     words = [word for word in _SEPARATORS.split(query.casefold()) if word]
     if not words:
         return []
@@ -53,7 +53,7 @@ def _score(words: list[str], path: str, folded: str) -> int | None:
 
 
 def _initials(word: str, path: str) -> bool:
-    """Tell whether the letters can be found each at the start of a word or right behind the one before."""
+    """Return True if the letters can be found each at the start of a word or right behind the one before."""
     folded = path.casefold()
     if len(folded) != len(path):
         return False  # folding moved the places; such names are rare
@@ -70,7 +70,7 @@ def _initials(word: str, path: str) -> bool:
 
 
 def _dense(word: str, name: str) -> bool:
-    """Tell whether the letters occur in order within twice their length: vowels left out, letters forgotten."""
+    """Return True if the letters occur in order within twice their length: vowels left out, letters forgotten."""
     start = name.find(word[0])
     while start >= 0:
         end = start

@@ -54,7 +54,7 @@ class FileSystem(PathSystem, Protocol):
         ...
 
     def rename(self, src: str, dst: str, *, src_dir_fd: int | None = None, dst_dir_fd: int | None = None) -> None:
-        """Give a file another name; see `os.rename`."""
+        """Rename a file; see `os.rename`."""
         ...
 
     def scandir(self, path: int) -> AbstractContextManager[Iterator[os.DirEntry[Any]]]:
@@ -185,7 +185,7 @@ def opened(place: PathWalk) -> Iterator[int]:
 
 
 def keep_owner_and_mode(fd: int, status: os.stat_result, system: FileSystem = os) -> None:
-    """Give a new file the owner, as far as that is possible, and the mode of the one that it replaces."""
+    """Set a new file's owner, as far as that is possible, and mode to those of the one that it replaces."""
     mine = os.fstat(fd)
     if (mine.st_uid, mine.st_gid) != (status.st_uid, status.st_gid):
         try:

@@ -1,4 +1,4 @@
-"""The workbench's own writes to files: each goes to its end, and nobody takes one for somebody else's."""
+"""The workbench's own writes to files: each goes to its end, and none is taken for one from outside."""
 
 import asyncio
 from collections.abc import Callable
@@ -27,7 +27,7 @@ class Writes:
     async def do(self, write: Callable[[], WriteOutcome], told: Callable[[WriteOutcome], None]) -> WriteOutcome:
         """Write in a thread, then tell of it: both, also when the caller is cancelled meanwhile, who hears of it after.
 
-        A thread cannot be stopped; what it has written and nobody told of could not be undone.
+        A thread cannot be stopped; what it has written without a report could not be undone.
         """
         with self:
             work = asyncio.get_running_loop().run_in_executor(None, write)

@@ -35,7 +35,7 @@ _HEX = re.compile(r"#(?:[0-9a-f]{3,4}|[0-9a-f]{6}|[0-9a-f]{8})")
 
 
 def colour(value: object) -> str:
-    """Give a colour back in small letters if it is one; the error names the nearest."""
+    """Return a colour in small letters if it is one; the error names the nearest."""
     word = value.lower() if isinstance(value, str) and len(value) <= 40 else ""
     if word in NAMES or _HEX.fullmatch(word):
         return word

@@ -24,7 +24,7 @@ def percentages(shares: Sequence[int]) -> tuple[float, ...]:
 
 
 def apportion(total: int, weights: Sequence[float]) -> list[int]:
-    """Divide `total` in proportion to the weights, by largest remainder; nobody gets less than one."""
+    """Divide `total` in proportion to the weights, by largest remainder; no share is less than one."""
     spare = total - len(weights)
     scale = sum(weights)
     exact = [total * weight / scale for weight in weights]

@@ -1,4 +1,4 @@
-"""What can be done to a pane tree: each function takes a layout and gives a new one, or refuses.
+"""Operations on a pane tree: each function takes a layout and returns a new one, or refuses.
 
 Nothing here is changed in place, so the layout before a change is its undo. Room that a closed pane leaves goes to
 the neighbour before it, the same one that a pane opened there would have taken it from.
@@ -128,7 +128,7 @@ def split_off(layout: Layout, place: PaneMatch, side: Side, new_id: NewId) -> La
 
 
 def set_sizes(layout: Layout, split_id: str, sizes: Sequence[float]) -> Layout:
-    """Give a split new sizes: brought to a sum of 100, none below what its panes need."""
+    """Resize the children of a split: brought to a sum of 100, none below what its panes need."""
     split, box = find_split(layout, split_id)
     if len(sizes) != len(split.children):
         raise BadArgument(
@@ -141,7 +141,7 @@ def set_sizes(layout: Layout, split_id: str, sizes: Sequence[float]) -> Layout:
 
 
 def resize(layout: Layout, pane: Pane, width: float | None, height: float | None) -> Layout:
-    """Give a pane this part of the workbench, as far as its neighbours can give way."""
+    """Resize a pane to this part of the workbench, as far as its neighbours can give way."""
     if width is None and height is None:
         raise BadArgument("neither width nor height is given", hint="give one or both, in percent of the workbench")
     if width is not None:
@@ -185,7 +185,7 @@ def _with(layout: Layout, new: Node) -> Layout:
 
 
 def _floors(children: Sequence[Node], direction: Direction, box: Box) -> list[int]:
-    """Give the smallest share, in tenths, that leaves every pane inside each child its least size."""
+    """Return the smallest share, in tenths, that leaves every pane inside each child its least size."""
     extent = box.along(direction)
     return [-(-_least(child, direction) * WHOLE // extent) for child in children]
 
@@ -204,7 +204,7 @@ def _index(split: Split, node_id: str) -> int:
 
 
 def _lies(split: Split, pane_id: str, side: Side) -> bool:
-    """Whether a pane lies on this side of a neighbour in the split that holds it."""
+    """Return True if a pane lies on this side of a neighbour in the split that holds it."""
     at = _index(split, pane_id)
     child = split.children[at]
     if isinstance(child, Split):

@@ -91,16 +91,16 @@ class Box(NamedTuple):
     bottom: int
 
     def along(self, direction: Direction) -> int:
-        """Give the length that a split of this direction divides."""
+        """Return the length that a split of this direction divides."""
         return self.right - self.left if direction == "vertical" else self.bottom - self.top
 
 
 Rank: TypeAlias = Callable[[Tab], tuple[bool, ...]]
-"""How likely somebody means a tab, of several that answer to a name; the greatest is meant."""
+"""Ranks the tabs that answer to a name; the greatest is meant."""
 
 
 class PaneMatch(NamedTuple):
-    """What a name led to: a tab and its pane, or a pane as a whole."""
+    """The match of a name: a tab and its pane, or a pane as a whole."""
 
     pane: Pane
     tab: Tab | None
@@ -110,7 +110,7 @@ EVERYWHERE = Box(0, 0, AREA, AREA)
 
 
 def walk(node: Node | None, box: Box = EVERYWHERE) -> Iterator[tuple[Node, Box]]:
-    """Give every split and pane with its rectangle, parents first, in reading order."""
+    """Yield every split and pane with its rectangle, parents first, in reading order."""
     if node is None:
         return
     yield node, box
@@ -120,14 +120,14 @@ def walk(node: Node | None, box: Box = EVERYWHERE) -> Iterator[tuple[Node, Box]]
 
 
 def inside(split: Split, box: Box) -> list[Box]:
-    """Give the rectangles of a split's children."""
+    """Return the rectangles of a split's children."""
     if split.direction == "vertical":
         return [box._replace(left=a, right=b) for a, b in cut(box.left, box.right, split.sizes)]
     return [box._replace(top=a, bottom=b) for a, b in cut(box.top, box.bottom, split.sizes)]
 
 
 def panes(node: Node | None) -> Iterator[Pane]:
-    """Give every pane in reading order."""
+    """Yield every pane in reading order."""
     if isinstance(node, Pane):
         yield node
     elif node is not None:
@@ -136,7 +136,7 @@ def panes(node: Node | None) -> Iterator[Pane]:
 
 
 def tabs(node: Node | None) -> Iterator[tuple[Pane, Tab]]:
-    """Give every tab with its pane in reading order."""
+    """Yield every tab with its pane in reading order."""
     for pane in panes(node):
         for tab in pane.tabs:
             yield pane, tab
@@ -214,7 +214,7 @@ def openable(kind: object) -> PaneType:
 
 
 def arrangement(node: Node | None) -> object:
-    """Give what a drag aims at, the splits, sizes and panes, without what is in the panes."""
+    """Return what a drag aims at, the splits, sizes and panes, without what is in the panes."""
     if node is None or isinstance(node, Pane):
         return node and node.id
     return node.id, node.direction, node.sizes, tuple(map(arrangement, node.children))
@@ -271,7 +271,7 @@ def _once(seen: set[str], name: str) -> None:
 
 
 def _named(layout: Layout, name: str) -> tuple[list[PaneMatch], ...]:
-    """Give the places that answer to a name, the surest first: by id, by content, by a given title, by a file's."""
+    """Return the places that answer to a name, the surest first: by id, by content, by a given title, by a file's."""
     ids: list[PaneMatch] = []
     contents: list[PaneMatch] = []
     titles: list[PaneMatch] = []

@@ -1,7 +1,7 @@
 """Taking one change back when others have happened since.
 
 If nothing has changed, the state before the change comes back exactly. Otherwise only what the change itself did is
-taken back, and where somebody has changed that very thing since, it is refused: nobody's later work is lost.
+taken back, and where that very thing has changed since, it is refused: no later work is lost.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 
 
 def revert(now: StateTables, before: StateTables, after: StateTables) -> StateTables:
-    """Give the state `now` without what led from `before` to `after`."""
+    """Return the state `now` without what led from `before` to `after`."""
     if now == after:
         return before
     layout = revert_layout(now.layout, before.layout, after.layout)
@@ -38,7 +38,7 @@ def revert(now: StateTables, before: StateTables, after: StateTables) -> StateTa
 
 
 def revert_layout(now: Layout, before: Layout, after: Layout) -> Layout:
-    """Give the layout `now` without what led from `before` to `after`."""
+    """Return the layout `now` without what led from `before` to `after`."""
     if now == after:
         return before
     if before == after:
@@ -89,14 +89,14 @@ def _tabs(layout: Layout) -> dict[str, Tab]:
 
 
 def _still(node: Node | None) -> object:
-    """Give all of a tree but its front tabs."""
+    """Return all of a tree but its front tabs."""
     if isinstance(node, Pane):
         return node.id, node.tabs
     return node and (node.id, node.direction, node.sizes, tuple(map(_still, node.children)))
 
 
 def _shape(node: Node | None) -> object:
-    """Give the arrangement of a tree: neither sizes nor titles, pins and front tabs."""
+    """Return the arrangement of a tree: neither sizes nor titles, pins and front tabs."""
     if isinstance(node, Pane):
         return node.id, tuple(tab.id for tab in node.tabs)
     return node and (node.id, node.direction, tuple(map(_shape, node.children)))

@@ -57,7 +57,7 @@ class Revisioned:
         return self._model.layout
 
     def snapshot(self, *, drafts: bool = True) -> Snapshot:
-        """Give everything as one value; without drafts it is fit to be shown, not to be saved."""
+        """Return everything as one value; without drafts it is fit to be shown, not to be saved."""
         return pack(self._rev, self._model, drafts)
 
     def panes(self) -> tuple[PaneInfo, ...]:
@@ -70,7 +70,7 @@ class Revisioned:
         return next(info for info in self.panes() if info.id == wanted)
 
     def locate(self, name: str, rank: Rank) -> str:
-        """Give the id of the pane or tab that a name means, where several answer to it by this rank."""
+        """Return the id of the pane or tab that a name means, where several answer to it by this rank."""
         pane, tab = find(self.layout, encodable("paneId", name), rank)
         return pane.id if tab is None else tab.id
 
@@ -93,7 +93,7 @@ class Revisioned:
         raise NotFound.of("open editor", name if len(name) <= 200 else shown(name), known)
 
     def draft(self, path: str) -> Draft | None:
-        """Give the unsaved text of a file, if there is any."""
+        """Return the unsaved text of a file, if there is any."""
         return self._model.drafts.get(path)
 
     def highlights(self, path: str | None = None) -> tuple[Highlight, ...]:
@@ -119,7 +119,7 @@ class Revisioned:
     def holding(self) -> Iterator[Callable[[], None]]:
         """Hold a place for one tab; what is given back, and called right before the tab is opened, frees it.
 
-        Whoever starts something that a tab will show asks first: afterwards it would run, and nobody would see it.
+        Call it before starting something that a tab will show: afterwards it would run unseen.
         """
         self._room(more_tabs=1)
         held = True
@@ -137,7 +137,7 @@ class Revisioned:
             free()
 
     def has_room_for_a_pane(self) -> bool:
-        """Say whether one more pane may be opened."""
+        """Return True if one more pane may be opened."""
         return len(list(panes(self.layout.root))) < self.limits.panes
 
     def _room(self, more_panes: int = 0, more_tabs: int = 0) -> None:

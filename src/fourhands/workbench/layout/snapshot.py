@@ -50,7 +50,7 @@ class BadSnapshot(BadArgument):
 
 @dataclass(frozen=True, slots=True)
 class StateLimits:
-    """How much one workbench holds; room on the screen usually ends earlier."""
+    """Limits of one workbench; room on the screen usually ends earlier."""
 
     panes: int = 64
     tabs: int = 256
@@ -104,7 +104,7 @@ class StateTables:
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """What one operation did: the id it was about, its change (None: nothing was different), and its undo."""
+    """The outcome of one operation: the id it was about, its change (None: nothing was different), and its undo."""
 
     id: str
     pane_id: str | None
@@ -114,13 +114,13 @@ class Transition:
 
     @property
     def closed(self) -> tuple[Tab, ...]:
-        """Give the tabs that are gone; the caller ends the terminals among them."""
+        """Return the tabs that are gone; the caller ends the terminals among them."""
         left = {tab.id for _, tab in tabs(self.after.layout.root)}
         return tuple(tab for _, tab in tabs(self.before.layout.root) if tab.id not in left)
 
 
 def difference(rev: int, kind: ChangeKind, subject: str, before: StateTables, after: StateTables) -> StateChange | None:
-    """Say what is different, or None."""
+    """Return what is different, or None."""
     editors, closed = _compare(before.editors, after.editors)
     highlights, cleared = _compare(before.highlights, after.highlights)
     drafts, dropped = _compare(before.drafts, after.drafts)

@@ -38,7 +38,7 @@ SIDES: tuple[Side, ...] = ("left", "right", "top", "bottom", "center")
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """What the end of a session took away; `kept` are the paths of editors with a person's unsaved text."""
+    """The end of a session: what it removed; `kept` are the paths of editors with a person's unsaved text."""
 
     step: Transition
     terminals: tuple[str, ...]
@@ -94,13 +94,13 @@ class WorkbenchState(Revisioned):
         return self._commit("pane.focused", place.pane.id, pane_id=place.pane.id, layout=layout)
 
     def resize(self, name: str, width: float | None = None, height: float | None = None) -> Transition:
-        """Give a pane this part of the workbench in percent, as far as its neighbours can give way."""
+        """Resize a pane to this part of the workbench in percent, as far as its neighbours can give way."""
         pane = find_pane(self.layout, encodable("paneId", name))
         layout = tree.resize(self.layout, pane, width, height)
         return self._commit("pane.resized", pane.id, pane_id=pane.id, layout=layout)
 
     def set_sizes(self, split: str, sizes: Sequence[float], base_rev: int | None = None) -> Transition:
-        """Give a split new sizes, as a drag of its sash ends; refused if the panes have changed since `base_rev`."""
+        """Resize a split's children, as a drag of its sash ends; refused if the panes have changed since `base_rev`."""
         self._fresh(base_rev)
         return self._commit("pane.resized", split, layout=tree.set_sizes(self.layout, split, sizes))
 
@@ -135,7 +135,7 @@ class WorkbenchState(Revisioned):
         return self._edit_tabs(kind, self._find(name), lambda tab: replace(tab, pinned=pinned))
 
     def retitle(self, name: str, title: str) -> Transition:
-        """Give a tab a new title."""
+        """Rename a tab."""
         place, title = self._find(name), words("title", title, 200)
         if place.tab is None:
             place = PaneMatch(place.pane, next(t for t in place.pane.tabs if t.id == place.pane.active_tab))
@@ -197,7 +197,7 @@ class WorkbenchState(Revisioned):
         return self._close("editor.closed", editor.id, pane, (tab,) if tab else (), discard)
 
     def set_version(self, path: str, version: str | None) -> Transition:
-        """Tell that a file has another version now; unsaved text stays with the version it started from."""
+        """Record that a file has another version now; unsaved text stays with the version it started from."""
         editor = self.editor(path)
         return self._set_editor("editor.changed", replace(editor, version=_version(version)), self.draft(editor.path))
 
@@ -215,7 +215,7 @@ class WorkbenchState(Revisioned):
         return self._set_editor("editor.changed", replace(editor, dirty=True), draft)
 
     def saved(self, path: str, version: str | None) -> Transition:
-        """Tell that the text is in the file now, which has this version; or, after a discard, was given up."""
+        """Record that the text is in the file now, which has this version; or, after a discard, was given up."""
         return self._set_editor(
             "editor.saved", replace(self.editor(path), dirty=False, version=_version(version)), None
         )
@@ -259,7 +259,7 @@ class WorkbenchState(Revisioned):
     # Sessions
 
     def end_session(self, owner: str) -> Removed:
-        """Take away what a session made and nobody pinned; a person's unsaved text is never taken."""
+        """Take away what a session made and no one pinned; a person's unsaved text is never taken."""
         theirs = [tab for _, tab in tabs(self.layout.root) if tab.owner == owner and not tab.pinned]
         gone = [tab for tab in theirs if not (tab.type == "editor" and tab.content in self._model.drafts)]
         closed = {tab.content for tab in gone if tab.type == "editor"}
@@ -296,7 +296,7 @@ class WorkbenchState(Revisioned):
         *,
         above: bool = False,
     ) -> tuple[Layout, str]:
-        """Give the layout in which this is open, and the id of its pane."""
+        """Return the layout in which this is open, and the id of its pane."""
         content = check_path(content)
         if direction is not None:
             choice("splitDirection", direction, SPLITS)

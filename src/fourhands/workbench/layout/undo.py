@@ -1,7 +1,7 @@
-"""What agents did, newest last, and the way back: one list for layout, highlights and files alike.
+"""Agents' actions, newest last, and their inverses: one list for layout, highlights and files alike.
 
-An action brings its own inverse and, if it has one, the way forward again; both raise `Conflict` when somebody has
-changed the same thing since. An action or undo that fails in any way leaves the list as it was. What cannot be undone
+An action brings its own inverse and, if it has one, the way forward again; both raise `Conflict` when the same thing
+has changed since. An action or undo that fails in any way leaves the list as it was. What cannot be undone
 is listed too, and says so.
 """
 
@@ -33,7 +33,7 @@ class Action(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class UndoResult:
-    """What was undone or redone, and the newer actions that were left alone because they are final."""
+    """The action that was undone or redone, and the newer actions that were left alone because they are final."""
 
     action: Action
     passed: tuple[Action, ...] = ()

@@ -13,13 +13,13 @@ LARGEST = 2**31 - 1  # what Monaco and every JSON reader hold exactly
 
 
 def shown(value: object) -> str:
-    """Give a bad value as it may stand in a message: quoted, and short however large it is."""
+    """Return a bad value as it may stand in a message: quoted, and short however large it is."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def encodable(kind: str, value: object) -> str:
-    """Give `value` back if it is text that UTF-8 can carry; a lone surrogate would break every snapshot."""
+    """Return `value` if it is text that UTF-8 can carry; a lone surrogate would break every snapshot."""
     if not isinstance(value, str):
         raise BadArgument(f"{kind} must be text, not {shown(value)}")
     try:
@@ -30,7 +30,7 @@ def encodable(kind: str, value: object) -> str:
 
 
 def words(kind: str, value: object, limit: int) -> str:
-    """Give `value` back if it is one line of plain text with something in it."""
+    """Return `value` if it is one line of plain text with something in it."""
     text = encodable(kind, value)
     if not text.strip():
         raise BadArgument(f"{kind} is empty")
@@ -49,14 +49,14 @@ def plain(text: str, limit: int) -> str:
 
 
 def whole(kind: str, value: object, least: int = 1) -> int:
-    """Give `value` back if it is a whole number from `least` up."""
+    """Return `value` if it is a whole number from `least` up."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
         raise BadArgument(f"{kind} must be a whole number from {least} to {LARGEST}, not {shown(value)}")
     return value
 
 
 def percent(kind: str, value: object) -> float:
-    """Give `value` back as a float if it is above 0 and at most 100."""
+    """Return `value` as a float if it is above 0 and at most 100."""
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float)
@@ -68,7 +68,7 @@ def percent(kind: str, value: object) -> float:
 
 
 def choice(kind: str, value: object, accepted: Iterable[str]) -> str:
-    """Give `value` back if it is one of the accepted words; the error names them and the nearest."""
+    """Return `value` if it is one of the accepted words; the error names them and the nearest."""
     known = list(accepted)
     if isinstance(value, str) and value in known:
         return value

@@ -1,1 +1,1 @@
-"""What is stored on disk: the journal, outputs, consent."""
+"""Records: the journal, outputs, consent."""
