@@ -21,7 +21,6 @@ from fourhands.core.call import Actor, Call, JournalEntry
 from fourhands.core.errors import BadCwd
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers.container import Container
-from fourhands.providers.engine import Engine
 from fourhands.settings import (
     AgentSettings,
     BubblewrapSettings,
@@ -280,24 +279,30 @@ async def test_agents_wait_as_the_settings_say() -> None:
     assert took_ms >= 700
 
 
-def test_a_container_is_started_as_the_settings_say(tmp_path: Path) -> None:
-    def options(text: str) -> list[str]:
+async def test_a_container_is_started_as_the_settings_say(tmp_path: Path) -> None:
+    engine = tmp_path / "docker"
+    engine.write_text(f'#!/bin/sh\n[ "$1" = run ] && printf "%s\\n" "$@" >{tmp_path}/asked\nexit 0\n')
+    engine.chmod(0o755)
+    work = tmp_path / "work"
+    work.mkdir()
+
+    async def options(text: str) -> list[str]:
         with temporary_places() as places:
             settings = configured(places, f"[providers.box]\ntype = 'container'\nimage = 'x'\n{text}\n")
         chosen = settings.providers["box"]
         assert isinstance(chosen, ContainerSettings)
-        provider = Container(chosen, env={})
-        provider._found = Engine("docker", "/usr/bin/docker", {})
-        provider._workspace = str(tmp_path)
-        return [*provider._options(), *provider._mounts(())]
+        await Container(chosen, visible=True, env={"HOME": str(tmp_path)}, search_path=str(tmp_path)).prepare(
+            str(work), ()
+        )
+        return (tmp_path / "asked").read_text().splitlines()
 
-    assert "--network" in options("")
-    assert "--network" not in options("network = true")
-    limits = options("maxProcesses = 7\nmaxMemory = 1000000\nmaxCpus = 1.5")
+    assert "--network" in await options("")
+    assert "--network" not in await options("network = true")
+    limits = await options("maxProcesses = 7\nmaxMemory = 1000000\nmaxCpus = 1.5")
     assert {"7", "1000000", "1.5"} <= set(limits)
-    assert {"--pids-limit", "--memory"} & set(options("maxProcesses = 0\nmaxMemory = 0")) == set()
-    assert any("/opt" in word and "readonly" in word for word in options("readable = ['/opt']"))
-    assert any("/opt" in word and "readonly" not in word for word in options("writable = ['/opt']"))
+    assert {"--pids-limit", "--memory"} & set(await options("maxProcesses = 0\nmaxMemory = 0")) == set()
+    assert any("/opt" in word and "readonly" in word for word in await options("readable = ['/opt']"))
+    assert any("/opt" in word and "readonly" not in word for word in await options("writable = ['/opt']"))
 
 
 async def test_what_is_asked_and_hidden_is_as_the_settings_say() -> None:
