@@ -68,6 +68,18 @@ async def test_a_request_is_answered_with_its_id():
         assert await wire.receive() == {"jsonrpc": "2.0", "id": 7, "result": {"x": 2}}
 
 
+async def test_true_is_not_the_number_one():
+    async with connected(methods={"echo": echo}) as (peer, wire):
+        request = asyncio.gather(peer.request("ask"))
+        assert (await wire.receive())["id"] == 1
+        wire.send({"jsonrpc": "2.0", "id": True, "result": "wrong"}, asked(True))
+        refused = await wire.receive()
+        assert (refused["id"], refused["error"]["code"]) == (None, -32600)
+        wire.send({"jsonrpc": "2.0", "id": 1, "result": "right"})
+        (answer,) = await request
+        assert answer == "right"
+
+
 async def test_a_request_that_waits_holds_up_nobody():
     free = asyncio.Event()
 

@@ -154,3 +154,14 @@ async def test_after_a_restart_of_the_server_an_agent_that_can_goes_on_with_its_
         left = ResumeFiles(tmp_path).of(stage.agent.session, "fake").before
         assert left is not None
         assert (left.remote, left.untold) == (stage.agent.acp.id, [])
+
+
+@pytest.mark.parametrize("answer", [{}, {"sessionId": ""}, {"sessionId": 7}, None])
+async def test_a_session_without_an_id_is_none(stage, answer):
+    class Peer:
+        async def request(self, method, params=None):
+            return answer
+
+    with pytest.raises(Unavailable, match="without an id"):
+        await stage.agent.acp.begin(Peer())
+    assert stage.agent.acp.id == ""

@@ -92,3 +92,9 @@ async def test_what_the_agent_changes_itself_is_known():
         )
         found = await stage.agent.describe()
         assert (found.mode, found.options, found.title) == ("code", (), "About tests")
+
+
+async def test_an_agent_that_repeats_what_the_person_said_is_not_told_of_twice(stage):
+    echo = {"sessionUpdate": "user_message_chunk", "content": {"type": "text", "text": "said once more"}}
+    await stage.turn(["update", echo], ["say", "yes"])
+    assert len(stage.of("agent.asked")) == 1

@@ -95,6 +95,14 @@ async def test_nothing_that_names_a_person_or_a_connection_reaches_the_models_se
     assert "accept-encoding: identity" in head
 
 
+async def test_the_agents_token_goes_no_further_where_the_key_has_another_header() -> None:
+    head, _ = await exchanged(path="/v1/messages")
+    names = [line.partition(":")[0].lower() for line in head.split("\r\n")[1:] if line]
+    assert "authorization" not in names
+    assert f"x-api-key: {KEY}" in head
+    assert names.count("x-api-key") == 1
+
+
 @pytest.mark.parametrize("status", [200, 429])
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/models"])
 async def test_nothing_that_a_browser_would_take_as_said_by_us_comes_back(status: int, path: str) -> None:
