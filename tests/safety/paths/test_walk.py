@@ -476,6 +476,32 @@ def test_a_directory_that_somebody_else_makes_at_the_same_time_is_used_and_kept(
     assert (tmp_path / "new").is_dir()
 
 
+def test_directories_above_one_that_somebody_else_made_stay_too(tmp_path):
+    def made(path, dir_fd):
+        if path == "er":
+            os.mkdir(path, dir_fd=dir_fd)
+
+    with PathWalk(Root(tmp_path), "new/er/file", WRITE, AGENT, system=Meddled(made=made)) as place:
+        place.unmake()
+    assert (tmp_path / "new/er").is_dir()
+
+
+def test_a_hint_has_no_escape_sequences(tmp_path):
+    (tmp_path / "x\x1b[31m").touch()
+    (tmp_path / "xy").touch()
+    with pytest.raises(NoSuchFile) as caught, PathWalk(Root(tmp_path), "x", READ, AGENT):
+        pass
+    assert "xy" in caught.value.hint
+    assert "\x1b" not in caught.value.hint
+
+
+def test_a_walk_that_follows_no_links_refuses_those_inside_the_workspace_too(base):
+    for path in ("in_file", "in_dir/b.txt"):
+        assert follow(base, path, READ)
+        with pytest.raises(OutsideWorkspace), PathWalk(Root(base / "ws"), path, READ, AGENT, follow=False):
+            pass
+
+
 @table(
     ("code", "expected"),
     [
