@@ -1,4 +1,4 @@
-"""What terminals print, on its way from the PTYs to the logs and the boards.
+"""Terminals' output on its way from the PTYs to the logs and the boards.
 
 Each terminal is read in bursts, and each burst is appended to its log with one write; then every client's board is
 told (`board.py` has the order, which is a contract). While one terminal floods, the quiet ones that become ready are
