@@ -95,7 +95,7 @@ class KillExec(Args, frozen=True, kw_only=True):
     terminal_id: TerminalId
 
 
-@commands.add("kill", label="End a terminal's programs", example={"terminalId": "test-runner"})
+@commands.add("kill", label="Kill terminal programs", example={"terminalId": "test-runner"})
 async def kill(bench: Workbench, args: KillExec, call: Call) -> Nothing:
     """End everything that runs in a terminal and keep its output. An agent may do so in its own terminals only."""
     terminal = bench.terminal(args.terminal_id, call)

@@ -98,7 +98,7 @@ class KeysSent(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "send",
-    label="Type into a terminal",
+    label="Type into terminal",
     safety="typing",
     conceals=("text",),
     example={"terminalId": "test-runner", "text": "npm test\n"},
@@ -174,7 +174,7 @@ class TerminalRef(Args, frozen=True, kw_only=True):
     terminal_id: TerminalId
 
 
-@commands.add("close", label="Close a terminal", safety="close", example={"terminalId": "test-runner"})
+@commands.add("close", label="Close terminal", safety="close", example={"terminalId": "test-runner"})
 async def close(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
     """End everything that runs in a terminal and close it. An agent may close its own terminals only."""
     terminal = bench.terminal(args.terminal_id, call)
@@ -192,7 +192,7 @@ class ResizeTerminal(Args, frozen=True, kw_only=True):
     hide_redraw: Annotated[bool, Meta(description="Hide the prompt's redraw from replay.")] = True
 
 
-@commands.add("resize", label="Resize a terminal", actors=("person",))
+@commands.add("resize", label="Resize terminal", actors=("person",))
 async def resize(bench: Workbench, args: ResizeTerminal, call: Call) -> Nothing:
     """Give a terminal another size."""
     seat = bench.person_seat(call.actor, bench.terminal(args.terminal_id, call))
@@ -214,7 +214,7 @@ class TerminalRenamed(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str = ""  # why it is another one than was asked for
 
 
-@commands.add("rename", label="Rename a terminal", example={"terminalId": "shell 1", "title": "build"})
+@commands.add("rename", label="Rename terminal", example={"terminalId": "shell 1", "title": "build"})
 async def rename(bench: Workbench, args: RenameTerminal, call: Call) -> TerminalRenamed:
     """Give a terminal another title; one that its owner's other running terminals have gets a number behind it."""
     terminal = bench.terminal(args.terminal_id, call)
@@ -249,7 +249,7 @@ async def hand_back(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
     return Nothing()
 
 
-@commands.add("show", label="Show a terminal", scope="arrange", undoable=True, example={"terminalId": "test-runner"})
+@commands.add("show", label="Show terminal", scope="arrange", undoable=True, example={"terminalId": "test-runner"})
 async def show_terminal(bench: Workbench, args: TerminalRef, call: Call, effects: Effects) -> Nothing:
     """Bring a terminal's pane forward, or open one for it."""
     terminal = bench.terminal(args.terminal_id, call)

@@ -43,7 +43,7 @@ class TerminalOutput(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "read_output",
-    label="Read a terminal",
+    label="Read terminal",
     read_only=True,
     uri="fourhands://terminal/{terminalId}{?since,lines}",
     example={"terminalId": "test-runner", "lines": 50},
@@ -120,7 +120,7 @@ class FoundLines(Struct, frozen=True, kw_only=True, rename="camel"):
     matches: list[FoundLine]
 
 
-@commands.add("search", label="Search a terminal", read_only=True, example={"terminalId": "build", "pattern": "error"})
+@commands.add("search", label="Search terminal", read_only=True, example={"terminalId": "build", "pattern": "error"})
 async def search(bench: Workbench, args: SearchTerminal, call: Call) -> FoundLines:
     """Find lines in everything that is kept of a terminal's output."""
     found = await bench.seat(call.actor, bench.terminal(args.terminal_id, call)).search(args.pattern, args.limit)
@@ -170,7 +170,7 @@ class TerminalWaited(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add(
     "wait",
-    label="Wait for a terminal",
+    label="Wait for terminal",
     read_only=True,
     example={"terminalId": "server", "pattern": "listening", "deadlineSeconds": 20},
 )
@@ -215,7 +215,7 @@ class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
     ink: list[AuthorSpan]
 
 
-@commands.add("authors", label="Who typed where", read_only=True, example={"terminalId": "shell 1"})
+@commands.add("authors", label="Show who typed", read_only=True, example={"terminalId": "shell 1"})
 async def authors(bench: Workbench, args: WhoTyped, call: Call) -> Authors:
     """List from which position on whose typing a terminal's output follows; never what a person typed."""
     spans = bench.authors(bench.terminal(args.terminal_id, call))
@@ -232,7 +232,7 @@ class TerminalReplay(Struct, frozen=True, kw_only=True, rename="camel"):
     rows: int
 
 
-@commands.add("replay", label="Replay a terminal", actors=("person",), read_only=True)
+@commands.add("replay", label="Replay terminal", actors=("person",), read_only=True)
 async def replay(bench: Workbench, args: TerminalRef) -> TerminalReplay:
     """Return what makes a fresh screen look like a terminal, scrollback and authors included, as the page needs it."""
     seat = bench.person_seat(Actor.person(), bench.terminal(args.terminal_id))

@@ -134,7 +134,7 @@ class TerminalContinue(Args, frozen=True, kw_only=True):
 
 @commands.add(
     "terminal_continue",
-    label="Go on with a terminal",
+    label="Continue in terminal",
     safety="stdin",
     conceals=("stdin",),
     example={"sessionId": "npm run dev", "stdin": "y\n"},
