@@ -45,6 +45,7 @@ async def play(served: Served) -> set[str]:
             name = mine["terminalId"]
             await call("terminal.send", client, terminalId=name, text="echo hello; false\n")
             await call("terminal.wait", client, terminalId=name, pattern="hello", deadlineSeconds=20)
+            await call("terminal.run", client, terminalId=name, line="echo ran")
             for verb in ("screen", "authors", "show", "interrupt"):
                 await call(f"terminal.{verb}", client, terminalId=name)
             await call("terminal.read_output", client, terminalId=name)
