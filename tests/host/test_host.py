@@ -17,7 +17,7 @@ from tests.kit.hosts import Events, House, Term, carriers, is_alive, need, new_h
 
 from fourhands.core.errors import FourhandsError
 from fourhands.host import archive, pty
-from fourhands.host.client import HostClient, HostLost
+from fourhands.host.client import ClientTimings, HostClient, HostLost
 from fourhands.host.connection import HostConnection
 from fourhands.host.handlers import RequestHandlers
 from fourhands.host.host import Host
@@ -549,7 +549,11 @@ async def test_a_host_of_another_user_is_not_trusted(house: House) -> None:
     assert child.stdout is not None
     assert child.stdin is not None
     await child.stdout.readline()
-    with pytest.raises(FourhandsError, match="held by another user"):
-        await HostClient.open(house.places, on_event=Events().put, on_lost=lambda: None)
-    child.stdin.close()
-    await child.wait()
+    try:
+        with pytest.raises(FourhandsError, match="held by another user"):
+            await HostClient.open(
+                house.places, on_event=Events().put, on_lost=lambda: None, timings=ClientTimings(start_s=2.0)
+            )
+    finally:
+        child.stdin.close()
+        await child.wait()
