@@ -1,7 +1,7 @@
 """The terminal emulator of Ghostty (libghostty-vt through pyghostty) as an `Emulator`.
 
 Its own serialisation sets modes before it prints (so that origin mode or switched-off wrapping would spoil the
-contents), prints blanks that nobody printed, and shows only one of the two screens; therefore `restore` paints the
+contents), prints blanks that no program printed, and shows only one of the two screens; therefore `restore` paints the
 contents cell by cell, takes tab stops, region and character sets piece by piece, and puts all into an order that is
 safe for every terminal. What only another state shows is looked at in a copy, which is thrown away.
 """
@@ -245,19 +245,19 @@ class Ghostty:
         self._terminal.resize(cols, rows)
 
     def rows(self) -> list[str]:
-        """Give the text of every row without trailing blanks."""
+        """Return the text of every row without trailing blanks."""
         count = self._terminal.size[1]
         rows = [row.rstrip() for row in self._terminal.text().split("\n")]
         return rows[:count] + [""] * (count - len(rows))
 
     def state(self) -> tuple[tuple[int, int], bool, str]:
-        """Give the cursor (column, row), whether the alternate screen is shown, and the title."""
+        """Return the cursor (column, row), True if the alternate screen is shown, and the title."""
         title = self._terminal.get("title", "GhosttyString")
         text = ffi.buffer(title.ptr, title.len)[:].decode("utf-8", "replace") if title.len else ""
         return self._terminal.cursor, self._alternate(), text
 
     def restore(self, *, joins: bool = False) -> bytes:
-        """Give bytes that bring a fresh terminal of the same size into the same state, without any query.
+        """Return bytes that bring a fresh terminal of the same size into the same state, without any query.
 
         `joins` says that a character was printed last: a combining one may follow, or a wish to repeat it.
         """
@@ -295,7 +295,7 @@ class Ghostty:
         return b"".join(out)
 
     def _hidden(self) -> bytes:
-        """Give the primary screen, the cursor to which it goes back, and the way to the alternate one."""
+        """Return the primary screen, the cursor to which it goes back, and the way to the alternate one."""
         under = self._copy()
         entered = next((mode for mode in _SCREENS if under.mode(mode)), _SCREENS[0])
         under.feed(b"\x1b[?47l")  # the one that only switches
@@ -308,20 +308,20 @@ class Ghostty:
         return _HOME + paint(rows) + self._region_below + kept + save + b"\x1b[?%dh" % entered + empty
 
     def _saved(self, *, always: bool) -> bytes:
-        """Give what brings back the cursor that the program has saved."""
+        """Return what brings back the cursor that the program has saved."""
         back = self._copy()
         back.feed(b"\x1b8")
         kept = saved_cursor_sequence(back, Cells(back))
         return kept + b"\x1b7" + PLAIN + ORDINARY_SETS if always or kept != _HOME else b""
 
     def _copy(self) -> Terminal:
-        """Another terminal in the same state, without its scrollback, and out of any sequence."""
+        """Return another terminal in the same state, without its scrollback, and out of any sequence."""
         copy = copy_of(self._terminal)
         copy.feed(_CANCEL)
         return copy
 
     def _colours(self) -> bytes:
-        """Give the colours that the program has changed."""
+        """Return the colours that the program has changed."""
         out, rgb = [], ffi.new("GhosttyColorRgb*")
         for name, code in (("FOREGROUND", 10), ("BACKGROUND", 11), ("CURSOR", 12)):
             key = getattr(lib, f"GHOSTTY_TERMINAL_DATA_COLOR_{name}")
@@ -355,7 +355,7 @@ def _last_printed(data: bytes, end: int) -> int:
 
 
 def _legible(data: bytes) -> bytes:
-    """The output without what the page's terminal leaves out: DEL, and bytes that are no characters."""
+    """Return the output without what the page's terminal leaves out: DEL, and bytes that are no characters."""
     try:
         data.decode()
     except UnicodeDecodeError:
@@ -363,5 +363,5 @@ def _legible(data: bytes) -> bytes:
     return data.translate(None, b"\x7f") if b"\x7f" in data else data
 
 
-# The library looks up the names of types when they are first used, 10 ms each: not while somebody waits.
+# The library looks up the names of types when they are first used, 10 ms each: not while a person waits.
 Ghostty(2, 1).restore()

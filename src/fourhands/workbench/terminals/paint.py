@@ -1,7 +1,7 @@
 """Output that paints what an emulated screen shows, cell by cell, into another terminal that is empty there.
 
-A blank that nobody printed stays one (what is copied from the page has no spaces there), a row that went on in the next
-one does so again (it will be folded anew with the window), and no character's width is taken for granted.
+A blank that was never printed stays one (what is copied from the page has no spaces there), a row that went on in the
+next one does so again (it will be folded anew with the window), and no character's width is taken for granted.
 """
 
 import re
@@ -39,14 +39,14 @@ _NARROW = re.compile(r"[\x20-\x7e\u00c0-\u02ff\u0391-\u03c9\u0410-\u044f\u2500-\
 
 
 class Pen(NamedTuple):
-    """How a character is printed: the rendition, protection from erasing, and where it leads."""
+    """The pen of a character: the rendition, protection from erasing, and where it leads."""
 
     style: bytes = PLAIN
     protected: bool = False
     link: bytes = b""
 
     def change(self, before: "Pen") -> bytes:
-        """What makes it of another one."""
+        """Return the sequences that make it of another one."""
         out = self.style if self.style != before.style else b""
         if self.protected != before.protected:
             out += b'\x1b[%d"q' % self.protected
@@ -59,7 +59,7 @@ PLAIN_PEN = Pen()
 
 
 class Cell(NamedTuple):
-    """One place: its text (none for a blank that nobody printed), how it was printed, and how many columns it takes."""
+    """One place: its text (none for a blank that was never printed), its pen, and how many columns it takes."""
 
     text: bytes
     pen: Pen
@@ -79,7 +79,7 @@ class CellRow:
 
 
 def rendition(style: Any) -> bytes:
-    """The sequence that selects a style and nothing else of what was selected before."""
+    """Return the sequence that selects a style and nothing else of what was selected before."""
     codes = ["0", *(str(code) for name, code in _ATTRIBUTES if getattr(style, name))]
     if style.underline:
         codes.append("4" if style.underline == 1 else f"4:{style.underline}")
@@ -110,7 +110,7 @@ def _rgb(rgb: Any, base: int) -> str:
 
 
 class Cells:
-    """Reads what a terminal shows. What is equal is looked up once: a screen has thousands of cells of a few kinds."""
+    """The cells that a terminal shows. Equal ones are read once: a screen has thousands of cells of a few kinds."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -121,7 +121,7 @@ class Cells:
         self._shape = 0
 
     def rows(self) -> list[CellRow]:
-        """Every row of the screen that is shown."""
+        """Return every row of the screen that is shown."""
         state, iterator = ffi.new(_STATE), ffi.new(_ITERATOR)
         check(lib.ghostty_render_state_new(ffi.NULL, state))
         check(lib.ghostty_render_state_row_iterator_new(ffi.NULL, iterator))
@@ -135,12 +135,12 @@ class Cells:
             lib.ghostty_render_state_free(state[0])
 
     def style(self) -> bytes:
-        """How the next character would be printed."""
+        """Return the style of the next character."""
         check(lib.ghostty_terminal_get(handle(self._terminal), lib.GHOSTTY_TERMINAL_DATA_CURSOR_STYLE, self._style))
         return rendition(self._style)
 
     def cursor_shape(self) -> int:
-        """The number of the cursor's shape, as a program asks for it; 0 when none has."""
+        """Return the number of the cursor's shape, as a program asks for it; 0 if none has."""
         return self._shape
 
     def _look_at_shape(self, state: Any) -> int:
@@ -166,7 +166,7 @@ class Cells:
         return CellRow(cells, _flag(row, lib.GHOSTTY_ROW_DATA_WRAP))
 
     def _cell(self, x: int, y: int, value: int) -> tuple[Cell, bool]:
-        """A cell, and whether all with the same value are like it."""
+        """Return a cell, and True if all with the same value are like it."""
         tag = self._fact(value, lib.GHOSTTY_CELL_DATA_CONTENT_TAG)
         if tag == lib.GHOSTTY_CELL_CONTENT_BG_COLOR_PALETTE:
             index = self._fact(value, lib.GHOSTTY_CELL_DATA_COLOR_PALETTE)
@@ -210,7 +210,7 @@ class Cells:
 
 
 def paint(rows: list[CellRow]) -> bytes:
-    """What paints the rows on an empty screen, from its first column and row on; the pen is plain before and after."""
+    """Return what paints the rows on an empty screen, from its upper left corner; the pen is plain before and after."""
     out: list[bytes] = []
     pen, cols = PLAIN_PEN, len(rows[0].cells)
 
@@ -262,7 +262,7 @@ def paint(rows: list[CellRow]) -> bytes:
 
 
 def _runs(row: CellRow, begin: int) -> Iterator[tuple[int, int]]:
-    """From where to where cells can be painted by one stroke; what is blank and plain needs none."""
+    """Yield from where to where cells can be painted by one stroke; what is blank and plain needs none."""
     cells = row.cells
     x = begin
     while x < len(cells):

@@ -1,11 +1,11 @@
 """The rendered screen of a terminal: what a person would see now, which rows changed, and how to show it elsewhere.
 
-`LiveScreen` is fed the terminal's bytes whenever somebody wants to look, not before. It owns an `Emulator`; which
+`LiveScreen` is fed the terminal's bytes whenever a look is asked for, not before. It owns an `Emulator`; which
 library that is stays behind the protocol. Nothing here ever answers a program's query: the person's terminal does.
 
-Output may end anywhere, also inside a character or a sequence, and whoever is shown the screen then goes on with the
-rest. Therefore what is not complete is held back: the screen is always one between two sequences, and who takes over
-from it begins with what is held.
+Output may end anywhere, also inside a character or a sequence, and a viewer that is shown the screen goes on with the
+rest. Therefore what is not complete is held back: the screen is always one between two sequences, and a viewer that
+takes over from it begins with what is held.
 """
 
 import re
@@ -47,7 +47,7 @@ _OTHER = _Passed(re.compile(rb"[\x18\x1a]|(?=\x1b)"), b"\x1b^")
 
 
 def settled(data: bytes) -> int:
-    """How many bytes of output lie before a character or sequence at its end that is not complete."""
+    """Return how many bytes of output lie before a character or sequence at its end that is not complete."""
     end = whole_characters(data)
     # An ESC ends what was open before it: then that is not complete either.
     while (escape := data.rfind(b"\x1b", 0, end)) >= 0 and not _WHOLE.match(data, escape, end):
@@ -65,7 +65,7 @@ def prints_last(data: bytes, end: int) -> bool:
 
 
 class Emulator(Protocol):
-    """What a terminal emulator must be able to do for a screen."""
+    """A terminal emulator, as far as a screen needs one."""
 
     def feed(self, data: bytes) -> None:
         """Take the next output, cut anywhere."""
@@ -76,15 +76,15 @@ class Emulator(Protocol):
         ...
 
     def rows(self) -> list[str]:
-        """Give the text of every row without trailing blanks."""
+        """Return the text of every row without trailing blanks."""
         ...
 
     def state(self) -> tuple[tuple[int, int], bool, str]:
-        """Give the cursor (column, row), whether the alternate screen is shown, and the title."""
+        """Return the cursor (column, row), True if the alternate screen is shown, and the title."""
         ...
 
     def restore(self, *, joins: bool = False) -> bytes:
-        """Give bytes that bring a fresh terminal of the same size into the same state, without any query.
+        """Return bytes that bring a fresh terminal of the same size into the same state, without any query.
 
         `joins` says that a character was printed last: a combining one may follow, or a wish to repeat it.
         """
@@ -92,7 +92,7 @@ class Emulator(Protocol):
 
 
 def load() -> Callable[[int, int], Emulator]:
-    """The emulator's class. Its library takes 0.2 s to load: late, or in a thread, for most programs never look."""
+    """Return the emulator's class. Its library takes 0.2 s to load: load it late, or in a thread."""
     from fourhands.workbench.terminals.emulator import Ghostty
 
     return Ghostty
@@ -119,7 +119,7 @@ class Screen:
         return "\n".join(self.rows).rstrip("\n")
 
     def changed_since(self, revision: int) -> list[tuple[int, str]]:
-        """Give the rows, with their index, that are different from what they were at `revision`."""
+        """Return the rows, with their index, that are different from what they were at `revision`."""
         changed = zip(self.rows, self.row_revisions, strict=True)
         return [(index, row) for index, (row, when) in enumerate(changed) if when > revision]
 
@@ -161,7 +161,7 @@ class LiveScreen:
 
     @property
     def held(self) -> int:
-        """How many bytes at the end of the output are not complete yet, and not on the screen."""
+        """Number of bytes at the end of the output that are not complete yet, and not on the screen."""
         return len(self._held)
 
     def resize(self, cols: int, rows: int) -> None:
@@ -177,7 +177,7 @@ class LiveScreen:
         return self._emulator.state()[2]
 
     def snapshot(self) -> Screen:
-        """Give the screen as it is now; the same object as long as nothing changed."""
+        """Return the screen as it is now; the same object as long as nothing changed."""
         if not self._fed:
             return self._seen
         self._fed = False
@@ -197,7 +197,7 @@ class LiveScreen:
         return self._seen
 
     def restore(self) -> bytes:
-        """Give bytes that bring a fresh terminal of this size into the same state, without any query.
+        """Return bytes that bring a fresh terminal of this size into the same state, without any query.
 
         It goes on with what is held.
         """
@@ -207,7 +207,7 @@ class LiveScreen:
 
 
 def rows_without(rows: list[str], cols: int, clean: Callable[[list[str]], list[str]]) -> list[str]:
-    """As many rows, cleaned of what must not be seen, also of what began in one row and goes on in the next.
+    """Return as many rows, cleaned of what must not be seen, also of what began in one row and goes on in the next.
 
     A row that is full may go on. What only both together show stands in the first of them, cleaned.
     """
