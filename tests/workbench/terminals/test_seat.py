@@ -181,3 +181,17 @@ async def test_an_agent_waits_for_a_persons_half_typed_line() -> None:
             await typing
         await terminal.wait(pattern="(?m)^mine$", deadline_s=40, position=0)
         assert "echo half" in "\n".join(terminal.lines(50))
+
+
+async def test_an_agents_seat_notices_by_itself_that_a_secret_is_read() -> None:
+    program = "stty -echo; echo ready; read x; echo canary-$x; read y"
+    async with open_app() as app:
+        terminal = await app.terminals.create(title="work", argv=["/bin/sh", "-c", program])
+        agent, person = seats(app, terminal)
+        await terminal.wait(pattern="ready", deadline_s=40, position=0)
+        assert app.bench.lease(terminal).asks_secret()
+        assert "ready" in (await agent.since(0)).text
+        await terminal.type("dark\r")  # nothing but the seat looks
+        await terminal.wait(pattern="canary-dark", deadline_s=40, position=0)
+        assert "canary" not in (await agent.since(0)).text
+        assert "canary" in (await person.since(0)).text
