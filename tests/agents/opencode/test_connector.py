@@ -342,6 +342,31 @@ async def test_a_dangerous_command_is_never_allowed_for_good_and_a_safe_one_need
         await t.until("question.withdrawn", id=question.data["id"])
 
 
+async def test_without_consent_a_safe_command_is_asked_about_too():
+    async with table() as t:
+        t.app.gate.consent.revoke(t.session.id, t.session.name)
+        t.app.questions.attend()
+        t.server.tell("permission.asked", id="per_1", permission="bash", patterns=["ls"], metadata={"command": "ls"})
+        async with asyncio.timeout(10):
+            question = await t.until("question.asked")
+        assert question.data["level"] == "safe"
+        assert not [path for path, _ in t.server.posted if "per_1" in path]
+
+
+def test_what_is_told_of_another_session_is_passed_over():
+    heard = Heard()
+    telling = OpenCodeEvents(SES, heard)
+    info = {"id": "m", "role": "assistant", "sessionID": SES}
+    telling.event({"type": "message.updated", "properties": {"info": info}})
+    part = {"id": "p", "messageID": "m", "type": "text", "text": "not ours"}
+    telling.event({"type": "message.part.updated", "properties": {"part": {**part, "sessionID": "ses_other"}}})
+    telling.event({"type": "message.part.updated", "properties": {"part": {**part, "sessionID": SES, "text": "ours"}}})
+    delta = {"messageID": "m", "partID": "p", "field": "text", "delta": " not"}
+    telling.event({"type": "message.part.delta", "properties": {**delta, "sessionID": "ses_other"}})
+    telling.end()
+    assert heard.text == "ours"
+
+
 async def test_with_nobody_there_a_permission_is_refused_and_those_of_strangers_are_left_alone():
     async with table() as t:
         t.server.tell("permission.asked", sessionID="ses_other", id="per_0", permission="edit", patterns=["x"])
