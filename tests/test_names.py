@@ -121,8 +121,20 @@ def test_no_two_files_of_a_folder_and_its_package_are_taken_for_each_other() -> 
     assert [path for path in sources(PACKAGE) if path.stem in empty] == []
 
 
-# Folders whose docstrings state their subject; a folder joins as soon as it holds, and in the end all of them have.
-PLAIN_FOLDERS = ("safety", "host", "agents/opencode", "surfaces/mcp")
+# Files and folders whose docstrings do not all state their subject yet; the list only becomes shorter.
+RIDDLING = (
+    "commands/exec.py",
+    "commands/limit.py",
+    "commands/policy.py",
+    "commands/programs.py",
+    "commands/terminal.py",
+    "commands/terminal_output.py",
+    "commands/tool.py",
+    "commands/tool_terminal.py",
+    "workbench/attached.py",
+    "workbench/terminals",
+    "workbench/workbench.py",
+)
 RIDDLES = frozenset({"What", "Who", "Whose", "Whether", "Which", "Where", "How", "Give", "Say"})
 
 
@@ -136,16 +148,20 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 yield statement.lineno, value.value
 
 
-@pytest.mark.parametrize("folder", PLAIN_FOLDERS)
-def test_a_docstring_opens_with_its_subject_or_a_verb(folder: str) -> None:
-    """A noun phrase for a thing, an imperative for a function, `Return True if` for a question: never a riddle."""
-    found = [
-        f"{path.relative_to(PACKAGE)}:{line}: {text.split(maxsplit=6)[:6]}"
-        for path in sources(PACKAGE / folder)
+def riddles(path: Path) -> list[str]:
+    """The docstrings of a file that open with a question, each with its line."""
+    return [
+        f"{path.relative_to(PACKAGE)}:{line}: {' '.join(text.split()[:6])}"
         for line, text in docstrings(ast.parse(path.read_text()))
         if text.split() and text.split()[0].rstrip(",:;.") in RIDDLES
     ]
-    assert found == []
+
+
+def test_a_docstring_opens_with_its_subject_or_a_verb() -> None:
+    """A noun phrase for a thing, an imperative for a function, `Return True if` for a question: never a riddle."""
+    excepted = [PACKAGE / each for each in RIDDLING]
+    plain = [path for path in sources(PACKAGE) if not any(path.is_relative_to(each) for each in excepted)]
+    assert [line for path in plain for line in riddles(path)] == []
 
 
 def test_every_kind_of_docstring_is_looked_at() -> None:

@@ -34,7 +34,7 @@ def __getattr__(name: str) -> object:
 
 
 def main() -> None:
-    """The `fourhands` program."""
+    """Run the `fourhands` program."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # not every place knows every character
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def program() -> click.Group:
-    """The whole command line, to run or to look at."""
+    """Build the whole command line."""
     from fourhands.surfaces.cli.main import build
     from fourhands.surfaces.mcp.command import mcp_command
 

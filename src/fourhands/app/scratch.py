@@ -17,7 +17,7 @@ from fourhands.settings import Settings
 
 @contextlib.asynccontextmanager
 async def scratch() -> AsyncIterator[Scratch]:
-    """A real one with files, an editor and terminals; it has nothing of the person's own, and nothing is left of it."""
+    """Serve a real, temporary workbench with files, an editor and terminals, apart from the person's own."""
     with tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as root:
         await asyncio.to_thread(_prepare, Path(root))
         places = WorkspaceDirs(os.path.realpath(Path(root, "demo")), f"{root}/run", f"{root}/state")

@@ -121,7 +121,7 @@ def _welcome(options: Options, places: WorkspaceDirs, address: ServerAddress, li
 
 
 def _typed(command: str, places: WorkspaceDirs) -> str:
-    """A command for this workspace, as it is typed where the server was started."""
+    """Return a command for this workspace, as typed in the directory where the server was started."""
     there = "" if os.path.realpath(".") == places.workspace else f" -w {shlex.quote(places.workspace)}"
     return f"{typed()} {command}{there}"
 

@@ -16,7 +16,7 @@ RiskLevel = Literal["safe", "unknown", "dangerous"]
 Severity = Literal["info", "warning", "error"]
 Scope = Literal["see", "arrange", "write", "run"]
 
-# Failures that somebody decided or that solve themselves: worth a warning, not an alarm.
+# Failures that were decided or that solve themselves: worth a warning, not an alarm.
 _WARNINGS = frozenset({"denied", "no-answer", "limit", "stopped", "cancelled", "conflict"})
 
 
@@ -106,7 +106,7 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
 
     level: str = ""  # "safe", "unknown", "dangerous", or empty where nothing was judged
     reason: str = ""
-    choice: str = ""  # what a person chose, or "rule" or "unasked"; empty where nobody was asked
+    choice: str = ""  # what a person chose, or "rule" or "unasked"; empty where no one was asked
     by: str = ""  # who chose, or which rule
     original: dict[str, object] | None = None  # the arguments before a person edited them
 

@@ -1,6 +1,6 @@
 """A program on pipes, started in the same way on every event loop.
 
-The loops' own ways differ in what the program finds. uvloop gives it sockets, which nobody can open by the name
+The loops' own ways differ in what the program finds. uvloop gives it sockets, which cannot be opened by the name
 `/dev/stderr`, and copies of them under other numbers, so that one that goes into the background and closes its output
 keeps it open all the same. Here it gets pipes, and nothing else of ours; the exit and the end of the pipes are two
 things. Starting is one step without an `await`: there is no half-started program that a cancelled call could leave.
@@ -49,11 +49,11 @@ class Pipe(asyncio.ReadTransport):
         return True
 
     def is_closing(self) -> bool:
-        """True after its end."""
+        """Return True after its end."""
         return self._file.closed
 
     def is_reading(self) -> bool:
-        """True while it is read and not paused."""
+        """Return True while it is read and not paused."""
         return not self._paused and not self._file.closed
 
     def pause_reading(self) -> None:
@@ -69,7 +69,7 @@ class Pipe(asyncio.ReadTransport):
             self.ended.get_loop().add_reader(self._file.fileno(), self.read_on)
 
     def close(self) -> None:
-        """Read no more; whoever still writes finds nobody there."""
+        """Stop reading; a program that still writes gets a broken pipe."""
         if self._file.closed:
             return
         self.pause_reading()
@@ -83,7 +83,7 @@ class Sink(asyncio.WriteTransport):
     """The writing end of a pipe. What is written to a program that has closed its input, or has gone, is lost."""
 
     # Not the loop's `connect_write_pipe`: uvloop closes the descriptor and then the file, whose number may by then be
-    # somebody else's.
+    # in use for another file.
 
     def __init__(self, file: IO[bytes], protocol: asyncio.BaseProtocol) -> None:
         super().__init__()
@@ -126,7 +126,7 @@ class Sink(asyncio.WriteTransport):
             self._loop.call_soon(self._protocol.connection_lost, error)
 
     def is_closing(self) -> bool:
-        """True once nothing more can be written."""
+        """Return True once nothing more can be written."""
         return self._closing
 
     def get_write_buffer_size(self) -> int:
@@ -134,11 +134,11 @@ class Sink(asyncio.WriteTransport):
         return len(self._left)
 
     def can_write_eof(self) -> bool:
-        """A pipe has an end."""
+        """Return True: a pipe has an end."""
         return True
 
     def write_eof(self) -> None:
-        """The same as `close`: a pipe has only this direction."""
+        """Close the pipe: it has only this direction."""
         self.close()
 
     def _flow(self) -> None:
@@ -147,7 +147,7 @@ class Sink(asyncio.WriteTransport):
                 written = os.write(self._file.fileno(), view[:_PIECE])
         except BlockingIOError:
             written = 0
-        except OSError as error:  # nobody reads it any more
+        except OSError as error:  # the reader has gone
             self._end(error)
             return
         del self._left[:written]
@@ -300,7 +300,7 @@ async def run(argv: Sequence[str], *, env: Mapping[str, str], timeout_s: float, 
 
 
 def signal_name(code: int | None) -> str | None:
-    """The name of the signal that an exit code tells of, if it does."""
+    """Return the name of the signal that ended a program, by its exit code; None if it exited by itself."""
     if code is None or code >= 0:
         return None
     try:

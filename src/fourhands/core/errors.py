@@ -40,7 +40,7 @@ class NotFound(FourhandsError, LookupError):
         """Return the error for a `kind` that is not there, with those that are and the nearest match."""
         names = sorted(known)
         near = difflib.get_close_matches(name, names, n=20)
-        # Of many, the first ones in the alphabet would help nobody.
+        # Of many, the first ones in the alphabet would not help.
         listed = near if near and len(names) > 20 else names[:20]
         there = ", ".join(listed) or "none"
         more = f" and {len(names) - len(listed)} more" if len(names) > len(listed) else ""

@@ -1,1 +1,1 @@
-"""Where commands run: this machine, a sandbox, a container."""
+"""Providers of places to run commands: this machine, a sandbox, a container."""

@@ -92,7 +92,7 @@ class Provider(Protocol):
 
 
 class WorkspaceProvider(abc.ABC):
-    """What providers have in common that show programs one workspace of this machine and little else."""
+    """Base of providers that show programs one workspace of this machine and little else."""
 
     def __init__(self, name: str, env: Mapping[str, str] | None) -> None:
         self.name = name

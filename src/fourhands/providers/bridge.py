@@ -32,13 +32,13 @@ VARIABLE = "FOURHANDS_STREAM"
 """The ticket, a colon, and the path of the server's socket."""
 
 NAME = "fh-stream"
-"""What the process calls itself: whoever looks for who reads a terminal knows that it only hands keys on."""
+"""The name of the process, by which a search for the reader of a terminal knows that it only forwards keys."""
 
 _LOST = "fourhands: the connection to this program is lost: the server that held it has gone"
 
 
 def frame(kind: bytes, data: bytes = b"") -> bytes:
-    """A frame as it is sent."""
+    """Encode a frame."""
     return HEAD.pack(kind, len(data)) + data
 
 
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _watch_size() -> int:
-    """A descriptor from which something can be read when the terminal's size has changed."""
+    """Return a descriptor that becomes readable when the terminal's size has changed."""
     readable, writable = os.pipe()
     os.set_blocking(writable, False)
     signal.set_wakeup_fd(writable, warn_on_full_buffer=False)

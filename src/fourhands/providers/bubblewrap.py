@@ -36,7 +36,7 @@ _KEYS = ("/proc/keys", "/proc/key-users")
 
 @dataclass(frozen=True, slots=True)
 class SandboxTools:
-    """What the sandbox is made of on this machine."""
+    """The parts of this machine that the sandbox is built from."""
 
     search_path: str = entrypoint.SAFE_PATH
     user_spaces: tuple[tuple[str, ...], ...] = _USER_SPACES

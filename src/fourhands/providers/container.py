@@ -26,7 +26,7 @@ _PLACE = "/run/fourhands"
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/bin/zsh", "/usr/bin/zsh", "/usr/bin/fish", "/bin/dash", "/bin/sh")
 
 # Written for any sh, with no other program than sleep and rm: an image may have little else.
-# Members are whoever carries the mark, is in the session of the first process, or is a child of a member.
+# Members are those that carry the mark, are in the session of the first process, or are children of a member.
 _END = f"""
 mark=$1
 mine=' '
@@ -72,7 +72,7 @@ done
 rm -f {_PLACE}/"$mark"
 """
 
-# Somebody's terminal still runs here.
+# A terminal still runs here.
 _IN_USE = f"""
 for file in {_PLACE}/*; do
   read -r pid <"$file" && [ -d "/proc/$pid" ] && exit 0
@@ -136,7 +136,7 @@ class Container(WorkspaceProvider):
         )
 
     async def _choose(self) -> Engine:
-        """The first engine that answers, once and for all."""
+        """Return the first engine that answers; the choice is kept."""
         if self._found is not None:
             return self._found
         if not self._settings.image:
@@ -190,7 +190,7 @@ class Container(WorkspaceProvider):
             self._visible = bool(carriers(self.container))
 
     async def _tidy(self, place: str) -> bool:
-        """Whether the container runs; others of this workspace that nobody uses are removed, and a stopped one."""
+        """Return True if the container runs. Remove it if it has stopped, and unused others of this workspace."""
         answer = await self._engine.call(
             "ps", "--all", "--filter", f"label=fourhands.workspace={place}", "--format", "{{.Names}} {{.State}}"
         )
@@ -207,7 +207,7 @@ class Container(WorkspaceProvider):
             *("run", "--detach", "--name", self.container, "--env", f"{processes.MARK}={self.container}", *options),
             *("--entrypoint", "/bin/sh", self._settings.image, "-c", _FIRST_PROCESS),
         )
-        if answer.code != 0 and not await self._running():  # or somebody else was quicker
+        if answer.code != 0 and not await self._running():  # or another server was quicker
             raise await self._refusal(answer)
 
     async def _running(self) -> bool:
@@ -219,7 +219,7 @@ class Container(WorkspaceProvider):
         return answer.code == 0
 
     def _options(self) -> list[str]:
-        """What keeps a container apart, and small."""
+        """Return the options that isolate a container and limit its resources."""
         chosen = self._settings
         options = ["--pull", "never", "--cap-drop", "all", "--security-opt", "no-new-privileges"]
         options += [*self._engine.identity(), *self._engine.details(), *own_limits()]
@@ -252,7 +252,7 @@ class Container(WorkspaceProvider):
     # -- launching -------------------------------------------------------------------------------------------------
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
-        """The launch as an exec in the container, on a terminal of the container's if it has one."""
+        """Return the launch as an exec in the container, with a terminal of the container's if `terminal`."""
         engine = self._engine
         variables = visibility.inner_variables(launch.env, self._workspace)
         if not visibility.within(visibility.home_of(variables), self._workspace):
@@ -282,7 +282,7 @@ class Container(WorkspaceProvider):
             await self._exec("/bin/sh", "-c", _END, "fourhands", tag)
 
     async def explain(self, tag: str, exit_code: int, stderr: str) -> FourhandsError | None:
-        """An error when the engine failed: the program's own 125, 126, 127 and 255 stay exit codes."""
+        """Return an error if the engine failed; the program's own 125, 126, 127 and 255 stay exit codes."""
         engine_speaks = stderr.lstrip().startswith(("Error: ", "Error response from", "OCI runtime", "error during"))
         if not self.container or not engine_speaks or exit_code not in (125, 126, 127, 255):
             return None

@@ -12,10 +12,10 @@ from fourhands.providers import entrypoint
 ENGINES = ("podman", "docker")
 
 CALL_S = 60.0
-"""How long an engine may take for one thing; starting a container on a busy machine takes seconds."""
+"""Seconds that one call of an engine may take; starting a container on a busy machine takes some."""
 
 NOWHERE = "/proc" if os.path.isdir("/proc") else "/"
-"""Where an engine is called from: podman's monitor of a container stays there, and leaves a file `oom` if it can."""
+"""The directory an engine is called in: podman's monitor stays there, and leaves a file `oom` if it can."""
 
 # podman gives itself, and so all that it starts, 32768 processes: more could not be given.
 _MOST = {"nofile": 1 << 20, "nproc": 1 << 15}
@@ -27,7 +27,7 @@ _BEGINNINGS = ("XDG_", "DOCKER_", "CONTAINER_", "CONTAINERS_", "PODMAN_", "STORA
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """What an engine said."""
+    """The exit code and output of one call of an engine."""
 
     code: int
     out: str
@@ -52,7 +52,7 @@ class Engine:
 
     @classmethod
     def find(cls, wanted: str, env: Mapping[str, str], search_path: str = entrypoint.SAFE_PATH) -> list["Engine"]:
-        """The engines that are installed, the wanted one only if one is wanted."""
+        """Return the installed engines; only the wanted one, if one is named."""
         found = []
         for name in (wanted,) if wanted else ENGINES:
             program = entrypoint.find_builder(name, env, search_path)
@@ -82,7 +82,7 @@ class Engine:
             )
 
     async def has(self, image: str) -> bool:
-        """Whether an image is here; True also when it does not answer, which is another trouble."""
+        """Return True if an image is here. podman counts as having it unless it answers that it has not."""
         if self.name == "podman":
             return (await self.call("image", "exists", image)).code != 1
         return (await self.call("image", "inspect", "--format", "{{.Id}}", image)).code == 0
@@ -102,7 +102,7 @@ class Engine:
         return ["--http-proxy=false", "--image-volume", "tmpfs"] if self.name == "podman" else []
 
     def scratch(self, path: str) -> list[str]:
-        """An empty directory of the container's own, in memory, in which programs may be kept and run."""
+        """Return the option for an empty directory in memory, in which programs may be stored and run."""
         return ["--tmpfs", f"{path}:rw,exec,nosuid,nodev,mode=1777{self._empty()}"]
 
     def cover(self, path: str) -> list[str]:
@@ -117,7 +117,7 @@ class Engine:
         return ",notmpcopyup" if self.name == "podman" else ""
 
     def size_wait(self) -> list[str]:
-        """What a program's shell does first on a terminal, so that the program finds its size there."""
+        """Return the shell lines that run first on a terminal, so that the program finds the terminal's size."""
         # docker (before 23) tells the size only after the start; where it never comes, half a second is lost.
         once = 'n=0; while [ $n -lt 25 ] && [ "$(stty size 2>/dev/null)" = "0 0" ]; do n=$((n + 1)); sleep 0.02; done'
         return [once] if self.name == "docker" else []
@@ -140,7 +140,7 @@ def own_limits() -> list[str]:
 
 
 def mount(kind: str, target: str, source: str = "", *, readonly: bool = False) -> list[str]:
-    """A `--mount` option; its value is one line of CSV, so a path may hold commas and quotes, though no line end."""
+    """Return a `--mount` option. Its value is one line of CSV: a path may hold commas and quotes, but no line end."""
     fields = [f"type={kind}", f"destination={target}", *([f"source={source}"] if source else [])]
     if readonly:
         fields.append("readonly")

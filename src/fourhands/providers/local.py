@@ -14,14 +14,14 @@ class Local:
         self.name = name
 
     async def probe(self) -> Probe:
-        """Always possible."""
+        """Return success: it is always possible."""
         return Probe(True, "programs run as you, with no isolation")
 
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
         """Nothing to do."""
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
-        """The launch itself."""
+        """Return the launch unchanged."""
         return launch
 
     async def end(self, mark: str) -> None:

@@ -23,7 +23,7 @@ _NEEDED_OF_STREAMS = ("isolation", "shells", "shares_files", "probe", "prepare",
 
 
 class Providers(dict[str, Provider]):
-    """Where programs can be run, by name. One that is registered can be used at once."""
+    """The providers by name. A registered one can be used at once."""
 
     def register(self, name: str, provider: Provider | StreamProvider) -> Provider:
         """Add a provider under a name that is free; an agent gets it by `openspace.agent.configure`."""
@@ -34,7 +34,7 @@ class Providers(dict[str, Provider]):
         return self[name]
 
     def require(self, name: str) -> Provider:
-        """The provider of that name, which need not be ready."""
+        """Return the provider of that name, which need not be ready."""
         if name not in self:
             raise NotFound.of("provider", name, self)
         return self[name]
@@ -46,7 +46,7 @@ def build(
     env: Mapping[str, str] | None = None,
     plugins: Iterable[EntryPoint] | None = None,
 ) -> Providers:
-    """The providers that these settings ask for; nothing is probed or started yet."""
+    """Build the providers that the settings ask for; nothing is probed or started yet."""
     settings = settings or Settings()
     configured: dict[str, LocalSettings | BubblewrapSettings | ContainerSettings] = {
         "local": LocalSettings(),
@@ -90,7 +90,7 @@ def _chosen(names: tuple[str, ...], there: Iterable[EntryPoint]) -> list[EntryPo
 
 
 def _load(entry: EntryPoint) -> Provider | None:
-    """The provider that an entry point names; None when it names something else."""
+    """Load the provider that an entry point names; None when it names something else."""
     loaded = entry.load()
     streams = hasattr(loaded, "open") and hasattr(loaded, "shares_files")
     if not hasattr(loaded, "wrap") and not streams and not _promises_provider(loaded):
@@ -99,7 +99,7 @@ def _load(entry: EntryPoint) -> Provider | None:
 
 
 def _complete(name: str, provider: Any, what: str) -> Provider:
-    """A provider that has all its members, under its name; one that gives streams as one that has launches."""
+    """Name a provider and check that it has all members; one of streams is wrapped as one of launches."""
     streams = hasattr(provider, "open") and not hasattr(provider, "wrap")
     needed, kind = (_NEEDED_OF_STREAMS, "StreamProvider") if streams else (_NEEDED, "Provider")
     if isinstance(provider, type) or (missing := [one for one in needed if not hasattr(provider, one)]):
@@ -119,6 +119,6 @@ def _check_name(name: str) -> None:
 
 
 def _promises_provider(loaded: object) -> bool:
-    """Whether it is a function that says that it returns a provider."""
+    """Return True if it is a function annotated to return a provider."""
     annotations = getattr(loaded, "__annotations__", {})
     return getattr(annotations.get("return"), "__name__", annotations.get("return")) in ("Provider", "StreamProvider")

@@ -47,7 +47,7 @@ _CALLS: dict[str, dict[int, dict[str, int]]] = {
 
 
 def program(machine: str) -> bytes:
-    """The filter for a machine, as `bwrap --seccomp` reads it; empty where there is none."""
+    """Build the filter for a machine, as `bwrap --seccomp` reads it; empty where there is none."""
     if machine not in _CALLS:
         return b""
     steps: list[_Instruction] = [(_LOAD, 0, 0, _ARCHITECTURE)]
@@ -59,7 +59,7 @@ def program(machine: str) -> bytes:
 
 
 def _body(calls: dict[str, int]) -> list[_Instruction]:
-    """The judgement of one architecture's calls."""
+    """Build the instructions that decide one architecture's system calls."""
     # What a kernel without the thing itself would answer: programs are prepared for that.
     missing, forbidden = _ERROR | errno.ENOSYS, _ERROR | errno.EPERM
     families = _choice(_FIRST, _FAMILIES, _ALLOW, _ERROR | errno.EAFNOSUPPORT)

@@ -69,7 +69,7 @@ class Streamed:
 
     @property
     def shares_files(self) -> bool:
-        """Whether its programs see this machine's workspace, and what makes a shell mark its commands."""
+        """True if its programs see this machine's workspace, and the files that make a shell mark its commands."""
         return self.provider.shares_files
 
     async def probe(self) -> Probe:
@@ -80,7 +80,7 @@ class Streamed:
         """Get the provider ready, and listen for those who come for its streams."""
         await self.provider.prepare(workspace, readable)
         if self._server is None:
-            self._directory = tempfile.mkdtemp(prefix="fourhands-")  # nobody else may look into it
+            self._directory = tempfile.mkdtemp(prefix="fourhands-")  # closed to other users
             self._server = await asyncio.start_unix_server(self._come, self.path)
 
     @property
@@ -89,7 +89,7 @@ class Streamed:
         return os.path.join(self._directory, "streams")
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
-        """The launch of a bridge to a stream in which this one runs."""
+        """Return the launch of a bridge to a stream in which the given launch runs."""
         ticket = secrets.token_urlsafe(24)
         self._expected[ticket] = _Wanted(launch, terminal)
         kind = "terminal" if terminal else "pipes"
@@ -126,7 +126,7 @@ class Streamed:
     # -- one stream ------------------------------------------------------------------------------------------------
 
     async def _come(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """A bridge is here."""
+        """Serve a bridge that has connected, if its ticket is known."""
         try:
             kind, ticket = await _frame(reader)
             expected = self._expected.pop(ticket.decode("ascii", "replace"), None) if kind == b"h" else None
@@ -158,7 +158,7 @@ class Streamed:
 
     @contextlib.asynccontextmanager
     async def _opened(self, launch: Launch, size: tuple[int, int] | None, live: _Live) -> AsyncIterator[Stream]:
-        """The provider's stream, closed at the end, whatever happens."""
+        """Open the provider's stream; it is closed at the end, whatever happens."""
         streams: list[Stream] = []
 
         async def begin() -> None:
@@ -174,7 +174,7 @@ class Streamed:
                 await stream.close()
 
     async def _fail(self, mark: str, error: Exception, writer: asyncio.StreamWriter) -> None:
-        """Tell why there is no stream, or no more: those who wait for it, and where nobody knows it, the log."""
+        """Report why there is no stream, or no more: to those who wait for it, or else to the log."""
         gone = writer.is_closing()
         if not isinstance(error, FourhandsError) and not (gone and isinstance(error, OSError | EOFError)):
             log.warning("a stream of provider %s broke", self.name, exc_info=error)
@@ -226,6 +226,6 @@ async def _talk(stream: Stream, writer: asyncio.StreamWriter) -> None:
         for start in range(0, len(output.data), bridge.LARGEST):
             piece = output.data[start : start + bridge.LARGEST]
             writer.write(bridge.frame(b"2" if output.is_error else b"1", piece))
-            await writer.drain()  # a slow reader holds the stream up, and nobody else
+            await writer.drain()  # a slow reader holds up this stream only
     writer.write(bridge.frame(b"x", bridge.CODE.pack(await stream.wait())))
     await writer.drain()

@@ -56,7 +56,7 @@ class AgentOptions(Protocol):
     """An agent of which something can be chosen."""
 
     async def describe(self) -> Described:
-        """The options on offer, and those chosen."""
+        """Return the available options, and the chosen ones."""
         ...
 
     async def set_mode(self, mode_id: str) -> None:
@@ -68,7 +68,7 @@ class AgentOptions(Protocol):
         ...
 
     async def chats(self) -> tuple[PastChat, ...]:
-        """The conversations that it remembers for this workspace."""
+        """Return the conversations that the agent remembers for this workspace."""
         ...
 
     async def load_chat(self, chat_id: str) -> None:
@@ -93,7 +93,7 @@ def choosables(listed: object, key: str = "id") -> tuple[Choosable, ...]:
 
 
 def options(listed: object) -> tuple[AgentOption, ...]:
-    """An agent's options, out of what it lists; unknown kinds are left out."""
+    """Read an agent's options from its list; unknown kinds are left out."""
     found: list[AgentOption] = []
     for one in _mappings(listed):
         id, value = _text(one.get("id")), one.get("currentValue")

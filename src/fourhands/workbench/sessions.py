@@ -40,7 +40,7 @@ class SessionSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     cwd: str | None = None  # where its programs start, relative to the workspace; None: its root
 
     def over(self, defaults: AgentDefaults) -> AgentDefaults:
-        """These settings merged over the defaults."""
+        """Merge these settings over the defaults."""
         bash, persistent = defaults.bash, defaults.persistent
 
         def pick(mine: _T | None, theirs: _T) -> _T:
@@ -126,7 +126,7 @@ class Session:
         return fresh
 
     def reset(self) -> None:
-        """A new chat: results, positions and what was read are forgotten, settings stay."""
+        """Forget results, positions and what was read, for a new chat; settings stay."""
         self.results.clear()
         self.untold.clear()
         self.positions.clear()
@@ -215,12 +215,12 @@ class Sessions:
         return session
 
     def back(self, id: str) -> tuple[str, str] | None:
-        """The name and connector of an absent session."""
+        """Return the name and connector of an absent session."""
         known = self._absent.get(id)
         return (known.name, known.connector) if known is not None else None
 
     def give_up(self, id: str) -> None:
-        """An absent session will not come back."""
+        """Forget an absent session, which will not come back."""
         if self._absent.pop(id, None) is not None:
             self.save()
 
@@ -236,7 +236,7 @@ class Sessions:
             await self._saved.close()
 
     def get(self, name: str, asker: str | None = None) -> Session:
-        """A session by its id or its name; of several with that name the asker's own, else one that could begin.
+        """Return a session by id or name. Of several with that name, the asker's own, else one that has not failed.
 
         Of these the newest: a person who has just started an agent means that one.
         """
@@ -248,7 +248,7 @@ class Sessions:
         return max(named, key=lambda one: (one.id == asker, one.status != "failed", one.created, one.id))
 
     def find(self, id: str | None) -> Session | None:
-        """The session of that id, if there is one."""
+        """Return the session of that id, if there is one."""
         return self._sessions.get(id) if id is not None else None
 
     def remove(self, id: str) -> Session | None:

@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 SETTLE_S = 10.0
-"""How long a cancelled turn may take to end before the agent is started anew."""
+"""Seconds that a cancelled turn may take to end before the agent is restarted."""
 
 
 class AcpAgent(Connector):

@@ -35,12 +35,12 @@ class UnknownSession(NotFound):
 
 
 def rpc_error(error: FourhandsError) -> RpcError:
-    """An error of ours on the wire."""
+    """Convert an error of ours to its form on the wire."""
     return _error(error.code, str(error), error.hint, error.data)
 
 
 def rpc_failure(result: Result) -> RpcError:
-    """A failed call on the wire."""
+    """Convert the result of a failed call to an error on the wire."""
     text = f"{result.error} ({result.hint})" if result.hint else result.error
     return _error(result.code, text, result.hint, result.data)
 
@@ -53,7 +53,7 @@ def _error(code: str, text: str, hint: str, more: Mapping[str, object]) -> RpcEr
 
 
 def decode_params(params: dict[str, Any], type: type[_P]) -> _P:
-    """The params of a request as a struct. Unknown members are tolerated: newer programs have more of them."""
+    """Decode the params of a request. Unknown members are ignored: newer programs send more of them."""
     try:
         return msgspec.convert(params, type)
     except (msgspec.ValidationError, OverflowError) as error:

@@ -26,7 +26,7 @@ class OwnServer:
         self._tokens: dict[str, str] = {}  # an agent that is started anew keeps its token
 
     def __call__(self, session: Session, http: bool) -> list[dict[str, object]]:
-        """The servers of a session."""
+        """Return the MCP servers of a session, over HTTP or as a command; its token is issued once."""
         if session.id not in self._tokens:
             self._tokens[session.id] = self._issue_token(session)
         token = self._tokens[session.id]

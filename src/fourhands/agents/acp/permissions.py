@@ -153,7 +153,7 @@ def _result(answered: Answered) -> Result:
 
 
 def line_of(step: Mapping[str, Any]) -> str:
-    """The shell line that a tool call would run, as far as it says so."""
+    """Return the shell line that a tool call would run; empty where it names none."""
     given = step.get("rawInput")
     command = given.get("command") if isinstance(given, dict) else None
     if isinstance(command, list) and all(isinstance(word, str) for word in command):
@@ -162,7 +162,7 @@ def line_of(step: Mapping[str, Any]) -> str:
 
 
 def shortened(value: Any, longest: int = _LONGEST, depth: int = 12) -> Any:
-    """A value from outside as events may carry it: long texts cut, endless nesting left out."""
+    """Limit a value from outside for use in events: long texts are cut, deep nesting is left out."""
     if isinstance(value, str):
         return value if len(value) <= longest else f"{value[:longest]}… ({len(value)} characters)"
     if depth == 0:

@@ -1,8 +1,8 @@
 """ACP's terminals on ours: terminal/create, output, wait_for_exit, kill and release, for agents and for editors.
 
 An id is the terminal's own. What runs is decided by the gate, like everything else: the answer to create is held until
-then. Release makes the id invalid at once, ends what runs and answers whoever waits; the terminal stays on screen until
-its session ends. Used by the client (`agents/acp/connector.py`) and by `fourhands acp` (`surfaces/acp.py`).
+then. Release makes the id invalid at once, ends what runs and answers those who wait; the terminal stays on screen
+until its session ends. Used by the client (`agents/acp/connector.py`) and by `fourhands acp` (`surfaces/acp.py`).
 """
 
 import asyncio
@@ -34,7 +34,7 @@ DEFAULT_LIMIT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class AcpContext:
-    """What an ACP session id stands for here: an agent session of ours, which has a directory."""
+    """The meaning of an ACP session id: an agent session of ours, with its working directory."""
 
     session: Session
 
@@ -72,7 +72,7 @@ class _Held:
     terminal: TerminalHandle
     seat: AgentSeat
     limit: int
-    final: tuple[str, bool] | None = None  # its output, once somebody has closed the terminal
+    final: tuple[str, bool] | None = None  # its output, once the terminal was closed
 
 
 class AcpTerminals:
@@ -89,7 +89,7 @@ class AcpTerminals:
 
     @property
     def methods(self) -> dict[str, RpcHandler]:
-        """What a peer serves."""
+        """The terminal methods of ACP, by name, for a peer to serve."""
         return {
             "terminal/create": self.create,
             "terminal/output": self.output,
@@ -164,7 +164,7 @@ class AcpTerminals:
         return {}
 
     async def sweep(self, session_id: str) -> None:
-        """A session is over, or its agent has gone: forget its ids and end what still runs."""
+        """Forget the ids of a session that is over, or whose agent has gone, and end what still runs."""
         gone = [held for held in self._held.values() if held.session_id == session_id]
         for held in gone:
             del self._held[held.terminal.id]
@@ -176,7 +176,7 @@ class AcpTerminals:
                     log.info("terminal %s could not be ended: %s", held.terminal.id, error)
 
     def close(self) -> None:
-        """The connection is over."""
+        """Forget all terminals, at the end of the connection."""
         self._held.clear()
         self._forget()
 
@@ -199,7 +199,7 @@ class AcpTerminals:
         return held
 
     def _cwd(self, cwd: str | None, place: AcpContext) -> str:
-        """An existing directory inside the workspace, looked up before anybody is asked about the command."""
+        """Return an existing directory inside the workspace. Call it before the person is asked about the command."""
         if cwd is None:
             return self._bench.own_cwd(place.session)
         return resolve_cwd(cwd, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
@@ -213,14 +213,14 @@ class AcpTerminals:
 
 
 def _cut(piece: Slice, limit: int) -> tuple[str, bool]:
-    """The last bytes of a text, and whether something is missing before them."""
+    """Return the last bytes of a text, and True if something is missing before them."""
     text = broken(piece.text)
     kept = last_bytes(text, limit)
     return kept, piece.truncated or len(kept) < len(text)
 
 
 def last_bytes(text: str, limit: int) -> str:
-    """The end of a text: at most so many bytes of UTF-8, cut at a character."""
+    """Return the end of a text: at most `limit` bytes of UTF-8, cut between characters."""
     if len(text) <= limit // 4:
         return text
     data = text.encode("utf-8", "replace")

@@ -14,7 +14,7 @@ from fourhands.core.ids import ulid
 from fourhands.core.queue import QueueLimits
 
 MOST = QueueLimits().per_answer + 1
-"""How many blocks of one answer, and how many unreadable ones, are handed on."""
+"""The most blocks of one answer, and the most unreadable ones, that are handed on."""
 
 log = logging.getLogger(__name__)
 
@@ -47,11 +47,11 @@ class ResponseBlocks:
             self._runner.dropped(fitting)
 
     def stop(self) -> None:
-        """The person stopped the agent: what this answer still says runs no more."""
+        """Run no further block of this answer, after the person stopped the agent."""
         self._stopped = True
 
     def close(self) -> None:
-        """The answer is over."""
+        """End the answer, and log the blocks that were too many."""
         session = self._runner.session.id
         if self._count > MOST:
             log.warning("%s: %d further blocks of one answer are ignored", session, self._count - MOST)

@@ -36,11 +36,11 @@ class InterceptorLimits:
     held: int = 8 * 1024 * 1024
     """Bytes of UTF-8 in an open block."""
     repeats: int = 1000
-    """How often the limit above may have text scanned again."""
+    """The most times that the limit above may cause text to be scanned again."""
     repeated: int = 64 * 1024 * 1024
     """Characters that may be scanned again."""
     pause_s: float = 5.0
-    """How long an open block may wait for more text."""
+    """Seconds that an open block may wait for more text."""
 
 
 DEFAULT = InterceptorLimits()
@@ -224,7 +224,7 @@ class Interceptor:
         self._dropped.append(Dropped(reason, excerpt))
 
     def _overflow(self, text: str, start: int) -> int:
-        """The open block grew too large: drop as little as possible, and leave a block found in the rest open."""
+        """Drop as little as possible of an open block that is too large; a block in the rest may stay open."""
         cut = start + _fitting(text, start, self._limits.held - self._size) + 1
         self._parts.append(text[start:cut])
         held = self._take()
@@ -242,7 +242,7 @@ class Interceptor:
         return cut
 
     def _settle(self, reason: str) -> None:
-        """The open block will not end: drop through its first end mark, and read the rest without leaving one open.
+        """Drop an open block that will not end, through its first end mark; the rest leaves no block open.
 
         No place is read twice: what is dropped or shown is behind us, and `Closers` answers where each block ends.
         """

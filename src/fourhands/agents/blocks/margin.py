@@ -53,7 +53,7 @@ class Margin:
         return self._kind == _TEXT
 
     def quote(self, column: int) -> None:
-        """A quotation mark stands in the head of the line."""
+        """Take a quotation mark in the head of the line."""
         if not self._fits(column):
             return
         if self._mark >= 0:
@@ -67,7 +67,7 @@ class Margin:
         self._from = column + 2  # one blank behind the mark belongs to it
 
     def mark(self, column: int, end: int, *, interrupts: bool) -> None:
-        """A list mark stands in the head, with a blank behind it; only some may interrupt a paragraph."""
+        """Take a list mark in the head, followed by a blank; only some list marks may interrupt a paragraph."""
         if not self._fits(column):
             return
         if self._mark >= 0:
@@ -83,17 +83,17 @@ class Margin:
         self._opened = True
 
     def text(self, column: int) -> bool:
-        """The head is over: something else stands here. Return whether the line is indented code."""
+        """End the head of the line, at the first other character. Return True if the line is indented code."""
         if not self._fixed:
             self._fix(column)
         return self._kind == _CODE
 
     def fence(self) -> None:
-        """The line opens a fence, behind which no paragraph goes on."""
+        """Note that the line opens a fence, after which no paragraph continues."""
         self._kind = _FENCE
 
     def end(self) -> None:
-        """The line is over."""
+        """End the line, and begin the next."""
         if self._kind == _BLANK:
             if self._mark >= 0:
                 self._push(self._mark)

@@ -252,7 +252,7 @@ class MarkdownScanner:
         return behind
 
     def _ran(self, run: int) -> None:
-        """A whole run of backquotes was read."""
+        """Take a whole run of backquotes."""
         if self._mode == _TEXT:
             self._size = run
             if run > 2 and self._fence is not None:

@@ -21,7 +21,7 @@ from fourhands.core.registry import Announcement, Command
 from fourhands.core.schema import JsonSchema
 
 ANSWER_S = 30.0
-"""How long a call waits for its answer."""
+"""Seconds that a call waits for its answer."""
 
 MOST_WAITING = 100
 MOST_ARGS_BYTES = 256 * 1024
@@ -116,7 +116,7 @@ class OutsideRequests:
         self._arrived.set()
 
     async def wait(self, within_s: float) -> list[CommandRequested]:
-        """The calls that wait, oldest first; where there are none, the first that comes, or nothing in the end."""
+        """Return the waiting calls, oldest first. Where there are none, wait for one; empty after `within_s`."""
         try:
             async with asyncio.timeout(within_s):
                 while not self._waiting and not self._leaving:

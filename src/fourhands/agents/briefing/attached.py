@@ -1,4 +1,4 @@
-"""What is new in the terminals that a person attached to a chat, in words for the agent's next turn.
+"""The new output of terminals that a person attached to a chat, as text for the agent's next turn.
 
 Output is data of unknown origin: it stands between fences that nothing in it can end, and is shortened.
 """

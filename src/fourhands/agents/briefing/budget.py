@@ -28,7 +28,7 @@ ATTACHED_TOKENS = 400
 """Terminals attached to the chat, and the last lines that are new in them, in the instructions."""
 
 OUTSIDE_TOKENS = 900
-"""What programs outside the server have announced, in the instructions."""
+"""Commands announced by programs outside the server, in the instructions."""
 
 TURN_CHARS = 40_000
 """All results in the message of one turn, in characters."""

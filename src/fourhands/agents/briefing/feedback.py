@@ -52,7 +52,7 @@ class Feedback:
     take_back: Callable[[], None] = lambda: None
 
     def restore(self) -> None:
-        """The message was not sent: its results are untold again, before newer ones. Harmless when repeated."""
+        """Queue the results again, before newer ones, as the message was not sent. Harmless when repeated."""
         results, self.results = self.results, ()
         _put_back(self.session, results)
         take_back, self.take_back = self.take_back, lambda: None
@@ -119,7 +119,7 @@ def _put_back(session: Session, results: Sequence[CommandResult]) -> None:
 
 
 def _reset_since(session: Session, results: Iterable[CommandResult]) -> bool:
-    """A ring that never overflowed holds everything since the chat began: what it lacks is of an earlier chat."""
+    """Return True if the chat was reset since: a ring that never overflowed lacks only what is of an earlier chat."""
     if len(session.results) >= KEPT_RESULTS:
         return False
     kept = {id(result) for result in session.results}
@@ -127,7 +127,7 @@ def _reset_since(session: Session, results: Iterable[CommandResult]) -> bool:
 
 
 def _parts(result: CommandResult, registry: Registry) -> tuple[str, list[_Piece]]:
-    """A result's line, and what does not fit into it."""
+    """Return the line of a result, and the pieces that do not fit into it."""
     names, read_only = _declaration(result.command_id, registry)
     args = f" {one_line(_json(result.args), ARGS_CHARS)}" if result.args else ""
     number = f"#{result.number} " if result.number else ""  # reported from outside: it has none
@@ -153,7 +153,7 @@ def _declaration(id: str, registry: Registry) -> tuple[set[str], bool]:
 
 
 def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tuple[list[str], list[_Piece]]:
-    """Small values go into the line; of an action or a failure only text of several lines gets room of its own."""
+    """Divide a result's data. Small values go into the line; an action or a failure shows only longer text apart."""
     inline: list[str] = []
     pieces: list[_Piece] = []
     start = result.args.get("startLine")
@@ -173,7 +173,7 @@ def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tup
 
 
 def _piece(result: CommandResult, name: str, text: str, first_line: int, how: str) -> _Piece:
-    """A piece, and how the rest of it can be read: as its command says, else by id, where there is one."""
+    """Make a piece with a hint how to read the rest: as its command says, else by id, where there is one."""
     if how or not result.call_id:
         return _Piece(name, text, first_line, how or "ask for less at a time")
     cropped = (result.data or {}).get("outputId")  # by the command itself, which has kept the whole
@@ -189,7 +189,7 @@ def _is_plain(value: object) -> bool:
 
 
 def _worded(value: object) -> str:
-    """A value as text: lists get a line for each item."""
+    """Return a value as text: lists get a line for each item."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, list | tuple):
@@ -198,7 +198,7 @@ def _worded(value: object) -> str:
 
 
 def _json(value: object) -> str:
-    """A value as JSON, whatever it holds: one that has no words would stand in the way of all later messages."""
+    """Return any value as JSON, or as its `repr`: a value that fails here would block all later messages."""
     try:
         return msgspec.json.encode(value, enc_hook=repr).decode()
     except (TypeError, ValueError, OverflowError, RecursionError):  # half a surrogate pair, a number beyond 64 bits

@@ -176,7 +176,7 @@ class Hub:
         return shown
 
     def _quoted(self, session_id: str, result: CommandResult) -> CommandResult:
-        """A result from outside as a model may see it: what the gate does with those of its own calls."""
+        """Quote a result from outside for a model, as the gate does with the results of its own calls."""
         texts = (result.output, result.error, result.data)
         where = f"what another program reports of {result.command_id}"
         try:
@@ -236,7 +236,7 @@ TOOL = "openspace.tool."
 
 
 def _names(ids: Iterable[str]) -> set[str]:
-    """The ids as tools are called: without dots, so that two ids may come to one name."""
+    """Return the tool names of these ids. They have no dots, so two ids may have the same name."""
     return {id.replace(".", "_") for id in ids}
 
 

@@ -129,7 +129,7 @@ class Instructions:
         return "\n\n".join(parts) + "\n"
 
     def _state(self, session: Session | None) -> str:
-        """The workbench as it is now; names in it come from files and programs, and are no blocks."""
+        """Describe the workbench as it is now. Names of files and programs are quoted: no block in them runs."""
         text = self._digest.text(session)
         if session is None:
             return broken(text)

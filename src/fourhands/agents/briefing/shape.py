@@ -72,7 +72,7 @@ def _struct(name: str, given: Mapping[str, object], depth: int) -> type[Struct]:
 
 
 def _kind(name: str, given: object, depth: int) -> Any:
-    """The type of a value; `object`, which takes anything, where the schema says nothing that is read here."""
+    """Return the type of a value; `object`, which accepts anything, where the schema has nothing to check."""
     if not isinstance(given, Mapping) or depth <= 0:
         return object
     choices = given.get("enum")
@@ -121,7 +121,7 @@ def _measured(type_: Any, **limits: Any) -> Any:
 
 
 def _sound(type_: Any, otherwise: Any = object) -> Any:
-    """The type, or a wider one where a check of it cannot be made."""
+    """Return the type, or a wider one where msgspec cannot check it."""
     try:
         msgspec.convert(None, type_)
     except msgspec.ValidationError:

@@ -6,7 +6,7 @@ All cuts are between whole characters. A shortened text never exceeds its limit,
 import re
 
 HEAD_PART = 0.4
-"""How much of the room the beginning gets; the end gets the rest, since errors and results tend to stand there."""
+"""The share of the room for the beginning; the end gets more, since errors and results tend to stand there."""
 
 _TICKS = re.compile("`{3,}")
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
@@ -28,7 +28,7 @@ def one_line(text: str, limit: int) -> str:
 
 
 def fence(text: str) -> str:
-    """A mark before and behind a text, longer than any run of the same sign in it, so that no text can end it."""
+    """Return a fence of backquotes that is longer than any in the text, so that no text can end it."""
     return "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(text))])
 
 

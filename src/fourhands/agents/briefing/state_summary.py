@@ -46,7 +46,7 @@ class StateSummary:
         return "\n".join(parts)
 
     def path(self, path: str) -> str:
-        """A path as a model may know it: inside the workspace and not private, on one line."""
+        """Return a path for a model, on one line; a private path, or one outside the workspace, is not shown."""
         inner = self._bench.relative(path)
         if inner == ".." or inner.startswith(("/", "~/", "../")):
             return "(outside the workspace)"
@@ -120,7 +120,7 @@ class StateSummary:
         return "\n".join(["Terminals:", *fit(lines, TERMINALS_TOKENS - 4, rest)])
 
     def _attached(self, session: Session) -> list[str]:
-        """The terminals that the person attached to this chat, with the last lines of what is new in them."""
+        """List the terminals that the person attached to this chat, with the last lines of their new output."""
         found = self._bench.attached.terminals(session)
         if not found:
             return []

@@ -123,7 +123,7 @@ def judge(task: Task, answer: str, here: Scratch) -> Judged:
 
 
 def shown(endpoint: Endpoint) -> str:
-    """An endpoint's address without what may be a secret in it."""
+    """Return an endpoint's address without the parts that may hold a secret."""
     try:
         url = httpx.URL(endpoint.url)
     except httpx.InvalidURL:

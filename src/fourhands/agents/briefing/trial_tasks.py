@@ -66,7 +66,7 @@ class Task:
     shows: str = ""
 
     def messages(self, registry: Registry) -> list[HistoryMessage]:
-        """The conversation that ends with the task."""
+        """Return the conversation that ends with the task."""
         earlier = list(self.before(registry)) if self.before is not None else []
         return [*earlier, {"role": "user", "content": self.text}] if self.text else earlier
 
@@ -77,7 +77,7 @@ def one(command: str, **args: "object | TaskCheck") -> ExpectedBlock:
 
 
 def path(wanted: str) -> TaskCheck:
-    """A path, however it is written."""
+    """Accept this path, with or without a leading `./`."""
     return lambda value, here: isinstance(value, str) and value.removeprefix("./") == wanted
 
 
@@ -87,12 +87,12 @@ def named(wanted: str) -> TaskCheck:
 
 
 def like(pattern: str) -> TaskCheck:
-    """A text that is wholly of this form."""
+    """Accept a text that matches the whole pattern."""
     return lambda value, here: isinstance(value, str) and re.fullmatch(pattern, value, re.DOTALL) is not None
 
 
 def _mistake(registry: Registry) -> list[HistoryMessage]:
-    """A turn that went wrong, and what the model was told of it."""
+    """Return a turn with a failed command, and the report of it that the model got."""
     wrong: dict[str, object] = {"path": "src/ap.py", "line": 9}
     result = CommandResult(
         number=1,

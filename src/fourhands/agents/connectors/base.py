@@ -37,7 +37,7 @@ MOST_SAID = 16 * 1024 * 1024
 """Characters of one answer."""
 
 ROUNDS = 12
-"""How often an agent is asked for one message of the person: each further time to see the results of its commands."""
+"""The most requests to an agent for one message of the person; each further one brings the results of its commands."""
 
 END_TURN = "end_turn"
 TOO_MANY_ROUNDS = "max_turn_requests"

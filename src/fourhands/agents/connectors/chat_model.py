@@ -73,7 +73,7 @@ class Endpoint:
 async def connected(
     endpoint: Endpoint, env: Mapping[str, str], tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[httpx.AsyncClient]:
-    """A client for requests to an endpoint, by the way that the environment names."""
+    """Open a client for an endpoint, through the proxy that the environment names, if any."""
     url = httpx.URL(endpoint.url)
     way = proxy_to(url, env)
     verify = (tls or certificates(env)) if url.scheme == "https" else False
@@ -261,7 +261,7 @@ def _request(
 
 
 def fit(history: list[HistoryMessage], budget_tokens: int) -> list[HistoryMessage]:
-    """The newest messages that fit the budget, beginning with one of the user's; the last one always."""
+    """Return the newest messages that fit the budget, from a message of the user on; always the last one."""
     left = budget_tokens * CHARACTERS_PER_TOKEN
     first = len(history)
     while first > 0 and (left := left - len(history[first - 1]["content"])) >= 0:

@@ -63,7 +63,7 @@ async def pieces(response: httpx.Response, kind: str) -> AsyncIterator[Delta]:
 
 
 async def _events(response: httpx.Response) -> AsyncIterator[tuple[list[bytes], bytes]]:
-    """The events of a stream as their lines, each with what has just come; the last may lack its empty line."""
+    """Yield the events of a stream as their lines, each with the newest chunk; the last may lack its empty line."""
     events, chunk = SseParser(MOST_BODY), b""
     async for chunk in response.aiter_bytes():
         yield [], chunk
@@ -73,7 +73,7 @@ async def _events(response: httpx.Response) -> AsyncIterator[tuple[list[bytes], 
 
 
 async def refusal(response: httpx.Response) -> str:
-    """The words of a refusal: its message where it has one, else its beginning."""
+    """Return the text of a refusal: its message where it has one, else its beginning."""
     detail = b""
     async for chunk in response.aiter_bytes():
         detail += chunk
@@ -102,7 +102,7 @@ def _decoded(data: bytes) -> Any:
 
 
 def _openai(message: Any) -> list[Delta] | None:
-    """The pieces of one message, streamed or whole; None if it is none of this interface."""
+    """Return the pieces of one message, streamed or whole; None if it is not of this interface."""
     if not isinstance(message, dict):
         return None
     if message.get("error"):
@@ -126,7 +126,7 @@ def _choice(choice: Any) -> Iterator[Delta]:
 
 
 def _content(content: Any) -> str:
-    """A text, or those of its parts that are text."""
+    """Return a text, or the parts of a list that are text."""
     if isinstance(content, list):
         texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
         return "".join(text for text in texts if isinstance(text, str))
@@ -134,7 +134,7 @@ def _content(content: Any) -> str:
 
 
 def _anthropic(message: Any) -> list[Delta] | None:
-    """The pieces of one event or message; None if it is none of this interface."""
+    """Return the pieces of one event or message; None if it is not of this interface."""
     if not isinstance(message, dict) or not isinstance(message.get("type"), str):
         return None
     if message["type"] == "error":
@@ -158,7 +158,7 @@ def _anthropic(message: Any) -> list[Delta] | None:
 
 
 def _sound(piece: Delta) -> Delta:
-    """The piece without halves of surrogate pairs, which have no form on any wire."""
+    """Replace the halves of surrogate pairs in a piece, which cannot be encoded."""
     kind, text = piece
     return kind, text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if not text.isascii() else text
 

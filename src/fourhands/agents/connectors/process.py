@@ -18,10 +18,10 @@ from fourhands.providers.termination import session_of, terminate
 log = logging.getLogger(__name__)
 
 GRACE_S = 2.0
-"""How long it may take to leave by itself once its input is closed; half of it again after SIGTERM."""
+"""Seconds that an agent may take to exit once its input is closed; half of that again after SIGTERM."""
 
 WORDS_S = 1.0
-"""How long its last words may take to arrive."""
+"""Seconds that the last lines of its stderr may take to arrive."""
 
 _BUFFER = 1 << 20
 _LONGEST_LOG_LINE = 2000
@@ -61,7 +61,7 @@ class AgentProcess:
         return signal_name(code) or f"exit code {code}"
 
     async def words(self) -> str:
-        """The last lines of its stderr, for an error message; of one that has gone, really the last."""
+        """Return the last lines of its stderr, for an error message. Waits up to `WORDS_S` for them."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(WORDS_S):
                 await self._heard.wait()

@@ -21,7 +21,7 @@ _PREFERRED = ("README.md", "readme.md", "README.rst", "pyproject.toml", "package
 
 
 def block(command: str, **args: object) -> str:
-    """A command as an agent writes it."""
+    """Return a command as an agent writes it."""
     return "%%OS" + json.dumps({"cmd": f"openspace.{command}", "args": args}, ensure_ascii=False) + "%%"
 
 
@@ -41,7 +41,7 @@ class Tour(Connector):
         self._pace_s = pace_s
 
     async def turn(self, text: str) -> None:
-        """The tour, in a few answers with a pause between them, as a model would give them."""
+        """Play the tour: a few answers with a pause between them, as a model would send them."""
         file = await asyncio.to_thread(self._some_file)
         program = typed(self.bench.root)
         await self._answer(

@@ -1,5 +1,4 @@
-"""The transcript of each agent's chat, kept so that every page shows the same: after a reload, in a second browser,
-after a restart of the server.
+"""The transcript of each agent's chat, so that every page shows the same, also after a restart of the server.
 
 A chat is kept as the events that made it, so that a page builds it from them as from those that come live. Pieces of
 one message are one event here, and of a step or a plan only the newest state is kept. All of it is bounded: the oldest
@@ -187,7 +186,7 @@ class Transcripts:
 
 
 def _last(chat: Transcript) -> object:
-    """The text of the newest event; None where there is none."""
+    """Return the text of the newest event; None where there is no event."""
     return chat.events[-1].data.get("text", "") if chat.events else None
 
 
@@ -224,7 +223,7 @@ def _cut(event: Event, most: int) -> Event:
 
 
 def _plain(event: Event) -> Event:
-    """The event itself, or one without what has no form in JSON: half a surrogate pair, numbers beyond measure."""
+    """Return the event; with plain text for values that JSON has no form for (lone surrogates, huge numbers)."""
     try:
         _encode(event)
         return event

@@ -34,13 +34,13 @@ class BreakerTrial:
         self._probe = probe
 
     def succeeded(self) -> None:
-        """It answered."""
+        """Report that the server answered."""
         if self._breaker is not None:
             self._breaker._succeeded()
             self._breaker = None
 
     def failed(self, why: str) -> None:
-        """It did not, or with an error of the server's own."""
+        """Report that it did not answer, or answered with an error of its own."""
         if self._breaker is not None:
             self._breaker._failed(why, self._probe)
             self._breaker = None

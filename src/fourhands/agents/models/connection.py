@@ -16,7 +16,7 @@ Headers = list[tuple[bytes, bytes]]
 MOST_HEAD = 256 * 1024
 MOST_UNREAD = 256 * 1024
 PIECE = 256 * 1024
-"""How much of a request is written before the server must have taken some of it."""
+"""Bytes of a request that are written before the server must have taken some of them."""
 
 
 _TICK_S = 0.001  # uvloop counts its time in these: a timer may ring that much too early, as the clock has it
@@ -135,7 +135,7 @@ class Response:
                 self.connection.pause_reading()
 
     def lost(self, problem: Exception | None) -> None:
-        """The connection is gone, which is the end of an answer that has no other."""
+        """Take the loss of the connection: the end of an answer of unstated length, a failure of any other."""
         self.lasting = False
         told = any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
         if self._headed and not told and problem is None:
@@ -168,7 +168,7 @@ class Response:
             self.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """The head is there, unless it is that of a mere sign of life."""
+        """Take the head of the answer; that of an interim response (1xx) is ignored."""
         if self.whole or (status := self._parser.get_status_code()) < 200:
             return
         self.status = status
@@ -177,13 +177,13 @@ class Response:
         self.whole = self._bodiless
 
     def on_body(self, data: bytes) -> None:
-        """A part of the body."""
+        """Take a part of the body."""
         if not self.whole:
             self._parts.append(data)
             self._size += len(data)
 
     def on_message_complete(self) -> None:
-        """The end of the answer, or of a sign of life."""
+        """Take the end of the answer, or of an interim response."""
         if self._headed:
             self.whole = True
         else:
@@ -239,7 +239,7 @@ class UpstreamConnection(asyncio.Protocol):
                     await self._drained
 
     def release(self, response: Response, *, reusable: bool) -> None:
-        """This answer is done with."""
+        """End the use of an answer; the connection is kept if it can be used again, else aborted."""
         if self._response is not response:
             return
         self._response = None
@@ -268,7 +268,7 @@ class UpstreamConnection(asyncio.Protocol):
     # What the event loop tells.
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # a stream has no other
-        """It is open."""
+        """Take the transport of the open connection."""
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
@@ -279,7 +279,7 @@ class UpstreamConnection(asyncio.Protocol):
             self.abort()
 
     def connection_lost(self, problem: Exception | None) -> None:
-        """It is gone."""
+        """Report the loss of the connection to the answer and to the pool."""
         self._gone = True
         self.resume_writing()
         if self._response is not None:
@@ -287,18 +287,18 @@ class UpstreamConnection(asyncio.Protocol):
         self._released(self, False)
 
     def pause_writing(self) -> None:
-        """The server does not keep up."""
+        """Stop writing: the server does not keep up."""
         self._full = True
 
     def resume_writing(self) -> None:
-        """It has caught up."""
+        """Continue writing: the server has caught up."""
         self._full = False
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
 
 
 def head_of(method: str, target: bytes, host: bytes, headers: Sequence[tuple[bytes, bytes]], length: int) -> bytes:
-    """The head of a request; `headers` have no host and no length."""
+    """Build the head of a request; `headers` have no host and no length."""
     lines = [b"%s %s HTTP/1.1\r\nhost: %s" % (method.encode("ascii"), target, host)]
     lines += [name + b": " + value for name, value in headers]
     if length or method in ("POST", "PUT", "PATCH"):

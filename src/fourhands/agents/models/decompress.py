@@ -31,7 +31,7 @@ class Inflated:
         self._begun = False
 
     async def read(self, within_s: float | None = None) -> bytes | None:
-        """The next piece; b"" at the end, None if nothing came within this time."""
+        """Return the next piece; b"" at the end, None if nothing came within this time."""
         while True:
             # The header that tells one form from the others has two bytes.
             if len(self._rest) < (1 if self._begun else 2):

@@ -28,9 +28,9 @@ class UpstreamLimits:
     idle: int = 20
     """Kept for the next request."""
     idle_s: float = 20.0
-    """How long one is kept; shorter than most servers keep theirs, so that few end under a request."""
+    """Seconds that one is kept; shorter than most servers keep theirs, so that few end during a request."""
     next_s: float = 1.0
-    """When a name has several addresses: how long each may take but the last one."""
+    """Seconds that each address of a name may take before the next one is tried."""
 
 
 DEFAULT = UpstreamLimits()

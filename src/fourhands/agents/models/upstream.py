@@ -56,7 +56,7 @@ class Upstream:
         )
 
     def target(self, path: bytes, query: bytes) -> bytes:
-        """The request's path there: a version at the end of the setting's address stands for the one in `path`."""
+        """Return the request's path. A version at the end of the configured address replaces the one in `path`."""
         base = self._url.raw_path.partition(b"?")[0]
         if _VERSION.search(base):
             path = _OURS.sub(b"", path, count=1)
@@ -64,7 +64,7 @@ class Upstream:
         return whole + b"?" + query if query else whole
 
     def key(self) -> Headers:
-        """The header with our own key; none if the setting names no variable."""
+        """Return the header with our own key; none if the setting names no variable."""
         variable = self._setting.key_variable
         if not variable:
             return []
@@ -111,7 +111,7 @@ class Upstreams:
         self._remotes: dict[tuple[str, str], Upstream] = {}
 
     def find(self, family: str, dialect: str = "") -> Upstream:
-        """The upstream for a dialect, or for its family."""
+        """Return the upstream for a dialect, or for its family."""
         name = dialect if dialect in self._settings else family
         if (remote := self._remotes.get((name, family))) is None:
             setting = self._settings.get(name)

@@ -34,7 +34,7 @@ class WebProxy:
 
 
 def proxy_to(url: httpx.URL, env: Mapping[str, str]) -> WebProxy | None:
-    """The proxy that leads to this address; None where the way is direct."""
+    """Return the proxy for this address; None for a direct connection."""
     port = url.port or (443 if url.scheme == "https" else 80)
     if _is_here(url.host) or _is_excepted(url.host, port, _value(env, "NO_PROXY")[1]):
         return None
@@ -64,7 +64,7 @@ def certificates(env: Mapping[str, str]) -> ssl.SSLContext:
 
 
 def _value(env: Mapping[str, str], name: str) -> tuple[str, str]:
-    """The variable that is set, and its value."""
+    """Return the name of the variable that is set, lower case first, and its value."""
     found = next((each for each in (name.lower(), name) if env.get(each, "").strip()), name)
     return found, env.get(found, "").strip()
 

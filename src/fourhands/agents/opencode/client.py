@@ -132,7 +132,7 @@ async def connected(
     timings: OpenCodeTimings,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> AsyncIterator[OpenCodeClient]:
-    """A client for one server, by the way that the environment names; `transport` replaces the network."""
+    """Open a client for one server, through the environment's proxy, if any; `transport` replaces the network."""
     url = httpx.URL(address.url)
     way = proxy_to(url, env) if transport is None else None
     async with httpx.AsyncClient(

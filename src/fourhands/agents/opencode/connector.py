@@ -218,7 +218,7 @@ class OpenCodeConnector(Connector):
         self.keep()
 
     def recollection(self) -> Recollection:
-        """The session there."""
+        """Return the id of the session in OpenCode."""
         return {"remote": self._id}
 
     def _happened(self, event: Event) -> None:

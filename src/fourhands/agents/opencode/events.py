@@ -36,20 +36,20 @@ class OpenCodeListener(Protocol):
         """Blocks that stood in its text."""
 
 
-class _Nobody:
-    """Listens to what was told before."""
+class _Deaf:
+    """A listener that ignores everything, for events that were reported before."""
 
     def say(self, text: str, message: str, *, done: bool = False) -> None:
-        """It was said."""
+        """Ignore text."""
 
     def think(self, text: str, message: str) -> None:
-        """It was thought."""
+        """Ignore a thought."""
 
     def step(self, message: str, tool: str, status: str, title: str, input: Any, output: str) -> None:
-        """It was done."""
+        """Ignore a step."""
 
     def take(self, message: str, commands: list[dict[str, Any]], dropped: list[Dropped]) -> None:
-        """It was run."""
+        """Ignore blocks."""
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class OpenCodeEvents:
 
     def skip(self, messages: Any) -> None:
         """Take the list of messages as told before, by an earlier run of this server; what is open there goes on."""
-        listener, self._listener = self._listener, _Nobody()
+        listener, self._listener = self._listener, _Deaf()
         self.catch_up(messages)
         self._listener = listener
 
@@ -111,7 +111,7 @@ class OpenCodeEvents:
                 self._give(id, part, part.interceptor.tick())
 
     def end(self) -> None:
-        """The turn is over: what is still open ends."""
+        """Finish what is still open, at the end of the turn."""
         for id, part in list(self._parts.items()):
             self._finish(id, part)
 

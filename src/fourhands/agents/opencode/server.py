@@ -97,7 +97,7 @@ async def started(
 
 @contextlib.contextmanager
 def _private(gateway: Gateway, private: Path, base: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """The environment of one that knows our proxy and nothing else."""
+    """Make the environment of a private OpenCode, which knows our proxy and nothing else."""
     made = config(gateway)
     private.mkdir(parents=True, mode=0o700, exist_ok=True)  # of a server that was killed and could not clean up
     try:
@@ -113,7 +113,7 @@ def _private(gateway: Gateway, private: Path, base: Mapping[str, str]) -> Iterat
 
 
 def _persons(base: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the person's own one: all of theirs, since its model's key may be there; nothing of ours."""
+    """Return the environment of the person's own OpenCode: theirs, which may hold a key, without our variables."""
     theirs = {name: value for name, value in base.items() if not name.startswith("FOURHANDS_")}
     return {**theirs, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 

@@ -24,7 +24,7 @@ MOST_KEYS = 256
 """Pieces of that size that wait for a program which does not read; large, for behind them no detaching is noticed."""
 
 LAST_KEYS_S = 1.0
-"""How long keys that were typed before detaching may take to be sent."""
+"""Seconds that keys typed before detaching may take to be sent."""
 
 _POSITION = 8  # bytes in front of each piece of output
 # What a terminal answers by itself: where the cursor is, what it can do, its colours and modes, and its focus. With a
@@ -119,7 +119,7 @@ class _Attached:
         if found or not data:
             self._loop.remove_reader(0)
             self._detached.set()
-        elif self._waiting.qsize() >= MOST_KEYS:  # the program is slow: whoever pastes waits too
+        elif self._waiting.qsize() >= MOST_KEYS:  # the program is slow: a person who pastes waits too
             self._loop.remove_reader(0)
 
     def _resized(self) -> None:

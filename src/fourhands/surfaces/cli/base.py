@@ -91,7 +91,7 @@ class ServerClient:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What shows that the person calls."""
+        """The headers that authenticate the person."""
         return {"Authorization": f"Bearer {self._token}"}
 
     def call(self, command: str, args: Mapping[str, object]) -> dict[str, Any]:

@@ -98,10 +98,10 @@ def build(
     )
     @click.version_option(__version__, prog_name="fourhands")
     def main() -> None:
-        """A workbench that a person and an AI agent drive together.
+        """Drive a workbench together with an AI agent.
 
         `fourhands [DIR]` serves the workbench for a directory and opens it in the browser; `fourhands serve --help`
-        tells its options. Everything else is a command:
+        lists its options. Everything else is a command:
         """
 
     @main.command("serve", short_help="Serve the workbench for a directory.")

@@ -20,7 +20,7 @@ from fourhands.surfaces.discovery import find_server
 R = TypeVar("R")
 
 START_S = 60.0
-"""How long a server may take to start before it is given up."""
+"""Seconds that a server may take to start before it is given up."""
 
 
 class ServedTerminals:

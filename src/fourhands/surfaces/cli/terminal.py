@@ -40,14 +40,14 @@ def _terminals(workspace: str) -> Terminals:
 
 
 def _is_hosted(workspace: str) -> bool:
-    """Whether there is a host: to look into it nobody need start one."""
+    """Return True if a host runs, or has left its socket; it is not started."""
     places = WorkspaceDirs.of(workspace)
     return owner.held(places) or os.path.exists(places.socket)
 
 
 @contextlib.asynccontextmanager
 async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
-    """A terminal that is there."""
+    """Open a terminal that exists already."""
     if not _is_hosted(workspace):
         raise NotFound.of("terminal", name, ())
     async with _terminals(workspace) as terminals:
@@ -56,7 +56,7 @@ async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
 
 @contextlib.asynccontextmanager
 async def _created(workspace: str, *, keep: bool, **wanted: Any) -> AsyncIterator[Terminal]:
-    """A new terminal without a server: on a host that is shared with no one, or, to be kept, on the workspace's."""
+    """Create a terminal without a server: on a private host or, to be kept, on that of the workspace."""
     if keep:
         async with _terminals(workspace) as terminals:
             yield await terminals.create(**wanted)
@@ -124,7 +124,7 @@ def _facts(one: Terminal) -> dict[str, object]:
 
 
 def _served_facts(one: dict[str, Any], workspace: str) -> dict[str, object]:
-    """The same of a server's terminal."""
+    """Return the same facts as `_facts`, of a server's terminal."""
     state = {"unmarked": "running"}.get(one["shellState"], one["shellState"])
     if one["status"] != "running":
         state = "lost" if one["status"] == "lost" else f"exited {one['signal'] or one['exitCode']}"
@@ -237,7 +237,7 @@ async def _tell_served_start(served: ServedTerminals, id: str) -> None:
 
 
 def _tell_start(one: Terminal) -> None:
-    """Say what is waited for, as often as a person begins to wonder."""
+    """Print the reason of a slow start, and again from time to time while it lasts."""
     if one.slow_start:
         click.echo(f"fourhands: {one.slow_start}", err=True)
         one.later(5 * SLOW_START_S, partial(_tell_start, one))

@@ -160,7 +160,7 @@ def _refusals() -> JsonSchema:
         "403": "Refused by access control, by policy or by a person.",
         "404": "There is no such command, or what it names does not exist.",
         "408": "The body did not come in time.",
-        "409": "Somebody else changed or holds it, it was stopped, or a name is ambiguous.",
+        "409": "Someone else changed or holds it, it was stopped, or a name is ambiguous.",
         "413": "Too large.",
         "421": "Unknown host.",
         "429": "A limit is reached.",

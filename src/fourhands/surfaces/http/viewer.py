@@ -8,14 +8,14 @@ This is a person's view: the bytes as they are, with whatever secrets were print
 take those out, and types by commands, which are judged.
 
 A reply is what a browser's terminal answers by itself to a program's question (where is the cursor, which colours): it
-is nobody's typing. With several browsers only one may answer: the one that was typed in last, else the first.
+is not typing. With several browsers only one may answer: the one that was typed in last, else the first.
 
 A viewer is a position and a socket: no queue is kept for it, its next frame is asked for when it can be sent, by our
-own frames on uvicorn's transport or by plain ASGI. Whoever acknowledges what it has parsed is never sent more than a
-window ahead; whoever has fallen too far behind gets the present screen instead of the backlog.
+own frames on uvicorn's transport or by plain ASGI. A client that acknowledges what it has parsed is never sent more
+than a window ahead; one that has fallen too far behind gets the present screen instead of the backlog.
 
 Keys are typed as fast as the program reads, and never thrown away. While more of them wait than is reasonable, nothing
-is read from that socket, which holds up its client and nobody else. A client that wants its other words heard meanwhile
+is read from that socket, which holds up its client only. A client that wants its other words heard meanwhile
 (acknowledgements, `cancel`) sends little more than it is told was typed: `typed` counts the bytes of all its keys.
 """
 
@@ -146,7 +146,7 @@ async def _hear(socket: WebSocket, viewer: "Viewer") -> None:
 
 
 async def _carry(socket: WebSocket, viewer: "Viewer", tasks: Tasks) -> None:
-    """The plain way: two tasks, and starlette between them and the connection."""
+    """Serve a viewer by plain ASGI: two tasks, with starlette between them and the connection."""
     news = asyncio.Event()
     viewer.wake = news.set
 
@@ -167,9 +167,9 @@ async def _carry(socket: WebSocket, viewer: "Viewer", tasks: Tasks) -> None:
 
 
 class Viewer:
-    """What one client sees of a terminal and types into it.
+    """The view that one client has of a terminal, and its keys.
 
-    What carries it asks for frames by `next`: when `wake` was called, and when the client has taken what was sent.
+    Its carrier takes frames by `next`: when `wake` was called, and when the client has taken what was sent.
     """
 
     def __init__(
@@ -215,14 +215,14 @@ class Viewer:
         self.wake()
 
     def _heard(self, event: Event) -> None:
-        """A size changes without output."""
+        """Wake the carrier when the size has changed, which comes without output."""
         if event.kind == "terminal.resized":
             self.wake()
 
     # -- out -------------------------------------------------------------------------------------------------------
 
     def next(self) -> str | Chunk | None:
-        """The next frame: a word, some output, or nothing for now."""
+        """Return the next frame: a control message, some output, or None for now."""
         if self._words:
             self._room.set()
             return self._words.popleft()
@@ -248,12 +248,12 @@ class Viewer:
 
     @property
     def ending(self) -> bool:
-        """Whether a word follows the last output."""
+        """True while the message of the exit is still to be sent, after the last output."""
         return self.terminal.exit is not None and not self._told_exit
 
     @property
     def crowded(self) -> bool:
-        """Whether so much waits, to be sent or to be typed, that nothing more should be heard."""
+        """True while so much waits, to be sent or to be typed, that nothing more should be received."""
         return len(self._words) > WORDS_LIMIT or self._stalled
 
     @property
@@ -277,7 +277,7 @@ class Viewer:
         return self.acknowledged is None or self._stalled or self.position - self.acknowledged < WINDOW
 
     def _show_screen(self, behind: int | None = None) -> None:
-        """The present state for a newcomer or straggler: screen, modes, cursor, then the stream from an exact place."""
+        """Queue the present state for a new or late client: screen, modes, cursor, and the position that follows."""
         data, self.position = self._seat.restore()
         if self.acknowledged is not None:
             self.acknowledged = self.position
@@ -294,7 +294,7 @@ class Viewer:
     # -- in --------------------------------------------------------------------------------------------------------
 
     def hear(self, message: str | bytes) -> None:
-        """What the client says: keys as bytes, words as text."""
+        """Take a message of the client: keys as bytes, control messages as text."""
         if isinstance(message, bytes):
             self._take_keys(message)
         else:
@@ -355,7 +355,7 @@ class Viewer:
             self._tell_typed()
 
     async def _type(self) -> None:
-        """What could not be typed at once waits here, so that acknowledgements and the rest go on."""
+        """Type the keys that had to wait. A task of its own, so that other messages of the client are still taken."""
         while self._waiting:
             keys = bytes(self._waiting[:PIECE])
             stalled = self.crowded

@@ -1,4 +1,4 @@
-"""Which terminal a viewer's socket shows: the one its address names, or the one its first message asks for.
+"""The choice of a viewer's terminal: named by the socket's address, or asked for by its first message.
 
 A client that opens `/ws/terminals` ahead of need, and says later what it wants, spares itself a request and a
 handshake: `{"type": "create", "args": {…}}` starts a terminal, `{"type": "attach", "terminalId": …}` shows another.
@@ -35,7 +35,7 @@ _decoder = msgspec.json.Decoder(Opening)
 async def chosen(
     bench: Workbench, principal: Credential, socket: WebSocket
 ) -> tuple[TerminalHandle, int | None] | None:
-    """The terminal and the position to begin at (None: its present screen); nothing if the client was refused."""
+    """Return the terminal and the position to begin at (None: its present screen); None if the client was refused."""
     try:
         if not principal.person:
             raise Denied(

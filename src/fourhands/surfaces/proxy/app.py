@@ -39,9 +39,9 @@ class ProxyLimits:
     """The limits of the proxy; tests pass other ones."""
 
     settle_s: float = 3.0
-    """How long a request waits for the commands of the answer before it, so that the model is told of them."""
+    """Seconds that a request waits for the commands of the previous answer, so that it can report their results."""
     tick_s: float = 0.5
-    """How often an open block is looked at while nothing comes."""
+    """Seconds between two checks of an open block while nothing arrives."""
     upstream: UpstreamLimits = field(default_factory=UpstreamLimits)
     dialect: DialectLimits = field(default_factory=DialectLimits)
 
@@ -112,7 +112,7 @@ class Proxy:
 
     @contextlib.contextmanager
     def answer(self, session: Session) -> Iterator[ResponseBlocks]:
-        """An answer that the person may stop while it comes."""
+        """Register an answer, so that the person may stop it while it arrives."""
         answer = ResponseBlocks(self.runner(session))
         running = self._answers.setdefault(session.id, set())
         running.add(answer)

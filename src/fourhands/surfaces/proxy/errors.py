@@ -28,14 +28,14 @@ class ProxyError(Exception):
         self.wait_s = wait_s
 
     def headers(self) -> list[tuple[bytes, bytes]]:
-        """The headers of the answer."""
+        """Return the headers of the answer."""
         headers = [(b"content-type", b"application/json"), MARK]
         if self.wait_s:
             headers.append((b"retry-after", str(math.ceil(self.wait_s)).encode()))
         return headers
 
     def body(self, family: str) -> bytes:
-        """The answer's body for this family of interfaces."""
+        """Return the answer's body for this family of interfaces."""
         text = f"Fourhands: {self}"
         error: dict[str, object]
         if family == "anthropic":

@@ -130,7 +130,7 @@ class ProxyExchange:
                 self._message.restore()
 
     async def _instructed(self, dialect: Dialect, content: bytes) -> bytes:
-        """The request with the instructions and the results of the last commands."""
+        """Return the request with the instructions and the results of the last commands added."""
         if any(key == b"content-encoding" for key, _ in self._asked.headers):
             raise ProxyError(415, "a compressed request cannot be given instructions", "send it uncompressed")
         body = _object(content)
@@ -203,7 +203,7 @@ class ProxyExchange:
                 tell_finished(self._proxy.bench, self._session, stop_reason)
 
     async def _pass(self, response: Response) -> None:
-        """An answer that is none of a model's, or an error: as it is."""
+        """Pass on unchanged an answer that is an error, or not a model's."""
         await self._start(response, [(key, value) for key, value in response.headers if key == b"content-length"])
         while data := await self._read(response):
             await self._body(data)
@@ -245,7 +245,7 @@ class ProxyExchange:
             await self._body(given.data)
 
     async def _read(self, source: ByteSource, within_s: float | None = None) -> bytes | None:
-        """The next piece as it comes; the end, too, if the server broke off or we did."""
+        """Return the next piece as it arrives; b"" at the end, also after a broken connection."""
         if self._broken:
             return b""
         try:
@@ -298,7 +298,7 @@ def _family(path: str, headers: set[bytes]) -> str:
 
 
 def _without_key(query: bytes) -> bytes:
-    """A query without the API key that Gemini's clients may put there."""
+    """Remove the API key that Gemini's clients may put into a query."""
     parts = query.split(b"&") if query else []
     return b"&".join(p for p in parts if unquote_plus(p.partition(b"=")[0].decode("latin-1")) != "key")
 

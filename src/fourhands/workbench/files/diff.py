@@ -12,7 +12,7 @@ LARGEST = 200_000
 
 
 def unified(path: str, old: bytes | None, new: bytes | None) -> str:
-    """The way from `old` to `new` (None: there is no file), cut where it gets long; it says how much is missing."""
+    """Return a unified diff from `old` to `new` (None: no file); a long one is cut, and states how much is missing."""
     sizes = f"{_size(old)}, then {_size(new)}"
     if len(old or b"") > LARGEST or len(new or b"") > LARGEST:
         return f"{path} is too large to be compared: {sizes}\n"

@@ -121,7 +121,7 @@ class _Move:
 
 
 def _find(path: str, index: int, edit: TextEdit, text: str, first: str) -> list[tuple[int, int]]:
-    """The spans that an edit exchanges."""
+    """Return the spans that an edit replaces."""
     if _plain(edit.old) == _plain(edit.new):
         raise BadArgument(
             f"edits[{index}] changes nothing: its old and new text are equal", hint="leave it out, or say what is new"
@@ -177,7 +177,7 @@ def _matches(text: str, old: str, *, overlapping: bool) -> Iterator[tuple[int, i
 
 
 def _fitted(edit: TextEdit, text: str, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """The new text for each place, with the line ends that are used there."""
+    """Return the new text for each span, with the line ends in use there."""
     if "\n" not in edit.new:
         return [edit.new] * len(spans)
     if "\r\n" not in text:

@@ -40,7 +40,7 @@ class Near:
 
 
 def nearest(text: str, wanted: str) -> Near | None:
-    """The most similar place, if anything is similar enough. Both have plain line feeds."""
+    """Return the most similar place, if any is similar enough. Both texts have plain line feeds."""
     lines, ours = text[:LOOKED_AT].split("\n"), wanted.removesuffix("\n").split("\n")[:_LINES]
     for normal, why in ((_blanks, "blanks"), (_signs, "blanks, capitals or special characters")):
         start = _same(lines, ours, normal)
@@ -60,7 +60,7 @@ def _signs(line: str) -> str:
 
 
 def _same(lines: Sequence[str], ours: Sequence[str], normal: Callable[[str], str]) -> int | None:
-    """The first line from which on the lines are the same in their normal form; ends may be parts of lines."""
+    """Return the first line where the lines match in their normal form; the first and last may match in part."""
     wanted = [normal(line) for line in ours]
     if not any(wanted):
         return None

@@ -44,5 +44,5 @@ class Writes:
         return work.result()
 
     def since(self) -> int | None:
-        """A mark of this moment, the same for as long as nothing is written; None while something is."""
+        """Return a mark of this moment, which stays the same until the next write; None during a write."""
         return None if self._open else self._begun

@@ -172,7 +172,7 @@ def find(layout: Layout, name: str, rank: Rank = lambda tab: ()) -> PaneMatch:
     """Find a pane or tab by its id, else a tab by what it shows, else by its title.
 
     What it shows is as good as an id: `build` is the file of that path, although a terminal has that title, and
-    `app.py` the one at the top, although `src/app.py` has that title too. A terminal's title is a name that somebody
+    `app.py` the one at the top, although `src/app.py` has that title too. A terminal's title is a name that someone
     gave it and counts before a file's, which is its last path part. Of several with one title the one of the highest
     `rank` is meant; of these one that can be seen, first of all in the pane in use, then the newest.
     """

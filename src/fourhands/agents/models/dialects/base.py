@@ -102,7 +102,7 @@ class Translator(ABC):
         """Deal with a whole answer in one message, changing it in place."""
 
     def finish(self) -> None:
-        """The answer is over: give out what is still held back."""
+        """Release the text that is still held back, at the end of the answer."""
         for key in list(self._voices):
             self._flush(key)
 
