@@ -10,6 +10,7 @@ MAKERS = {
     "core/atomic_file.py": "writes one file, the newest contents last",
     "core/child.py": "waits for the exit of a program where the kernel has no descriptor for it",
     "providers/bridge.py": "a program of its own, without an event loop",
+    "surfaces/cli/served_terminals.py": "asks the server; Ctrl-C does not wait for its answer",
     "surfaces/stdio.py": "reads standard input, a read of which cannot be given up",
     "workbench/files/ripgrep.py": "ends a search that takes too long; used inside a thread",
     "workbench/files/writes.py": "writes a file of the workspace to the end, also when its caller has gone",

@@ -102,7 +102,7 @@ async def test_who_does_not_read_is_dropped_and_nobody_else(house: House) -> Non
         poller = select.poll()
         poller.register(sock, select.POLLRDHUP)
         assert await asyncio.to_thread(poller.poll, 40_000)  # it hung up, though we have read nothing
-    assert "does not read" in Path(house.places.state, "host.log").read_text()
+    assert "peer is not reading" in Path(house.places.state, "host.log").read_text()
     assert await works(house)
 
 

@@ -122,6 +122,8 @@ STORY = [
     Case("terminal.wait", {"terminalId": "build", "quietSeconds": 0.3}),
     Case("terminal.send", {"terminalId": "build", "text": "echo a-$((40+2))-z\n"}),
     Case("terminal.wait", {"terminalId": "build", "pattern": "a-42-z", "since": 0}),
+    Case("terminal.run", {"terminalId": "build", "line": "echo b-$((40+3))-z"}, timed=True),
+    Case("terminal.run", {"terminalId": "nobody", "line": "true"}, "not-found"),
     Case("terminal.read_output", {"terminalId": "build", "lines": 50}),
     Case("terminal.read_output", {"terminalId": "build", "lines": 2**53}),
     Case("terminal.search", {"terminalId": "build", "pattern": "^a-42-z$", "limit": 1}),
