@@ -109,7 +109,7 @@ async def nothing_lost(doors: Doors) -> None:
         await doors.person("openspace.terminal.resize", args)
     await terminal.wait(pattern="^kept-3$", position=0)
     kept = terminal.scrollback().data.decode()
-    assert all(f"kept-{number}\r\n" in kept for number in (1, 2, 3))
+    assert all(f"kept-{number}" in kept for number in (1, 2, 3))  # its line may not be ended yet
     await terminal.close()
 
 
