@@ -154,3 +154,33 @@ async def test_giving_up_while_closing_loses_nothing(file: AtomicFile) -> None:
         assert await disk.release() == disk.MORE
         await closing
     await file.close()
+
+
+async def test_a_file_is_saved_before_the_call_returns_and_a_failure_is_raised(file: AtomicFile) -> None:
+    await file.save(b"old")
+    assert file.path.read_bytes() == b"old"
+    file.path.with_suffix(".new").mkdir()
+    with pytest.raises(IsADirectoryError):
+        await file.save(b"new")
+    assert file.path.read_bytes() == b"old"
+
+
+async def test_the_last_of_several_saved_at_once_stays(file: AtomicFile) -> None:
+    await asyncio.gather(*(file.save(b"%d" % number) for number in range(100)))
+    assert file.path.read_bytes() == b"99"
+
+
+async def test_contents_that_come_late_are_stored_where_the_newest_failed(file: AtomicFile) -> None:
+    executor_is_busy = threading.Event()
+    loop = asyncio.get_running_loop()
+    busy = [loop.run_in_executor(None, executor_is_busy.wait) for _ in range(64)]
+    file.write_soon(b"old")
+    hurdle = file.path.with_suffix(".new")
+    hurdle.mkdir()
+    with pytest.raises(IsADirectoryError):
+        file.write(b"new")
+    hurdle.rmdir()
+    executor_is_busy.set()
+    await asyncio.gather(*busy)
+    await file.close()
+    assert file.path.read_bytes() == b"old"

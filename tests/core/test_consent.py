@@ -59,7 +59,7 @@ async def test_remembered_consent_covers_later_sessions_until_it_is_revoked():
         await world.reply("always")
     later = world.call(actor=Actor.agent("s2", "Ada"))
     assert (await world.gate.run(later)).success
-    world.gate.consent.revoke("s2", "Ada")
+    await world.gate.consent.revoke_agent("s2", "Ada")
     async with asyncio.TaskGroup() as group:
         task = group.create_task(world.gate.run(world.call(actor=Actor.agent("s3", "Ada"))))
         await world.reply("deny")
@@ -125,7 +125,7 @@ async def test_remembered_consent_keeps_its_scopes_and_follows_a_change():
     later = Actor.agent("s2", "Ada")
     assert (await world.gate.run(world.call(actor=later))).code == "denied"
     assert world.gate.consent.scopes("s2", "Ada") == ("see",)
-    world.gate.consent.grant("s2", ["see", "run"], "Ada")
+    await world.gate.consent.grant_agent("s2", "Ada", ["see", "run"])
     assert world.gate.consent.scopes("s3", "Ada") == ("see", "run")
     assert (await world.gate.run(world.call(actor=Actor.agent("s3", "Ada")))).success
 
@@ -157,11 +157,11 @@ def test_rules_are_narrow_and_end_with_their_session():
     assert not rules.allows("s1", "a")
 
 
-def test_a_store_forgets():
+async def test_a_store_forgets():
     store = MemoryConsentStore()
-    store.remember("Ada", frozenset({"see"}))
+    await store.remember("Ada", frozenset({"see"}))
     assert store.remembered("Ada") == {"see"}
-    store.forget("Ada")
+    await store.forget("Ada")
     assert not store.remembered("Ada")
 
 

@@ -119,7 +119,6 @@ class App:
                 )
             )
             consent = FileConsentStore(Path(self.places.state) / "consent.json")
-            stack.push_async_callback(consent.close)
             for contribution in self._contributions:
                 self.registry.include(contribution)
             self._load_plugins()

@@ -98,9 +98,9 @@ async def stop(
             seat.release()
         if kill and terminal.owner == session.id:
             await terminal.kill()
-    if kill:
-        bench.gate.consent.revoke(session.id, session.name)
     bench.events.emit(AgentStopping(session=session.id, kill=kill))
+    if kill:
+        await bench.gate.consent.revoke_agent(session.id, session.name)
     return AgentStopped(count=count)
 
 
@@ -132,9 +132,9 @@ async def consent(
     """Let an agent act here without being asked first, in all ways or in some, or take that back."""
     session = bench.sessions.get(session_id)
     if allow:
-        bench.gate.consent.grant(session.id, scopes or SCOPES, session.name)
+        await bench.gate.consent.grant_agent(session.id, session.name, scopes or SCOPES)
     else:
-        bench.gate.consent.revoke(session.id, session.name)
+        await bench.gate.consent.revoke_agent(session.id, session.name)
     return Nothing()
 
 

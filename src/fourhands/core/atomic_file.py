@@ -13,9 +13,10 @@ log = logging.getLogger(__name__)
 class AtomicFile:
     """One small file whose newest contents win, in whatever order threads get to run.
 
-    `write` and `remove` block and raise `OSError`; call them before the event loop runs, or in a thread. `write_soon`
-    and `remove_soon` are for the event loop: one thread does the work, contents that are replaced before it starts are
-    never written, and a failure is logged. `close` waits for that thread.
+    `write` and `remove` block and raise `OSError`; call them before the event loop runs, or in a thread. The rest is
+    for the event loop. `save` writes in a thread and raises `OSError`. `write_soon` and `remove_soon` return at once:
+    one thread does the work, contents that are replaced before it starts are never written, and a failure is logged;
+    `close` waits for that thread.
     """
 
     def __init__(self, path: Path, mode: int = 0o600) -> None:
@@ -31,15 +32,15 @@ class AtomicFile:
 
     def write(self, data: bytes) -> None:
         """Replace the contents before returning. Raises `OSError`."""
-        number = self._next()
-        with self._disk:
-            self._store(number, data)
+        self._store_now(self._next(), data)
+
+    async def save(self, data: bytes) -> None:
+        """Replace the contents in a thread before returning. Raises `OSError`."""
+        await asyncio.to_thread(self._store_now, self._next(), data)
 
     def remove(self) -> None:
         """Delete the file before returning; nothing happens where there is none. Raises `OSError`."""
-        number = self._next()
-        with self._disk:
-            self._store(number, None)
+        self._store_now(self._next(), None)
 
     def write_soon(self, data: bytes) -> None:
         """Replace the contents in a thread. Event loop only."""
@@ -89,14 +90,18 @@ class AtomicFile:
                 log.warning("cannot save %s: %s", self.path, error)
         return True
 
+    def _store_now(self, number: int, data: bytes | None) -> None:
+        with self._disk:
+            self._store(number, data)
+
     def _store(self, number: int, data: bytes | None) -> None:
         if number < self._stored:
             return  # something newer was quicker
-        self._stored = number
         if data is None:
             self.path.unlink(missing_ok=True)
         else:
             self._replace(data)
+        self._stored = number  # only now: where the newest fails, contents that come late are stored after all
 
     def _replace(self, data: bytes) -> None:
         fresh = self.path.with_suffix(".new")

@@ -7,12 +7,15 @@ one session, cover unknown commands only, and end with it.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol
 
 from fourhands.core.call import Call, Scope
-from fourhands.core.errors import Denied
+from fourhands.core.errors import Denied, Unavailable
 from fourhands.core.question import Question, Questions
+
+log = logging.getLogger(__name__)
 
 ConsentState = Literal["unasked", "granted", "denied"]
 
@@ -26,16 +29,16 @@ SCOPES: dict[Scope, str] = {
 
 
 class ConsentStore(Protocol):
-    """Storage for remembered consent, by the agent's name."""
+    """Storage for remembered consent, by the agent's name. A change counts before its call is waited for."""
 
     def remembered(self, agent: str) -> frozenset[Scope]:
         """Return what this agent may do in every session; nothing if it is not known."""
 
-    def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
-        """Store what this agent may do in every session."""
+    async def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
+        """Store what this agent may do in every session. Raises `Unavailable` if it cannot be stored."""
 
-    def forget(self, agent: str) -> None:
-        """Drop what is stored for this agent."""
+    async def forget(self, agent: str) -> None:
+        """Drop what is stored for this agent. Raises `Unavailable` if that cannot be stored."""
 
 
 class MemoryConsentStore:
@@ -48,11 +51,11 @@ class MemoryConsentStore:
         """Return what this agent may do in every session; nothing if it is not known."""
         return self._agents.get(agent, frozenset())
 
-    def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
+    async def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
         """Store what this agent may do in every session."""
         self._agents[agent] = scopes
 
-    def forget(self, agent: str) -> None:
+    async def forget(self, agent: str) -> None:
         """Drop what is stored for this agent."""
         self._agents.pop(agent, None)
 
@@ -79,22 +82,33 @@ class Consent:
         given = self._standing(session, agent) or ()
         return tuple(scope for scope in SCOPES if scope in given)
 
-    def grant(self, session: str, scopes: Iterable[Scope] = tuple(SCOPES), agent: str = "") -> None:
-        """Allow this session these scopes and no others, without a question.
-
-        Where consent is remembered for the named agent, it becomes the same.
-        """
-        given = self._given[session] = frozenset(scopes)
-        if self._store.remembered(agent):
-            self._store.remember(agent, given)
+    def grant(self, session: str, scopes: Iterable[Scope] = tuple(SCOPES)) -> None:
+        """Allow this session these scopes and no others, without a question."""
+        self._given[session] = frozenset(scopes)
         self._changed(session, self.state(session), self.scopes(session))
 
-    def revoke(self, session: str, agent: str | None = None) -> None:
-        """Ask again before the session's next command; with the agent's name, drop what is remembered for it too."""
+    async def grant_agent(self, session: str, agent: str, scopes: Iterable[Scope]) -> None:
+        """Allow an agent's session these scopes; what is remembered for the agent, if anything, becomes the same.
+
+        Raises `Unavailable` if that cannot be stored.
+        """
+        given = frozenset(scopes)
+        self.grant(session, given)
+        if self._store.remembered(agent):
+            await self._store.remember(agent, given)
+
+    def revoke(self, session: str) -> None:
+        """Ask again before the session's next command, unless consent is remembered for its agent."""
         self._given.pop(session, None)
-        if agent is not None:
-            self._store.forget(agent)
         self._changed(session, "unasked", ())
+
+    async def revoke_agent(self, session: str, agent: str) -> None:
+        """Ask again before the session's next command, and drop what is remembered for its agent.
+
+        Raises `Unavailable` if that cannot be stored.
+        """
+        self.revoke(session)
+        await self._store.forget(agent)
 
     def end(self, session: str) -> None:
         """Drop the consent of a session that has ended."""
@@ -135,9 +149,12 @@ class Consent:
             self.grant(session, ())
             raise _refusal(agent, answer.reason)
         scopes = frozenset(SCOPES if answer.scopes is None else answer.scopes)
-        if answer.choice == "always":
-            self._store.remember(agent, scopes)
         self.grant(session, scopes)
+        if answer.choice == "always":
+            try:
+                await self._store.remember(agent, scopes)
+            except Unavailable as error:
+                log.warning("%s; it is asked for again after a restart", error)
 
     def _standing(self, session: str, agent: str) -> frozenset[Scope] | None:
         """Return the scopes given; none where consent was refused, None where it was not asked for."""

@@ -344,7 +344,7 @@ async def test_a_dangerous_command_is_never_allowed_for_good_and_a_safe_one_need
 
 async def test_without_consent_a_safe_command_is_asked_about_too():
     async with table() as t:
-        t.app.gate.consent.revoke(t.session.id, t.session.name)
+        await t.app.gate.consent.revoke_agent(t.session.id, t.session.name)
         t.app.questions.attend()
         t.server.tell("permission.asked", id="per_1", permission="bash", patterns=["ls"], metadata={"command": "ls"})
         async with asyncio.timeout(10):
