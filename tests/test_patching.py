@@ -23,7 +23,6 @@ STILL = {
     "surfaces/http/test_static.py",
     "surfaces/http/test_viewer.py",
     "surfaces/test_added.py",
-    "surfaces/test_host.py",
     "workbench/files/test_excerpt.py",
     "workbench/terminals/test_authorship.py",
     "workbench/terminals/test_lease.py",

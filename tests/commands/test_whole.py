@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.hosts import listed
 from tests.kit.server import until
 from tests.kit.workbench import open_app
 
@@ -43,8 +44,7 @@ def agent(app: App) -> Actor:
 
 async def on_the_host(app: App) -> list[Any]:
     """The terminals that the host itself knows."""
-    reply = await app.terminals._host.request("list")
-    return [one for one in reply.body["terminals"] if one.get("exit") is None]
+    return [one for one in await listed(app.places) if one.get("exit") is None]
 
 
 def fill(app: App) -> None:

@@ -7,6 +7,7 @@ import re
 import select
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -218,6 +219,30 @@ def carriers(ids: set[str]) -> list[int]:
             if any(mark in text for mark in marks):
                 found.append(pid)
     return found
+
+
+async def listed(places: WorkspaceDirs) -> list[Message]:
+    """The terminals that the host itself knows, asked by a client of its own."""
+    client = await HostClient.open(places, on_event=lambda _: None, on_lost=lambda: None, start=False)
+    client.close()
+    return client.found
+
+
+def links(places: WorkspaceDirs) -> dict[int, int]:
+    """The descriptors of this process that lead to the host, by the inodes of their sockets."""
+    found = {}
+    for fd in map(int, os.listdir("/dev/fd")):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as one:
+            if one.getpeername() == places.socket:
+                found[os.fstat(fd).st_ino] = fd
+    return found
+
+
+def cut(places: WorkspaceDirs) -> None:
+    """Cut each of them, as the kernel does when the other side is gone."""
+    for fd in links(places).values():
+        with socket.socket(fileno=os.dup(fd)) as one:
+            one.shutdown(socket.SHUT_RDWR)
 
 
 def is_alive(pid: int) -> bool:

@@ -22,6 +22,7 @@ from fourhands.host.paths import WorkspaceDirs
 from fourhands.settings import Settings
 from fourhands.surfaces.discovery import claimed
 from fourhands.surfaces.server import Running, serving
+from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminal import Terminal
 
 LIMIT_S = 40
@@ -236,14 +237,19 @@ def short_places() -> Any:
 
 
 @contextlib.asynccontextmanager
-async def serve_app(settings: Settings | None = None, **options: Any) -> AsyncIterator[Served]:
+async def serve_app(
+    settings: Settings | None = None,
+    *,
+    host_timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
+    **options: Any,
+) -> AsyncIterator[Served]:
     """A workbench that is served; everything it runs ends with it."""
     with short_places() as places:
         places.prepare()
         with claimed(places.state, places.workspace):
             env = environment(places)
             Path(env["HOME"]).mkdir(exist_ok=True)
-            async with App(places.workspace, quick(settings), places=places, env=env) as app:
+            async with App(places.workspace, quick(settings), places=places, env=env, host_timings=host_timings) as app:
                 async with serving(app.bench, app.tasks, **{"port": 0, **options}) as running:
                     yield Served(app, running, places)
                 await app.terminals.stop()

@@ -13,7 +13,7 @@ from tests.kit.program import LIMIT_S, Server, new_home
 from tests.kit.server import Served, serve_app
 
 from fourhands.host.client import ClientTimings
-from fourhands.workbench.terminals import terminals as terminals_module
+from fourhands.workbench.terminals.host_terminals import HostTimings
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(90)]
 
@@ -47,16 +47,15 @@ async def health(served: Served) -> tuple[int, str, str]:
     return answer.status_code, found["status"], found["host"]
 
 
-async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminals_module, "AWAKE_S", 1.0)
-    async with serve_app() as served:
+async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies() -> None:
+    # Long enough for a loaded machine, and short enough to wait for a host that does not answer.
+    async with serve_app(host_timings=HostTimings(awake_s=1.0, client=ClientTimings(answer_s=4.0))) as served:
         session, token = served.agent("Ada")
         terminals = served.app.terminals
         async with served.caller() as person, served.caller(token=token) as agent:
             job = (await agent.call("openspace.terminal.create", {"title": "hers"}))["terminalId"]
             assert await health(served) == (200, "ok", "running")
             host = terminals.host_pid
-            terminals._host.timings = ClientTimings(answer_s=1.0)
             os.kill(host, signal.SIGSTOP)
             try:
                 assert await health(served) == (503, "degraded", "silent")
@@ -67,7 +66,6 @@ async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies(monkeypa
             async with asyncio.timeout(LIMIT_S):
                 while (await health(served))[1] != "ok":
                     pass
-            terminals._host.timings = ClientTimings(answer_s=40.0)
             os.kill(host, signal.SIGKILL)
             told = (await person.event("host.replaced"))["data"]
             assert (told["terminals"], "'hers'" in told["text"]) == ([job], True)

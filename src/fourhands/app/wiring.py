@@ -49,6 +49,7 @@ from fourhands.workbench.files.watch import Watch
 from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.source import source
+from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminals import Terminals
 from fourhands.workbench.workbench import Workbench
 
@@ -84,6 +85,7 @@ class App:
         places: WorkspaceDirs | None = None,
         env: Mapping[str, str] | None = None,
         contributions: Sequence[Contribution] = CONTRIBUTIONS,
+        host_timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
     ) -> None:
         self.settings = settings or load(os.path.realpath(workspace))
         self.places = places or WorkspaceDirs.of(workspace)
@@ -97,13 +99,21 @@ class App:
         self.gate: Gate
         self._env = env
         self._contributions = contributions
+        self._host_timings = host_timings
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> "App":
         async with contextlib.AsyncExitStack() as stack:
             self.places.prepare()
             self.terminals = await stack.enter_async_context(
-                Terminals(self.places.workspace, self.settings, places=self.places, env=self._env, keep=True)
+                Terminals(
+                    self.places.workspace,
+                    self.settings,
+                    places=self.places,
+                    env=self._env,
+                    keep=True,
+                    timings=self._host_timings,
+                )
             )
             secret_values = withheld(self.terminals.env)
             self.journal = await stack.enter_async_context(

@@ -16,8 +16,8 @@ from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
+from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.oneshot import find_program
-from fourhands.workbench.terminals.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.terminal")

@@ -29,9 +29,9 @@ from fourhands.safety.shell.history import recalls
 from fourhands.safety.variables import changes_execution, guides_shell
 from fourhands.workbench.files import deletion_preview
 from fourhands.workbench.terminals.handle import TerminalHandle, is_shell_name
+from fourhands.workbench.terminals.launch import spelled_cwd
 from fourhands.workbench.terminals.prompt import PromptState, leads_to_a_shell
 from fourhands.workbench.terminals.shell.input_line import EMPTY, Keystrokes, leave, only_takes_away, typed
-from fourhands.workbench.terminals.terminals import spelled_cwd
 from fourhands.workbench.workbench import Workbench
 
 LineEditor = Callable[[str], dict[str, object]]

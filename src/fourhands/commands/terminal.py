@@ -13,7 +13,7 @@ from fourhands.core.registry import Contribution
 from fourhands.workbench.layout.panes import find_content
 from fourhands.workbench.layout.validation import words
 from fourhands.workbench.terminals.info import TerminalInfo
-from fourhands.workbench.terminals.terminals import LONGEST_TITLE, check_title
+from fourhands.workbench.terminals.launch import LONGEST_TITLE, check_title
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.terminal")

@@ -29,7 +29,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.console import INTERRUPTED, DirectoryType, told
 from fourhands.surfaces.stdio import Start, claimed_streams, join_or_start, relay
-from fourhands.workbench.terminals.terminals import resolve_cwd
+from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 PROTOCOL_VERSION = 1

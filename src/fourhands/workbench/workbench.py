@@ -45,10 +45,11 @@ from fourhands.workbench.terminals.authorship import AuthorSpan
 from fourhands.workbench.terminals.events import TERMINAL_EVENTS, TerminalClosed
 from fourhands.workbench.terminals.handle import TerminalHandle
 from fourhands.workbench.terminals.info import TerminalInfo, describe, relative
+from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.lease import Lease
 from fourhands.workbench.terminals.seat import AgentSeat, PersonSeat, seat_of
 from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
-from fourhands.workbench.terminals.terminals import Terminals, resolve_cwd
+from fourhands.workbench.terminals.terminals import Terminals
 from fourhands.workbench.terminals.watcher import Watcher
 
 log = logging.getLogger(__name__)

@@ -16,8 +16,9 @@ from fourhands.core.ids import new_id
 from fourhands.host import processes
 from fourhands.providers.base import Launch
 from fourhands.workbench.terminals import oneshot
+from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.terminal import Terminal
-from fourhands.workbench.terminals.terminals import Terminals, resolve_cwd
+from fourhands.workbench.terminals.terminals import Terminals
 
 
 def gone(pid: int) -> bool:

@@ -22,8 +22,8 @@ from fourhands.core.event import Event
 from fourhands.core.quote import broken
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.terminals.handle import Exit, TerminalHandle
+from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.seat import AgentSeat, Slice
-from fourhands.workbench.terminals.terminals import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.kit.hosts import carriers, is_alive, wait_gone
+from tests.kit.hosts import LIMIT_S, carriers, cut, is_alive, links, listed, wait_gone
 from tests.kit.server import until
 from tests.kit.workbench import environment, quick, temporary_places
 
@@ -19,6 +19,7 @@ from fourhands.host import owner
 from fourhands.host.client import ClientTimings, HostClient, HostSilent
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.workbench.terminals.handle import Exited
+from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
 
@@ -35,8 +36,11 @@ def places() -> Iterator[WorkspaceDirs]:
 
 
 @contextlib.asynccontextmanager
-async def joined(places: WorkspaceDirs, *, stop: bool = True) -> AsyncIterator[Terminals]:
-    async with Terminals(places.workspace, quick(), places=places, env=environment(places), keep=True) as terminals:
+async def joined(places: WorkspaceDirs, *, stop: bool = True, answer_s: float = LIMIT_S) -> AsyncIterator[Terminals]:
+    timings = HostTimings(client=ClientTimings(answer_s=answer_s))
+    async with Terminals(
+        places.workspace, quick(), places=places, env=environment(places), keep=True, timings=timings
+    ) as terminals:
         yield terminals
         if stop:
             await terminals.stop()
@@ -148,11 +152,11 @@ async def test_a_host_that_dies_again_and_again_is_replaced_each_time(places: Wo
 async def test_a_link_that_is_cut_is_joined_again_and_nothing_is_lost(places: WorkspaceDirs) -> None:
     async with joined(places) as terminals, Tasks() as tasks:
         job = await ready(terminals, "echo ready; read x; echo got $x; exec sleep 300")
-        link, host = terminals._host, terminals.host_pid
+        before, host = links(places).keys(), terminals.host_pid
         waiting = tasks.start(job.wait(pattern="got there", position=0, deadline_s=50), "a wait")
         await asyncio.sleep(0)
-        link._lose()
-        await until(lambda: link.alive)
+        cut(places)
+        await until(lambda: links(places) and before.isdisjoint(links(places)))
         await job.type("there\n")
         async with asyncio.timeout(40):
             assert (await waiting).reason == "pattern"
@@ -160,34 +164,34 @@ async def test_a_link_that_is_cut_is_joined_again_and_nothing_is_lost(places: Wo
 
 
 async def test_a_host_that_is_stopped_costs_a_clear_error_and_goes_on(places: WorkspaceDirs) -> None:
-    async with joined(places) as terminals:
-        job = await ready(terminals)
-        terminals._host.timings = ClientTimings(answer_s=0.3)
-        host = terminals.host_pid
-        assert (await terminals.host()).state == "running"
+    async with joined(places) as terminals, contextlib.AsyncExitStack() as stack:
+        patient = await ready(terminals)
+        impatient = await stack.enter_async_context(joined(places, stop=False, answer_s=1.0))
+        job, host = impatient.get(patient.id), impatient.host_pid
+        assert (await impatient.host()).state == "running"
         os.kill(host, signal.SIGSTOP)
         try:
             async with asyncio.timeout(40):
                 for ask in (
-                    terminals.create(argv=["sh", "-c", f"echo $$ > {places.workspace}/started; exec sleep 300"]),
+                    impatient.create(argv=["sh", "-c", f"echo $$ > {places.workspace}/started; exec sleep 300"]),
                     job.kill(),
                     job.probe(),
                 ):
                     with pytest.raises(HostSilent, match="it is stopped") as caught:
                         await ask
                     assert caught.value.hint == f"let it go on: kill -CONT {host}"
-            seen = await terminals.host()
+            seen = await impatient.host()
             assert (seen.state, seen.pid) == ("silent", host)
         finally:
             os.kill(host, signal.SIGCONT)
-        terminals._host.timings = ClientTimings(answer_s=40.0)
         # What was asked for in vain was not done behind anybody's back; what was to end has ended.
         made = await terminals.create(argv=["sh", "-c", "exit 3"])
         await made.wait(exit=True, deadline_s=40)
-        await until(lambda: job.exit is not None)
+        await until(lambda: job.exit is not None and patient.exit is not None)
         assert {one.id for one in terminals.list()} == {job.id, made.id}
+        assert {one.id for one in impatient.list()} == {job.id}
         async with asyncio.timeout(40):
-            while len((await terminals._host.request("list")).body["terminals"]) > 2:
+            while len(await listed(places)) > 2:
                 pass
         assert (await terminals.host()).state == "running"
 
@@ -229,6 +233,6 @@ async def test_a_spare_shell_that_was_lost_with_its_host_is_nobodys_terminal(pla
         assert again.pid != spare.pid
         await terminals.settled()
         assert {terminal.id for terminal in terminals.list()} == {one.id, again.id}
-        listed = {record["id"] for record in (await terminals._host.request("list")).body["terminals"]}
-        assert spare.id not in listed
+        there = {record["id"] for record in await listed(places)}
+        assert spare.id not in there
         await terminals.stop()
