@@ -25,7 +25,7 @@ from fourhands.host.protocol import Message
 from fourhands.providers.base import Isolation, Launch
 from fourhands.settings import TerminalSettings
 from fourhands.workbench.terminals.handle import Exit
-from fourhands.workbench.terminals.launch import Launcher
+from fourhands.workbench.terminals.launch import LaunchPlanner
 from fourhands.workbench.terminals.spare import Spare, is_orphan
 from fourhands.workbench.terminals.terminal import Terminal
 
@@ -72,7 +72,7 @@ class HostTerminals:
         self,
         places: WorkspaceDirs,
         options: TerminalSettings,
-        launcher: Launcher,
+        planner: LaunchPlanner,
         timings: HostTimings,
         on_change: Callable[[str, Terminal], None],
         on_lost: Callable[[list[Terminal]], None],
@@ -83,7 +83,7 @@ class HostTerminals:
         self.timings = timings
         self._places = places
         self._options = options
-        self._launcher = launcher
+        self._planner = planner
         self._on_change = on_change
         self._on_lost = on_lost
         self._orphans: list[Message] = []
@@ -129,7 +129,7 @@ class HostTerminals:
         self.give_up()
         with contextlib.suppress(HostLost):
             await self.client.request("stop")
-        await asyncio.gather(*(self._launcher.finish(terminal.id, terminal.meta) for terminal in known))
+        await asyncio.gather(*(self._planner.finish(terminal.id, terminal.meta) for terminal in known))
 
     @property
     def client(self) -> HostClient:
@@ -173,7 +173,7 @@ class HostTerminals:
             reply = await self.client.request("attach", terminal=record["id"])
             try:
                 master = reply.fds[0] if reply.fds else -1
-                terminal = Terminal(self.client, reply.body["terminal"], master, self._launcher.finish)
+                terminal = Terminal(self.client, reply.body["terminal"], master, self._planner.finish)
             except BaseException:
                 for fd in reply.fds:
                     os.close(fd)
@@ -191,7 +191,7 @@ class HostTerminals:
     async def _end_orphan(self, record: Message) -> None:
         with contextlib.suppress(FourhandsError):
             await self.client.request("end", terminal=record["id"], forget=True)
-            await self._launcher.finish(record["id"], record["meta"])
+            await self._planner.finish(record["id"], record["meta"])
 
     # -- events of the host ----------------------------------------------------------------------------------------
 
@@ -226,7 +226,7 @@ class HostTerminals:
                 terminal.ended(end)
                 self._fewer.set()
                 if end.code in PROVIDER_FAILED:
-                    self._launcher.distrust(terminal.meta.get("provider", ""))
+                    self._planner.distrust(terminal.meta.get("provider", ""))
                 self._on_change("exited", terminal)
             case "closed":
                 if terminal.exit is None:
@@ -375,7 +375,7 @@ class HostTerminals:
     async def _start_as(
         self, name: str, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]
     ) -> Terminal:
-        wrapped, facts = await self._launcher.wrap(name, launch, provider, facts)
+        wrapped, facts = await self._planner.wrap(name, launch, provider, facts)
         self._creating += 1
         with self._expected(name):
             try:
@@ -391,7 +391,7 @@ class HostTerminals:
                     capacity=self._options.capacity,
                     meta=facts,
                 )
-                terminal = Terminal(self.client, reply.body["terminal"], reply.fds[0], self._launcher.finish)
+                terminal = Terminal(self.client, reply.body["terminal"], reply.fds[0], self._planner.finish)
             except BaseException:
                 self._take_back(name, facts)
                 raise
@@ -412,4 +412,4 @@ class HostTerminals:
         with contextlib.suppress(FourhandsError):
             self.client.tell("end", terminal=name, forget=True)
             if self.tasks is not None and facts["isolation"] != str(Isolation.NONE):
-                self.tasks.start(self._launcher.finish(name, facts), "the end of a program whose start was given up")
+                self.tasks.start(self._planner.finish(name, facts), "the end of a program whose start was given up")

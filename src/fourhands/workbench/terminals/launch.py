@@ -29,7 +29,7 @@ AGENT_SIZE = (120, 40)
 """Default columns and rows of what an agent starts: it may never be shown, and fewer lines are folded."""
 
 
-class Launcher:
+class LaunchPlanner:
     """The launches of one workspace: its settings, its environment and its providers."""
 
     def __init__(self, workspace: str, settings: Settings, env: Mapping[str, str], providers: Providers) -> None:

@@ -27,7 +27,7 @@ from fourhands.workbench.terminals import oneshot
 from fourhands.workbench.terminals.followers import Followers
 from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.host_terminals import HostInfo, HostTerminals, HostTimings
-from fourhands.workbench.terminals.launch import LONGEST_TITLE, Launcher, check_title, check_words
+from fourhands.workbench.terminals.launch import LONGEST_TITLE, LaunchPlanner, check_title, check_words
 from fourhands.workbench.terminals.shell.detection import PlatformInformation, platform_information
 from fourhands.workbench.terminals.terminal import Terminal, check_size
 
@@ -54,11 +54,11 @@ class Terminals:
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
         self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
-        self._launcher = Launcher(self.places.workspace, self.settings, self.env, self.providers)
+        self._planner = LaunchPlanner(self.places.workspace, self.settings, self.env, self.providers)
         self._host = HostTerminals(
             self.places,
             self.settings.terminal,
-            self._launcher,
+            self._planner,
             timings,
             on_change=self._changed,
             on_lost=lambda terminals: self.on_lost(terminals),
@@ -101,7 +101,7 @@ class Terminals:
         doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
         doomed += self._host.spare.all()
         await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
-        await self._launcher.clean_up()
+        await self._planner.clean_up()
 
     def leave(self) -> None:
         """Let go of the host and leave everything running, as a crash would."""
@@ -247,7 +247,7 @@ class Terminals:
         `interactive` is for one in which a person types: pagers wait for keys there, and `!` recalls earlier commands.
         """
         interactive = interactive and not agent
-        cols, rows = self._launcher.size(cols, rows, agent=agent)
+        cols, rows = self._planner.size(cols, rows, agent=agent)
         check_size(cols, rows)
         if title is not None:
             check_title(title)
@@ -257,13 +257,13 @@ class Terminals:
                 f"there are {self.count} terminals, the limit is {self._max}",
                 hint="close one, or raise terminal.maxTerminals",
             )
-        place = self._launcher.cwd(cwd)
+        place = self._planner.cwd(cwd)
         facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
         self._starting += 1
         promised = (owner, title or "")
         self._promised.append(promised)
         try:
-            launch, key, fixed = await self._launcher.plan(argv, shell, place, env, provider, agent, interactive)
+            launch, key, fixed = await self._planner.plan(argv, shell, place, env, provider, agent, interactive)
             terminal = self._host.spare.take(key)
             if terminal is None:
                 terminal = await self._host.start(launch, provider, cols, rows, {**fixed, **facts})
@@ -284,11 +284,11 @@ class Terminals:
         self, changes: Mapping[str, str | None] | None, *, agent: bool, pagers: bool = False
     ) -> dict[str, str]:
         """Return the environment of a program that a person or an agent starts; without pagers unless asked for."""
-        return self._launcher.variables(changes, agent=agent, pagers=pagers)
+        return self._planner.variables(changes, agent=agent, pagers=pagers)
 
     async def provider(self, name: str) -> Provider:
         """Return a provider that is ready to run programs."""
-        return await self._launcher.provider(name)
+        return await self._planner.provider(name)
 
     def _refill(self, key: object, launch: Launch, provider: str, size: tuple[int, int], facts: dict[str, Any]) -> None:
         if not self.settings.terminal.spare_shell or key is None or self._tasks is None:
@@ -321,7 +321,7 @@ class Terminals:
         chosen = await self.provider(provider)
         variables = self.variables(env, agent=agent)
         try:
-            place = self._launcher.cwd(cwd)
+            place = self._planner.cwd(cwd)
             program = command
             if chosen.shells is None:
                 program = oneshot.find_program(command, variables.get("PATH", os.defpath), place)
@@ -343,7 +343,7 @@ class Terminals:
         if done.exit_code:
             problem = await chosen.explain(mark, done.exit_code, done.stderr)
             if problem is not None:
-                self._launcher.distrust(provider)
+                self._planner.distrust(provider)
                 return replace(done, exit_code=None, error=str(problem), code=problem.code)
         return done
 
