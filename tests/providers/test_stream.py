@@ -198,8 +198,8 @@ def test_what_cannot_be_registered_is_refused_with_its_reason(terminals_free: Te
     providers.register("own", Local())
     assert providers["own"].name == "own"
     for name, provider, error, words in [
-        ("local", Local(), Conflict, "there is a provider 'local'"),
-        ("own", Cloud(), Conflict, "there is a provider 'own'"),
+        ("local", Local(), Conflict, "provider 'local' exists already"),
+        ("own", Cloud(), Conflict, "provider 'own' exists already"),
         ("a b", Local(), BadArgument, "letters, digits"),
         ("", Local(), BadArgument, "letters, digits"),
         (5, Local(), BadArgument, "letters, digits"),

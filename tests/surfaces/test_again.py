@@ -29,7 +29,7 @@ async def agents(home: Home) -> list[str]:
 async def test_a_second_start_shows_the_one_that_runs(server: Server) -> None:
     code, out, err = await server.home.run("--no-open")
     assert (code, err) == (0, "")
-    assert f"runs already, as process {server.process.pid}" in out
+    assert f"Already running, as process {server.process.pid}" in out
     assert f"{server.home.address.url}/#code=" in out
     code, out, _ = await server.home.run("--no-open", "--json")
     assert (code, json.loads(out)["pid"]) == (0, server.process.pid)
@@ -38,7 +38,7 @@ async def test_a_second_start_shows_the_one_that_runs(server: Server) -> None:
 async def test_an_agent_that_is_asked_for_joins_the_one_that_runs(server: Server) -> None:
     before = await agents(server.home)
     code, out, _ = await server.home.run(".", "--agent", "tour", "--no-open")
-    assert (code, "runs already" in out) == (0, True)
+    assert (code, "Already running" in out) == (0, True)
     assert await agents(server.home) == [*before, "tour"]
     code, _, err = await server.home.run(".", "--agent", "no-such-agent-at-all", "--no-open")
     assert (code, "no-such-agent-at-all" in err) == (1, True)

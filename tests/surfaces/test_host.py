@@ -60,7 +60,7 @@ async def test_health_page_and_agents_hear_of_a_host_that_stops_or_dies() -> Non
             try:
                 assert await health(served) == (503, "degraded", "silent")
                 silent = await person.call("openspace.terminal.exec", {"command": "true"})
-                assert (silent["code"], silent["hint"]) == ("host-silent", f"let it go on: kill -CONT {host}")
+                assert (silent["code"], silent["hint"]) == ("host-silent", f"resume it: kill -CONT {host}")
             finally:
                 os.kill(host, signal.SIGCONT)
             async with asyncio.timeout(LIMIT_S):

@@ -116,7 +116,7 @@ function showSignIn(): void {
       "main",
       { class: "gone" },
       h("h1", {}, "This browser is not signed in"),
-      h("p", {}, "The link was used already, or is too old. Get a fresh one in the workspace with:"),
+      h("p", {}, "The link has expired or was already used. Get a new one in the workspace with:"),
       h("p", {}, h("code", {}, `${model.program} open`)),
       h("p", {}, "After ", h("code", {}, "make run"), " it is ", h("code", {}, ".venv/bin/fourhands open"), ", typed where you ran that."),
     ),

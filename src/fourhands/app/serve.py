@@ -65,7 +65,7 @@ def _join(options: Options, places: WorkspaceDirs) -> None:
         if not started.get("success"):
             raise FourhandsError(str(started.get("error")), hint=str(started.get("hint", "")))
     if not options.as_json:
-        click.echo(f"It runs already, as process {client.address.pid}.")
+        click.echo(f"Already running, as process {client.address.pid}.")
     _welcome(options, places, client.address, client.link())
 
 
@@ -113,7 +113,7 @@ def _welcome(options: Options, places: WorkspaceDirs, address: ServerAddress, li
     if options.port and address.port != options.port:
         click.echo(f"         port {options.port} is taken: this is {address.port}")
     here = "Ctrl-C here" if address.pid == os.getpid() else "Ctrl-C there"
-    click.echo(f"  Stop   {here}; terminals go on. `{_typed('stop', places)}` ends everything.")
+    click.echo(f"  Stop   {here}; terminals keep running. `{_typed('stop', places)}` ends everything.")
     if not options.agents:
         click.echo("  Tour   press “Take the tour” on the page: a minute, and no model needed")
     if options.open_page and sys.stdout.isatty():

@@ -50,7 +50,7 @@ def silent(places: WorkspaceDirs, waited_s: float, pid: int = 0) -> HostSilent:
     process = processes.look(pid) if pid else None
     who = f"the host of {places.workspace}" + (f" (process {pid})" if pid else "")
     if process is not None and process.state in "Tt":
-        return HostSilent(f"{who} does not answer: it is stopped", hint=f"let it go on: kill -CONT {pid}", pid=pid)
+        return HostSilent(f"{who} does not answer: it is stopped", hint=f"resume it: kill -CONT {pid}", pid=pid)
     return HostSilent(
         f"{who} does not answer, for {waited_s:g} s now",
         hint=f"try again when the machine is less busy; see {places.state}/host.log",

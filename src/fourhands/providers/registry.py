@@ -29,7 +29,9 @@ class Providers(dict[str, Provider]):
         """Add a provider under a name that is free; an agent gets it by `openspace.agent.configure`."""
         _check_name(name)
         if name in self:
-            raise Conflict(f"there is a provider {name!r}", hint=f"choose another name than {', '.join(sorted(self))}")
+            raise Conflict(
+                f"provider {name!r} exists already", hint=f"choose another name than {', '.join(sorted(self))}"
+            )
         self[name] = _complete(name, provider, f"what was given as {name!r}")
         return self[name]
 
@@ -106,7 +108,7 @@ def _complete(name: str, provider: Any, what: str) -> Provider:
         lacks = (
             "it is a class, and not yet an object" if isinstance(provider, type) else f"it lacks {', '.join(missing)}"
         )
-        raise BadArgument(f"{what} is no complete provider: {lacks}", hint=f"see fourhands.{kind}")
+        raise BadArgument(f"{what} is not a complete provider: {lacks}", hint=f"see fourhands.{kind}")
     if streams:
         return Streamed(provider, name=name)
     provider.name = name

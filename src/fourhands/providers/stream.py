@@ -167,7 +167,7 @@ class Streamed:
         try:
             await _first(begin(), live.over.wait())
             if not streams:
-                raise Unavailable(f"the stream of {self.name} was given up before it came")
+                raise Unavailable(f"the stream of {self.name} was abandoned before it opened")
             yield streams[0]
         finally:
             for stream in streams:

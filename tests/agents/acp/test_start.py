@@ -67,7 +67,7 @@ async def test_an_agent_by_its_name_is_there_and_has_our_server() -> None:
             {"exit": 3, "stderr": "Cannot find module 'x'"},
             "ended before it was ready (exit code 3) (Cannot find module",
         ),
-        ({"auth": "browser-login"}, "wants you to sign in first"),
+        ({"auth": "browser-login"}, "requires you to sign in first"),
         ({"version": 99}, "uses ACP version 99; Fourhands supports 1"),
     ],
 )

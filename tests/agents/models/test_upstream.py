@@ -55,7 +55,7 @@ def test_a_key_that_is_not_set_is_named():
 
 @pytest.mark.parametrize("url", ["", "api.openai.com", "ftp://x.test", "unix:/x"])
 def test_an_address_that_is_none_is_named(url):
-    with pytest.raises(Unavailable, match="which is no address"):
+    with pytest.raises(Unavailable, match="which is not an address"):
         remote(url)
 
 

@@ -196,7 +196,7 @@ async def register(doors: Doors) -> None:
     await doors.person("openspace.agent.configure", {"sessionId": newcomer.session, "provider": "my-provider"})
     done = await newcomer.agent("openspace.tool.bash", {"command": "echo $MINE"})
     assert done["output"] == "yes\n"
-    with pytest.raises(FourhandsError, match="there is a provider 'my-provider'"):
+    with pytest.raises(FourhandsError, match="provider 'my-provider' exists already"):
         doors.app.providers.register("my-provider", mine)
 
 

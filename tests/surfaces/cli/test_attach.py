@@ -125,7 +125,7 @@ async def test_attach_starts_a_server_that_stays() -> None:
             try:
                 child.expect("[#$] ")
                 child.send("\x1d")
-                child.expect("Detached; it goes on")
+                child.expect("Detached; still running")
                 child.expect(pexpect.EOF)
             finally:
                 child.close()

@@ -187,7 +187,7 @@ async def test_a_call_prints_what_came_of_it_and_ends_accordingly(served: Served
         (["nonsense"], "NAME=VALUE"),
         (["=x"], "NAME=VALUE"),
         (["path=a", "path=b"], "given twice"),
-        (["startLine=one"], "startLine wants a value in JSON"),
+        (["startLine=one"], "startLine takes a value in JSON"),
     ],
     ids=lambda value: str(value)[:20],
 )
@@ -468,7 +468,7 @@ def _attach(home: Home) -> None:
         child.send("stty size; echo la''st\r")
         child.expect(r"33 101")
         child.send("\x1d")
-        child.expect("Detached; it goes on")
+        child.expect("Detached; still running")
         child.expect(pexpect.EOF)
     finally:
         child.close()

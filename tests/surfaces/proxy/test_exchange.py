@@ -201,7 +201,9 @@ async def test_an_answer_that_is_cut_off_breaks_off_and_its_complete_blocks_run(
             await read()
         assert "".join(seen) == "one two "
         assert await s.ran() == ["openspace.terminal.list"]
-        with pytest.raises(openai.InternalServerError, match="Fourhands: the model's server broke off"):
+        with pytest.raises(
+            openai.InternalServerError, match="Fourhands: the model's server closed the connection during"
+        ):
             await client.chat.completions.create(model="fake", messages=ASK)
 
 

@@ -179,7 +179,7 @@ async def test_a_host_that_is_stopped_costs_a_clear_error_and_goes_on(places: Wo
                 ):
                     with pytest.raises(HostSilent, match="it is stopped") as caught:
                         await ask
-                    assert caught.value.hint == f"let it go on: kill -CONT {host}"
+                    assert caught.value.hint == f"resume it: kill -CONT {host}"
             seen = await impatient.host()
             assert (seen.state, seen.pid) == ("silent", host)
         finally:

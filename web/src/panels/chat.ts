@@ -110,7 +110,7 @@ export class ChatPane {
     const items = session ? model.chat(session).items : [];
     if (items.length === 0) {
       const text = session
-        ? "Say what you want. You see everything the agent does, and can stop it at any time."
+        ? "Describe what you want. You see everything the agent does, and can stop it at any time."
         : "No agent is here yet.";
       if (this.log.dataset.empty === text) return;
       this.log.dataset.empty = text;

@@ -29,7 +29,7 @@ export function showHelp(desk: Desk): void {
     h(
       "ul",
       {},
-      h("li", {}, "Nothing before you agreed, and only what you agreed to. “May do …” over the chat changes that; Stop, pressed twice, takes it back."),
+      h("li", {}, "Nothing before you agreed, and only what you agreed to. The button over the chat changes that; Stop, pressed twice, revokes it."),
       h("li", {}, "The same commands as you, and you see each of them as it happens. Blue is you, orange is the agent."),
       h("li", {}, "Safe commands run at once. Unknown ones are asked, with a time limit; dangerous ones always are."),
       h("li", {}, "It never types into a line that you have begun, and sees nothing while a password is wanted."),

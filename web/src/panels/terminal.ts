@@ -171,7 +171,7 @@ export class TerminalView implements View {
       },
       pasting: (progress) => this.showPaste(progress),
       cutOff: (progress) =>
-        this.desk.toasts.show(`The paste was cut off: the connection is lost`, `typed were ${amount(progress)}`, "warning"),
+        this.desk.toasts.show(`The paste was cut off: the connection is lost`, `typed: ${amount(progress)}`, "warning"),
     });
   }
 
@@ -376,7 +376,7 @@ export class TerminalView implements View {
 
   private cancelPaste(): void {
     const progress = this.stream.cancelPaste();
-    this.desk.toasts.show("The paste was cancelled", `typed were about ${amount(progress)}`, "info");
+    this.desk.toasts.show("The paste was cancelled", `typed: about ${amount(progress)}`, "info");
   }
 
   // For the key bar of small screens.

@@ -131,7 +131,7 @@ class AcpSession:
             known = [one.id for one in self.sign_in_methods]
             if self._auth not in known:
                 raise Unavailable(
-                    f"{self._name} wants you to sign in first",
+                    f"{self._name} requires you to sign in first",
                     hint=f"a person starts {self._program} once in a terminal and signs in there, or uses "
                     f"openspace.agent.sign_in; it offers: {_listed(known)}",
                 ) from None
@@ -148,7 +148,9 @@ class AcpSession:
         """Sign in by one of the methods that the agent offers."""
         known = [one.id for one in self.sign_in_methods]
         if method_id not in known:
-            raise BadArgument(f"{self._name} has no way {method_id!r:.100} to sign in", hint=f"ways: {_listed(known)}")
+            raise BadArgument(
+                f"{self._name} has no sign-in method {method_id!r:.100}", hint=f"methods: {_listed(known)}"
+            )
         await peer.request("authenticate", {"methodId": method_id})
 
     # -- choices ---------------------------------------------------------------------------------------------------
@@ -184,7 +186,7 @@ class AcpSession:
             raise BadArgument(f"{self._name} has no option {option_id!r:.100}", hint=f"options: {_listed(known)}")
         accepted = [one.id for one in option.choices] if option.kind == "select" else list(_SWITCH)
         if value not in accepted:
-            raise BadArgument(f"{value!r:.100} is no value of {option_id!r}", hint=f"choices: {_listed(accepted)}")
+            raise BadArgument(f"{value!r:.100} is not a value of {option_id!r}", hint=f"choices: {_listed(accepted)}")
         params: dict[str, object] = {"sessionId": self.id, "configId": option_id, "value": value}
         if option.kind == "boolean":
             params |= {"type": "boolean", "value": _SWITCH[value]}

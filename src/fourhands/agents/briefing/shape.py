@@ -50,7 +50,7 @@ def _struct(name: str, given: Mapping[str, object], depth: int) -> type[Struct]:
         raise BadArgument(f"required is a list of names, not {schema.show(required)}")
     names = list(dict.fromkeys([*properties, *required]))
     if len(names) > MOST_PROPERTIES:
-        raise BadArgument(f"{len(names)} properties", hint=f"at most {MOST_PROPERTIES} are taken")
+        raise BadArgument(f"{len(names)} properties", hint=f"describe at most {MOST_PROPERTIES}")
     fields: list[Any] = []
     renamed: dict[str, str] = {}
     for number, member in enumerate(names):

@@ -133,7 +133,7 @@ class Connector:
                 return
             text = self.go_on
         self.stop_reason = TOO_MANY_ROUNDS
-        self._note(f"stopped after {self.rounds} rounds; say 'go on' to continue")
+        self._note(f'stopped after {self.rounds} rounds; send "continue" to resume')
 
     async def round(self, text: str, *, last: bool) -> None:
         """Send `text` and what the agent has not been told; return at the end of its answer."""

@@ -44,7 +44,8 @@ class Upstream:
         self._url = httpx.URL(setting.url)
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise Unsupported(
-                f"upstreams.{name}.url is {setting.url!r}, which is no address", hint="e.g. https://api.openai.com/v1"
+                f"upstreams.{name}.url is {setting.url!r}, which is not an address",
+                hint="e.g. https://api.openai.com/v1",
             )
         self.pool = UpstreamPool(
             self._url,

@@ -78,7 +78,7 @@ def _proxy(variable: str, value: str) -> WebProxy:
     if url.scheme != "http" or not url.host:
         shown = url.copy_with(userinfo=b"") if url.userinfo else url
         raise Unavailable(
-            f"the environment variable {variable} is {str(shown)!r:.200}, which is no proxy that can be used",
+            f"the environment variable {variable} is {str(shown)!r:.200}, which is not a usable proxy",
             hint="give one as http://host:port, or name the model's server in NO_PROXY",
         )
     name = f"{url.username}:{url.password}".encode() if url.userinfo else b""

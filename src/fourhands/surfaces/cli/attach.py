@@ -59,7 +59,9 @@ async def attached(client: ServerClient, terminal_id: str) -> dict[str, Any] | N
             with _raw():
                 return await _Attached(socket).go(first)
     except ConnectionClosed as error:
-        raise Unavailable("lost the connection to the server", hint="attach again: the terminal goes on") from error
+        raise Unavailable(
+            "lost the connection to the server", hint="attach again: the terminal keeps running"
+        ) from error
     except (OSError, InvalidStatus) as error:
         raise Unavailable(f"cannot attach: {error}") from error
 
@@ -105,7 +107,7 @@ class _Attached:
         if end.cancelled():
             return None
         if (word := end.result()) is None:
-            raise Unavailable("lost the connection to the server", hint="attach again: the terminal goes on")
+            raise Unavailable("lost the connection to the server", hint="attach again: the terminal keeps running")
         return word
 
     def _read_keys(self) -> None:

@@ -117,7 +117,7 @@ def _value(name: str, text: str) -> object:
     try:
         value: object = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadArgument(f"{name} wants a value in JSON, not {text[:100]!r}") from error
+        raise BadArgument(f"{name} takes a value in JSON, not {text[:100]!r}") from error
     return value
 
 

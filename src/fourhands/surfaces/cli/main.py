@@ -66,7 +66,7 @@ class _DirectoryFirst(click.Group):
         if args and not args[0].startswith("-") and args[0] not in known and not os.path.exists(args[0]):
             near = difflib.get_close_matches(args[0], known, 1)
             meant = f"Did you mean {near[0]!r}?" if near else f"Commands: {', '.join(known)}."
-            raise click.UsageError(f"{args[0]!r} is neither a command nor a directory that is there. {meant}", ctx)
+            raise click.UsageError(f"{args[0]!r} is neither a command nor an existing directory. {meant}", ctx)
         if not args or args[0] not in (*known, "--help", "-h", "--version"):
             args = ["serve", *args]
         return super().parse_args(ctx, args)

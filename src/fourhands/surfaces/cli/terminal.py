@@ -147,7 +147,7 @@ def _served_facts(one: dict[str, Any], workspace: str) -> dict[str, object]:
 @click.option("--terminal", "-t", "name", help="Run in this terminal (id or title) instead of a new one.")
 @click.option("--title", help="Title of the new terminal.")
 @click.option("--cwd", help="Directory of the new terminal, inside the workspace.")
-@click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait; the command goes on after that.")
+@click.option("--timeout", default=60.0, show_default=True, help="Seconds to wait; the command keeps running.")
 @click.option("--keep", is_flag=True, help="Leave the new terminal open.")
 @workspace_option
 @json_option
@@ -354,7 +354,7 @@ async def attach(name: str | None, workspace: str) -> None:
         id, title = made["terminalId"], made["title"]
     end = await attached(served.client, id)
     if end is None:
-        click.echo(f"\r\nDetached; it goes on. Back with: fourhands terminal attach {id}")
+        click.echo(f"\r\nDetached; still running. Reattach with: fourhands terminal attach {id}")
     else:
         how = end["signal"] or f"exit code {end['code']}"
         click.echo(f"\r\n{title} has ended: {how}")

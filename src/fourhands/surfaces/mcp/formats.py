@@ -60,5 +60,5 @@ def _start(cursor: str | None) -> int:
         return 0
     number = cursor.removeprefix(_PREFIX)
     if number == cursor or not (number.isascii() and number.isdigit()) or len(number) > 9:
-        raise MCPError(INVALID_PARAMS, f"{cursor[:100]!r} is no cursor of this server; begin without one")
+        raise MCPError(INVALID_PARAMS, f"{cursor[:100]!r} is not a cursor of this server; begin without one")
     return int(number)

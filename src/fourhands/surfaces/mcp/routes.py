@@ -129,7 +129,9 @@ class McpRoutes:
                 raise BadArgument(f"the body is not of the form {{'name': …}}: {error}") from error
             name = asked.name.strip()
             if not 0 < len(name) <= NAME_LENGTH or not name.isprintable():
-                raise BadArgument(f"{name[:100]!r} is no name", hint=f"give 1 to {NAME_LENGTH} printable characters")
+                raise BadArgument(
+                    f"{name[:100]!r} is not a valid name", hint=f"give 1 to {NAME_LENGTH} printable characters"
+                )
             session = self._bench.begin_session(name, "mcp", cwd=asked.cwd)
         except FourhandsError as error:
             return _refusal(error)

@@ -216,7 +216,7 @@ class ProxyExchange:
         while data := await self._read(source):
             self._feed(answer_filter, data)
         if self._broken:
-            raise ProxyError(502, "the model's server broke off in the middle of its answer")
+            raise ProxyError(502, "the model's server closed the connection during its answer")
         given = answer_filter.close()
         self._take(given, answer)
         await self._start(response, [(b"content-length", str(len(given.data)).encode())])
@@ -251,7 +251,7 @@ class ProxyExchange:
         try:
             return await source.read(within_s)
         except OSError as error:
-            log.warning("%s: the model's server broke off: %s", self._session.id, error)
+            log.warning("%s: the model's server closed the connection: %s", self._session.id, error)
             self._broken = True
             return b""
 
