@@ -70,9 +70,9 @@ class Served:
             base_url=self.url, headers=headers | options.pop("headers", {}), timeout=LIMIT_S, trust_env=False, **options
         )
 
-    def browser(self) -> tuple[str, str]:
+    async def browser(self) -> tuple[str, str]:
         """A cookie header and a key, as a browser that exchanged a code has them."""
-        pair = self.running.tokens.exchange(self.running.tokens.new_code())
+        pair = await self.running.tokens.exchange(self.running.tokens.new_code())
         assert pair is not None
         return f"{self.running.tokens.cookie}={pair[0]}", pair[1]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.kit.loopfiles import opened_on_this_thread
 
 from fourhands.core.call import Actor
 from fourhands.core.errors import Unavailable
@@ -80,14 +81,23 @@ def test_the_token_file_of_another_user_is_refused(tmp_path: Path) -> None:
         Tokens(tmp_path, tmp_path, user=os.getuid() + 1)
 
 
-def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:
+async def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         tokens = Tokens(tmp_path, tmp_path)
-        assert tokens.exchange(tokens.new_code()) is not None
+        assert await tokens.exchange(tokens.new_code()) is not None
     finally:
         os.umask(before)
     assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {
         "token": 0o600,
         "browsers.json": 0o600,
     }
+
+
+async def test_a_sign_in_waits_for_no_disk_on_the_event_loop(tmp_path: Path) -> None:
+    tokens = Tokens(tmp_path, tmp_path)
+    with opened_on_this_thread() as found:
+        pair = await tokens.exchange(tokens.new_code())
+    assert found == {}
+    assert pair is not None
+    assert Tokens(tmp_path, tmp_path).check_browser(*pair) is not None

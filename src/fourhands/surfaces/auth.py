@@ -107,7 +107,7 @@ class Tokens:
             check_secret(secret)
         self._file = state / "token"
         _move(runtime / "token", self._file)
-        self._browsers_file = state / "browsers.json"
+        self._browsers_file = AtomicFile(state / "browsers.json")
         # Named by the workspace: cookies are shared by all ports of a host, and so by the servers of all workspaces.
         self.cookie = f"fourhands-{digest(str(runtime))[:8]}"
         own = self._load()
@@ -186,7 +186,7 @@ class Tokens:
         self._codes[digest(code)] = now + self.limits.code_s
         return code
 
-    def exchange(self, code: str) -> tuple[str, str] | None:
+    async def exchange(self, code: str) -> tuple[str, str] | None:
         """Return a cookie and a key for a code; None if it is wrong, used or expired."""
         expires = self._codes.pop(digest(code), 0.0)
         if expires < self._clock():
@@ -196,7 +196,8 @@ class Tokens:
         known = [browser for browser in self._browsers.values() if browser.expires > now][-self.limits.browsers + 1 :]
         known.append(_Browser(digest(cookie), digest(key), now + self.limits.browser_s))
         self._browsers = {browser.cookie: browser for browser in known}
-        self._save_browsers()
+        # Hashes only; a browser stays signed in over a restart of the server.
+        await self._browsers_file.save(msgspec.json.encode(list(self._browsers.values())))
         return cookie, key
 
     def check_browser(self, cookie: str, key: str) -> Credential | None:
@@ -208,11 +209,7 @@ class Tokens:
 
     def _load_browsers(self) -> dict[str, _Browser]:
         try:
-            found = msgspec.json.decode(self._browsers_file.read_bytes(), type=list[_Browser])
+            found = msgspec.json.decode(self._browsers_file.path.read_bytes(), type=list[_Browser])
         except (OSError, msgspec.DecodeError):
             return {}
         return {browser.cookie: browser for browser in found if browser.expires > self._clock()}
-
-    def _save_browsers(self) -> None:
-        """Hashes only; a browser stays signed in over a restart of the server."""
-        AtomicFile(self._browsers_file).write(msgspec.json.encode(list(self._browsers.values())))

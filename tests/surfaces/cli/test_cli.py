@@ -254,8 +254,8 @@ async def test_instructions_and_a_fresh_link_come_from_the_server(served: Served
         link = json.loads(output)["link"] if words == ["--json"] else output.strip()
         url, code = link.split("/#code=")
         assert url == served.url
-        assert served.running.tokens.exchange(code) is not None
-        assert served.running.tokens.exchange(code) is None
+        assert await served.running.tokens.exchange(code) is not None
+        assert await served.running.tokens.exchange(code) is None
 
 
 async def test_the_journal_shows_what_was_called(served: Served, tmp_path: Path) -> None:

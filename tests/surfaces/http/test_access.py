@@ -72,10 +72,10 @@ def refusals(caplog: pytest.LogCaptureFixture) -> Iterator[list[str]]:
 # -- the matrix ------------------------------------------------------------------------------------------------------
 
 
-def _strangers(served: Served) -> dict[str, dict[str, str]]:
+async def _strangers(served: Served) -> dict[str, dict[str, str]]:
     """Headers that must open nothing."""
-    cookie, key = served.browser()
-    other_cookie, other_key = served.browser()
+    cookie, key = await served.browser()
+    other_cookie, other_key = await served.browser()
     host = f"127.0.0.1:{served.port}"
     good = {"authorization": f"Bearer {served.token}"}
     return {
@@ -121,7 +121,7 @@ async def test_no_route_lets_a_stranger_in_and_each_refusal_is_logged(
 ) -> None:
     let_in, unlogged, bare = [], [], []
     async with served.client("") as client:
-        for name, headers in list(_strangers(served).items())[part::6]:
+        for name, headers in list((await _strangers(served)).items())[part::6]:
             # Whoever only lacks a token may have what is open to all.
             may = OPEN | {("GET", "/assets/x.js"), ("HEAD", "/assets/x.js")} if _token_only(headers, served) else set()
             for path in paths(served):
@@ -160,7 +160,7 @@ def _token_only(headers: dict[str, str], served: Served) -> bool:
 
 
 async def test_no_upgrade_lets_a_stranger_in(served: Served, refusals: list[str]) -> None:
-    for name, headers in _strangers(served).items():
+    for name, headers in (await _strangers(served)).items():
         if headers.get("host") == "":
             continue
         for path in upgrades(served):
@@ -259,7 +259,7 @@ async def test_a_token_may_come_from_our_own_origin(served: Served) -> None:
 
 
 async def test_cookie_and_key_together_open(served: Served) -> None:
-    cookie, key = served.browser()
+    cookie, key = await served.browser()
     origin = f"http://127.0.0.1:{served.port}"
     noise = f"a=b; other[x]=1; ,,=; {cookie}; last={{json}}"  # what other ports' programs leave in the same jar
     async with served.client("", headers={"cookie": noise, "x-fourhands-key": key}) as client:
@@ -270,7 +270,7 @@ async def test_cookie_and_key_together_open(served: Served) -> None:
 
 
 async def test_a_browsers_socket_brings_its_key_as_a_subprotocol(served: Served) -> None:
-    cookie, key = served.browser()
+    cookie, key = await served.browser()
     headers = {"cookie": cookie, "origin": f"http://127.0.0.1:{served.port}"}
     protocols = ["fourhands", f"fourhands.key.{key}"]
     async with served.dial("/ws", token="", headers=headers, subprotocols=protocols) as socket:
@@ -284,7 +284,7 @@ async def test_a_browsers_socket_brings_its_key_as_a_subprotocol(served: Served)
 
 
 async def test_a_browsers_socket_without_origin_is_refused(served: Served) -> None:
-    cookie, key = served.browser()
+    cookie, key = await served.browser()
     protocols = ["fourhands", f"fourhands.key.{key}"]
     with pytest.raises(InvalidStatus) as caught:
         async with served.dial("/ws", token="", headers={"cookie": cookie}, subprotocols=protocols):
@@ -379,7 +379,7 @@ async def test_a_code_from_another_origin_or_without_one_is_not_looked_at(served
         assert (await client.post("/api/browser", json={"code": code})).status_code == 403
         evil = await client.post("/api/browser", json={"code": code}, headers={"origin": "http://evil.example"})
         assert evil.status_code == 403
-    assert served.running.tokens.exchange(code) is not None
+    assert await served.running.tokens.exchange(code) is not None
 
 
 async def test_codes_and_browsers_grow_old(tmp_path: Path) -> None:
@@ -390,11 +390,11 @@ async def test_codes_and_browsers_grow_old(tmp_path: Path) -> None:
 
     known = server()
     code, old = known.new_code(), known.new_code()
-    pair = known.exchange(code)
+    pair = await known.exchange(code)
     assert pair is not None
     assert known.check_browser(*pair) is not None
     now += known.limits.code_s + 1
-    assert known.exchange(old) is None
+    assert await known.exchange(old) is None
     again = server()
     assert again.check_browser(*pair) is not None  # a restart signs nobody out
     now += known.limits.browser_s
@@ -404,7 +404,7 @@ async def test_codes_and_browsers_grow_old(tmp_path: Path) -> None:
 
 async def test_the_first_of_too_many_browsers_is_signed_out(tmp_path: Path) -> None:
     known = Tokens(tmp_path, tmp_path, limits=TokenLimits(browsers=2))
-    pairs = [known.exchange(known.new_code()) for _ in range(3)]
+    pairs = [await known.exchange(known.new_code()) for _ in range(3)]
     assert [pair is not None and known.check_browser(*pair) is not None for pair in pairs] == [False, True, True]
 
 

@@ -264,7 +264,7 @@ async def test_no_message_crashes_and_memory_stays_bounded(served: Served, caplo
 
 async def test_a_client_that_vanishes_leaves_nothing_behind(served: Served, caplog: pytest.LogCaptureFixture) -> None:
     """Half a frame, a reset, silence after the upgrade: no error in the log, no task left."""
-    cookie, key = served.browser()
+    cookie, key = await served.browser()
     head = (
         f"GET /ws?attend=1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nOrigin: http://127.0.0.1:{served.port}\r\n"
         f"Cookie: {cookie}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"

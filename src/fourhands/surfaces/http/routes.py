@@ -183,7 +183,7 @@ class Routes:
     async def browser(self, request: Request) -> Response:
         """Exchange a one-time code for a cookie and a key, and for what the page shows first."""
         body = await read_json(request)
-        pair = self.tokens.exchange(str(body.get("code", "")))
+        pair = await self.tokens.exchange(str(body.get("code", "")))
         if pair is None:
             await asyncio.sleep(0.2)  # guessing is hopeless already; this keeps the log readable
             raise Denied("this link has expired or was already used", hint="run `fourhands open` for a fresh one")
