@@ -25,7 +25,6 @@ STILL = {
     "surfaces/test_added.py",
     "workbench/files/test_excerpt.py",
     "workbench/terminals/test_authorship.py",
-    "workbench/terminals/test_lease.py",
     "workbench/terminals/test_run.py",
     "workbench/terminals/test_spare.py",
     "workbench/terminals/test_terminal.py",

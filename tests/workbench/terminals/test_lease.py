@@ -2,15 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
 from tests.kit.workbench import open_terminals
 
 from fourhands.core.errors import Conflict
-from fourhands.workbench.terminals import lease as lease_module
-from fourhands.workbench.terminals.lease import INTERRUPT_S, Lease
+from fourhands.workbench.terminals.lease import Lease, LeaseTimings
+from fourhands.workbench.terminals.shell.tracker import program_name
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
 
@@ -24,16 +24,26 @@ async def terminals() -> AsyncIterator[Terminals]:
 class Board:
     """A terminal, its lease, and what was told of it."""
 
-    def __init__(self, terminal: Terminal) -> None:
+    def __init__(
+        self,
+        terminal: Terminal,
+        timings: LeaseTimings = LeaseTimings(),  # noqa: B008 - it is frozen
+        program: Callable[[int], str] = program_name,
+    ) -> None:
         self.terminal = terminal
         self.told: list[str] = []
-        self.lease = Lease(terminal, lambda changed: self.told.append(self.lease.info().kind))
+        self.news = asyncio.Event()
+        self.lease = Lease(terminal, self._tell, timings=timings, program=program)
+
+    def _tell(self, changed: Terminal) -> None:
+        self.told.append(self.lease.info().kind)
+        self.news.set()
 
 
-async def board(terminals: Terminals, shell: str = "bash") -> Board:
+async def board(terminals: Terminals, shell: str = "bash", **timings: float) -> Board:
     terminal = await terminals.create(shell=shell)
     await terminal.wait(input_wanted=True, deadline_s=40)
-    return Board(terminal)
+    return Board(terminal, LeaseTimings(**timings))
 
 
 async def dark(one: Board) -> None:
@@ -44,19 +54,15 @@ async def dark(one: Board) -> None:
         seen = await one.terminal.wait(input_wanted=True, deadline_s=40)
 
 
-async def test_a_person_takes_over_at_once_and_the_keyboard_is_free_again_later(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_module, "LINGER_S", 0.05)
-    one = await board(terminals)
+async def test_a_person_takes_over_at_once_and_the_keyboard_is_free_again_later(terminals: Terminals) -> None:
+    one = await board(terminals, linger_s=0.05)
     await one.lease.agent_types("agent1", "echo")
     assert (one.lease.info().holder, one.lease.info().kind) == ("agent1", "agent")
-    free = asyncio.Event()
     one.lease.person_typed("person", b"\r")
     assert one.lease.info().kind == "person"
-    one.lease._on_change = lambda changed: free.set()
+    one.news.clear()
     async with asyncio.timeout(40):
-        await free.wait()
+        await one.news.wait()
     assert one.lease.info().kind == ""
 
 
@@ -74,11 +80,8 @@ async def test_an_agent_waits_for_a_half_typed_line(terminals: Terminals) -> Non
     assert one.lease.info().kind == "agent"
 
 
-async def test_an_agent_that_waited_for_a_line_waits_for_what_it_runs_too(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_module, "RETURN_S", 40.0)
-    one = await board(terminals)
+async def test_an_agent_that_waited_for_a_line_waits_for_what_it_runs_too(terminals: Terminals) -> None:
+    one = await board(terminals, return_s=40.0)
     await one.terminal.run("mkfifo gate")
     await one.terminal.type("read _ <gate")
     one.lease.person_typed("person", b"read _ <gate")
@@ -97,9 +100,9 @@ async def test_an_agent_that_waited_for_a_line_waits_for_what_it_runs_too(
     assert one.terminal.catch_up().state == "prompt"
 
 
-async def between_prompts(terminals: Terminals) -> Board:
+async def between_prompts(terminals: Terminals, **timings: float) -> Board:
     """A shell whose command is over and whose prompt waits at a gate."""
-    one = await board(terminals)
+    one = await board(terminals, "bash", **timings)
     await one.terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate'")
     await one.terminal.type("mkfifo gate\n")
     assert (await one.terminal.wait(finished=True, deadline_s=40)).reason == "finished"
@@ -112,11 +115,8 @@ async def let_through(gate: Path) -> None:
         await asyncio.to_thread(gate.write_text, "go\n")
 
 
-async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_module, "PROMPT_S", 40)
-    one = await between_prompts(terminals)
+async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(terminals: Terminals) -> None:
+    one = await between_prompts(terminals, prompt_s=40)
     assert one.terminal.catch_up().state == "running"
     assert one.lease.note("call1").place == "prompt"
     async with asyncio.TaskGroup() as group:
@@ -128,14 +128,13 @@ async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(
 
 
 async def test_an_agent_types_behind_the_first_prompt_so_that_its_line_shows_once(
-    terminals: Terminals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    terminals: Terminals, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(lease_module, "PROMPT_S", 40)
-    monkeypatch.setattr(lease_module, "FRESH_S", 60)
     gate = tmp_path / "gate"
     os.mkfifo(gate)
     tmp_path.joinpath(".bash_profile").write_text(f"read _ <{gate}\n")
-    one = Board(await terminals.create(shell="bash", env={"HOME": str(tmp_path)}))
+    terminal = await terminals.create(shell="bash", env={"HOME": str(tmp_path)})
+    one = Board(terminal, LeaseTimings(prompt_s=40, fresh_s=60))
     assert one.lease.note("call1").place == "prompt"
     async with asyncio.TaskGroup() as group:
         waiting = group.create_task(one.lease.agent_types("agent1", "echo o''nce\n", "call1"))
@@ -147,11 +146,8 @@ async def test_an_agent_types_behind_the_first_prompt_so_that_its_line_shows_onc
     assert sum("echo o''nce" in line for line in one.terminal.lines()) == 1
 
 
-async def test_a_prompt_that_does_not_come_is_not_waited_for_for_long(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_module, "PROMPT_S", 0.05)
-    one = await between_prompts(terminals)
+async def test_a_prompt_that_does_not_come_is_not_waited_for_for_long(terminals: Terminals) -> None:
+    one = await between_prompts(terminals, prompt_s=0.05)
     async with asyncio.timeout(40):
         await one.lease.agent_types("agent1", "ls\n")
     assert one.terminal.catch_up().state == "running"
@@ -164,14 +160,11 @@ async def test_an_agent_waits_until_an_interrupt_has_settled(terminals: Terminal
     one.lease.person_typed("person", b"git comm\x03")
     assert not one.lease.info().half_typed
     await one.lease.agent_types("agent1", "ls\n")  # sooner, and the shell would have thrown a part of it away
-    assert asyncio.get_running_loop().time() - began >= INTERRUPT_S * 0.9
+    assert asyncio.get_running_loop().time() - began >= LeaseTimings().interrupt_s * 0.9
 
 
-async def test_a_new_prompt_tells_that_an_interrupt_has_settled(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(lease_module, "INTERRUPT_S", 10_000.0)
-    one = await board(terminals)
+async def test_a_new_prompt_tells_that_an_interrupt_has_settled(terminals: Terminals) -> None:
+    one = await board(terminals, interrupt_s=10_000.0)
     shown = one.terminal.catch_up().shown
     one.lease.person_typed("person", b"git comm\x03")
     async with asyncio.TaskGroup() as group:
@@ -296,29 +289,27 @@ async def test_blindness_begins_when_somebody_looks_and_is_told(terminals: Termi
     one.lease.forget()
 
 
-async def test_a_prompt_behind_ssh_that_looks_like_one_for_a_secret_counts(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_prompt_behind_ssh_that_looks_like_one_for_a_secret_counts(terminals: Terminals) -> None:
     script = "stty raw -echo; printf 'root@host password: '; cat >/dev/null"
     terminal = await terminals.create(argv=["sh", "-c", script])
     await terminal.wait(pattern="password", deadline_s=40, position=0)
-    lease = Lease(terminal, lambda changed: None)
-    assert [lease.asks_secret()] == [False]  # a raw program of this machine
-    monkeypatch.setattr(lease_module, "program_name", lambda group: "ssh")
-    assert lease.asks_secret()
+    local, ssh, bash = (
+        Board(terminal),
+        Board(terminal, program=lambda _: "ssh"),
+        Board(terminal, program=lambda _: "bash"),
+    )
+    assert not local.lease.asks_secret()  # a raw program of this machine
+    assert ssh.lease.asks_secret()
+    assert not bash.lease.asks_secret()
     terminal.meta["isolation"] = "container"
-    monkeypatch.setattr(lease_module, "program_name", lambda group: "bash")
-    assert lease.asks_secret()
+    assert bash.lease.asks_secret()
 
 
-async def test_a_shell_that_has_become_ssh_is_behind_it_too(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one = await board(terminals)
+async def test_a_shell_that_has_become_ssh_is_behind_it_too(terminals: Terminals) -> None:
+    one = Board((await board(terminals)).terminal, program=lambda _: "ssh")
     await one.terminal.type("exec sh -c \"stty raw -echo; printf 'pass''word: '; cat >/dev/null\"\n")
     assert (await one.terminal.wait(pattern="password:", deadline_s=40)).reason == "pattern"
     assert one.terminal.foreground_group() == one.terminal.pid
-    monkeypatch.setattr(lease_module, "program_name", lambda group: "ssh")
     assert one.lease.asks_secret()
 
 

@@ -1,12 +1,11 @@
-"""Who has a terminal's keyboard, what an agent's keys would meet there, and what an agent may not see.
+"""The keyboard lease of one terminal.
 
 One holder at a time. A person takes over at once, always; an agent waits while a line of theirs stands half typed.
-Who typed is kept by position, never what a person typed, so no prompt that we failed to notice can leak it. While a
-secret is wanted (no echo, whole lines) the keyboard is the person's and agents are blind to what is printed. The kernel
-echoes what a person types before the prompt has come: agents do not see that either, once the prompt shows what it was.
+The author of keys is kept by position, never what a person typed, so no prompt that was not recognised can leak it.
+While a secret is read the keyboard is the person's.
 
-What was judged is what is typed: a judgement notes what stood on the line, and keys that would meet something else by
-the time they are typed are refused.
+What was assessed is what is typed: an assessment notes what stood on the line, and keys that would meet something else
+by the time they are typed are refused.
 """
 
 import asyncio
@@ -14,16 +13,16 @@ import contextlib
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from msgspec import Struct
 
 from fourhands.core.bounded import BoundedDict
 from fourhands.core.errors import Conflict
-from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals.authorship import Authorship, AuthorSpan
 from fourhands.workbench.terminals.prompt import PromptState
+from fourhands.workbench.terminals.secret_prompt import SecretPrompt
 from fourhands.workbench.terminals.shell.input_line import (
     EMPTY,
     PASTE_BEGIN,
@@ -32,44 +31,42 @@ from fourhands.workbench.terminals.shell.input_line import (
     open_ended,
     typed,
 )
-from fourhands.workbench.terminals.shell.tracker import ELSEWHERE, program_name
+from fourhands.workbench.terminals.shell.tracker import program_name
 from fourhands.workbench.terminals.terminal import Terminal
-
-PATIENCE_S = 30.0
-"""How long an agent waits for a person's half-typed line."""
-
-LINGER_S = 3.0
-"""How long after the last key the keyboard is still theirs who did not ask to keep it."""
-
-INTERRUPT_S = 0.5
-"""How long after a person's Ctrl-C an agent waits: until then the shell throws away what it is typed. Where the shell's
-marks tell of a new prompt, it need not be waited for longer than that."""
-
-INTERRUPT_LEAST_S = 0.05
-"""So long it waits all the same: the prompt may be that of a command which ended by itself just then."""
-
-PROMPT_S = 2.0
-"""How long an agent waits for a prompt that is sure to come: what is typed before it would be echoed twice."""
-
-FRESH_S = 5.0
-"""How long a shell may take to its first prompt; one that marks nothing by then is not waited for."""
-
-RETURN_S = 1.0
-"""How long a command that the person entered while an agent waited is given to be over: most are, at once."""
-
-AHEAD_S = 30.0
-"""How long keys for a program may turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
 
 _NOTED = 200
 _LONGEST_BEFORE = 100_000  # characters of a command's lines that are judged together with its rest
-_SECRET_WORD = re.compile(rb"pass|pin|token|secret|code|otp")
-_ASKED = (
-    r"(?i)(?:^|\W)(?:passwor[dt]|passwd|passphrase|passcode|pin|token|secret|verification code|one-time code|otp)"
-    r"\b[^\n]{0,200}?[:?>]"
-)
-_SECRET_ASKED, _SECRET_PROMPT = re.compile(_ASKED), re.compile(rf"{_ASKED}\s*$")
-_LONGEST_AHEAD = 64 * 1024
 _KEYS = re.compile(rb"[\x20-\xff]+|[\0-\x1f]")  # text at once: a paste may have millions of characters
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimings:
+    """Seconds for which the keyboard stays with one actor, and another one waits."""
+
+    patience_s: float = 30.0
+    """For an agent to wait for a person's half-typed line."""
+
+    linger_s: float = 3.0
+    """After the last key of a person who did not ask to keep the keyboard, until it is free."""
+
+    interrupt_s: float = 0.5
+    """After a person's Ctrl-C, for an agent to wait: until then the shell discards what is typed. Where the shell's
+    marks tell of a new prompt, it need not be waited for longer than that."""
+
+    interrupt_least_s: float = 0.05
+    """The same at least: the prompt may be that of a command which ended by itself just then."""
+
+    prompt_s: float = 2.0
+    """For an agent to wait for a prompt that is sure to come: what is typed before it would be echoed twice."""
+
+    fresh_s: float = 5.0
+    """For a shell to come to its first prompt; one that marks nothing by then is not waited for."""
+
+    return_s: float = 1.0
+    """For a command to be over that the person entered while an agent waited: most are, at once."""
+
+    ahead_s: float = 30.0
+    """For keys to turn out to be a secret: typed ahead of its prompt, or on when that has gone."""
 
 
 class LeaseInfo(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -85,10 +82,23 @@ class LeaseInfo(Struct, frozen=True, kw_only=True, rename="camel"):
 class Lease:
     """The keyboard of one terminal."""
 
-    def __init__(self, terminal: Terminal, on_change: Callable[[Terminal], None], ink_file: str | None = None) -> None:
+    def __init__(
+        self,
+        terminal: Terminal,
+        on_change: Callable[[Terminal], None],
+        ink_file: str | None = None,
+        *,
+        timings: LeaseTimings = LeaseTimings(),  # noqa: B008 - it is frozen
+        program: Callable[[int], str] = program_name,
+    ) -> None:
         self.terminal = terminal
         self._well = Authorship(ink_file)
         self._on_change = on_change
+        self._timings = timings
+        self._program = program
+        self._secret = SecretPrompt(
+            terminal, self._well, on_change=lambda: on_change(terminal), update=self.look, program=program
+        )
         self._line = EMPTY
         self._before: tuple[str, ...] = ()
         self._submitted_at = -1  # the number of the prompt at which the lines before were submitted
@@ -99,41 +109,28 @@ class Lease:
         self._last_key = float("-inf")
         self._half_typed = False
         self._moved = self._literal = False
-        self._ahead: int | None = None  # where the echo begins of keys that may be for a prompt that is still to come
         self._interrupted: tuple[float, int] | None = None  # when, and at which prompt of the shell
         self._gone_with = 0  # the process group of a raw program that had the last keys: they go with it
-        # Nobody knows when the echo came back while no server was there.
-        self._dark_head = 0 if self._well.hidden_from is None else terminal.log.head
-        self._stop_watching: Callable[[], None] | None = None
         self._waiters: list[asyncio.Future[None]] = []
         self._linger: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
 
     @property
     def ink(self) -> list[AuthorSpan]:
-        """Who typed where, the newest last."""
+        """The authors of what was typed, by position, the newest last."""
         return self._well.marks
 
     @property
     def waiting(self) -> int:
-        """How many agents wait for their turn to type."""
+        """The number of agents that wait for their turn to type."""
         return len(self._waiters)
 
     def asks_secret(self) -> bool:
-        """Whether a secret is wanted: no echo but whole lines; behind ssh and its like, a prompt that looks so."""
-        terminal = self.terminal
-        if terminal.exited:
-            return False
-        try:
-            echo, canonical = terminal.modes()
-        except OSError:
-            return False
-        if echo:
-            return False
-        return canonical or self._secret_elsewhere()
+        """Return True while a program reads a secret."""
+        return self._secret.asks()
 
     def info(self) -> LeaseInfo:
-        """How things stand."""
+        """Return the keyboard as it is now."""
         return LeaseInfo(
             holder=self._holder,
             kind=self._kind,
@@ -145,10 +142,10 @@ class Lease:
     # -- a person --------------------------------------------------------------------------------------------------
 
     def person_typed(self, actor: str, data: bytes) -> None:
-        """A person's keys go to the terminal: the keyboard is theirs."""
+        """Note that a person's keys go to the terminal: the keyboard is theirs."""
         self.look()
         self._take(actor, "person", kept=self._kept and self._kind == "person")
-        self._type_ahead()
+        self._secret.type_ahead(recently=self._recently())
         self._touch()
         self._gone_with = self._raw_program()
         self._play(data)
@@ -156,60 +153,37 @@ class Lease:
         self._wake()
 
     def take_over(self, actor: str) -> None:
-        """A person takes the keyboard and keeps it until they hand it back."""
+        """Let a person have the keyboard until they hand it back."""
         self._take(actor, "person", kept=True)
         self._wake()
 
     def hand_back(self) -> None:
-        """Nobody has it: whoever types next takes it, also behind a line that stands half typed."""
+        """Free the keyboard: the next to type takes it, also behind a line that stands half typed."""
         if self._is_half_typed():
             self._line = replace(self._line, hidden="a line of the person's")
         self._half_typed = False
         self._take("", "", kept=False)
         self._wake()
 
-    def _type_ahead(self) -> None:
-        """Remember where the echo of keys begins that a program has not asked for, as far as anybody can tell."""
-        terminal = self.terminal
-        try:
-            # Asked at each key, mostly at a prompt: the cheapest question first.
-            ahead = not self._at_prompt() and not terminal.exited
-            ahead = ahead and (terminal.modes() == (True, True) or self._is_elsewhere())
-        except OSError:
-            ahead = False
-        if not ahead:
-            self._ahead = None
-        elif self._ahead is None or not self._recently():
-            self._ahead = terminal.log.head
-            self._watch()
-
-    def _at_prompt(self) -> bool:
-        """Whether a shell's marks say that it reads a line."""
-        return self.terminal.marked and self.terminal.catch_up().state in ("prompt", "incomplete")
-
-    def _is_elsewhere(self) -> bool:
-        """Whether another terminal counts, one that we cannot look at."""
-        return self.terminal.isolation == "container" or program_name(self.terminal.foreground_group()) in ELSEWHERE
-
     def _recently(self) -> bool:
-        return self._loop.time() - self._last_key < AHEAD_S
+        return self._loop.time() - self._last_key < self._timings.ahead_s
 
     def _raw_program(self) -> int:
-        """The foreground group when it takes keys one by one, as editors and pagers do, and prompts too; else 0."""
+        """Return the foreground group if it takes keys one by one, as editors, pagers and prompts do; else 0."""
         try:
             return 0 if self.terminal.exited or self.terminal.modes()[1] else self.terminal.foreground_group()
         except OSError:
             return 0
 
     def _is_half_typed(self) -> bool:
-        """Whether a person's line waits for its end; keys that a pager took are no line at the prompt behind it."""
+        """Return True if a person's line waits for its end; keys that a pager took are no line at the prompt."""
         terminal = self.terminal
         if self._half_typed and self._gone_with and terminal.marked and terminal.foreground_group() != self._gone_with:
             self._half_typed = terminal.catch_up().state != "prompt"
         return self._half_typed
 
     def _play(self, data: bytes) -> None:
-        """Learn whether something stands on the line, without keeping what."""
+        """Track whether something stands on the line, without storing what."""
         for keys in _KEYS.findall(data):
             byte = keys[0]
             if self._literal:
@@ -231,16 +205,19 @@ class Lease:
     # -- an agent --------------------------------------------------------------------------------------------------
 
     def standing(self) -> PromptState:
-        """What an agent's keys would meet now; a half-typed line of a person's is waited for and does not count."""
+        """Return the prompt state an agent would type into.
+
+        A person's half-typed line is excluded: `agent_types` waits for it.
+        """
         terminal = self.terminal
         group = terminal.foreground_group()
         if not terminal.marked:
             if terminal.is_shell and group in (0, terminal.pid):
                 return PromptState("shell", self._line, self._before, settled=False, group=group)
-            return PromptState("program", self._line, self._before, False, program=program_name(group), group=group)
+            return PromptState("program", self._line, self._before, False, program=self._program(group), group=group)
         commands = terminal.catch_up()
         if commands.state == "running" and not commands.ending:
-            return PromptState("program", self._line, self._before, False, program=program_name(group), group=group)
+            return PromptState("program", self._line, self._before, False, program=self._program(group), group=group)
         if commands.state == "incomplete":
             return PromptState("incomplete", self._line, self._before, pastes=commands.bracketed)
         if commands.shown > self._submitted_at or commands.ending:
@@ -248,15 +225,16 @@ class Lease:
         return PromptState("prompt", self._line, self._before, settled=not self._before, pastes=commands.bracketed)
 
     def note(self, call_id: str) -> PromptState:
-        """What stands there now, kept until the call types; its keys are refused if that has become another."""
+        """Return the prompt state and note it until the call types; its keys are refused if the state has changed."""
         standing = self._noted[call_id] = self.standing()
         return standing
 
-    async def agent_types(self, actor: str, text: str, call_id: str = "", *, patience_s: float = PATIENCE_S) -> None:
-        """Return when the agent may type this, and give it the keyboard; `Conflict` when it may not.
+    async def agent_types(self, actor: str, text: str, call_id: str = "", *, patience_s: float | None = None) -> None:
+        """Wait until the agent may type this, and let it have the keyboard; raise `Conflict` if it may not.
 
         The caller types at once: from here on the text counts as typed.
         """
+        patience_s = self._timings.patience_s if patience_s is None else patience_s
         began = self._loop.time()
         half_typed, finished = False, -math.inf
         while True:
@@ -302,37 +280,37 @@ class Lease:
         self._remember(text)
 
     def _unsettled_s(self) -> float:
-        """How long at most a Ctrl-C of the person's may still cost what is typed behind it."""
+        """Return for how long at most a Ctrl-C of the person's may still cost what is typed behind it."""
         if self._interrupted is None:
             return 0.0
         at, shown = self._interrupted
         passed = self._loop.time() - at
         commands = self.terminal.catch_up()
         back = self.terminal.marked and commands.settled(shown) and commands.announced
-        left = (INTERRUPT_LEAST_S if back else INTERRUPT_S) - passed
+        left = (self._timings.interrupt_least_s if back else self._timings.interrupt_s) - passed
         if left <= 0:
             self._interrupted = None
         return max(0.0, left)
 
     def _coming_s(self, since: float) -> float:
-        """How long at most the shell's prompt is still waited for by somebody who has waited since then."""
+        """Return for how long at most an agent that has waited since then still waits for the shell's prompt."""
         terminal = self.terminal
         if not terminal.marked or terminal.exited:
             return 0.0
         commands = terminal.catch_up()
-        fresh = commands.state == "unknown" and terminal.uptime_s < FRESH_S
-        return max(0.0, since + PROMPT_S - self._loop.time()) if fresh or commands.ending else 0.0
+        fresh = commands.state == "unknown" and terminal.uptime_s < self._timings.fresh_s
+        return max(0.0, since + self._timings.prompt_s - self._loop.time()) if fresh or commands.ending else 0.0
 
     def _returning_s(self, finished: float) -> float:
-        """How long at most the shell is waited for that has got a line of the person's, which ended then."""
+        """Return for how long at most a shell is waited for that has got a line of the person's, which ended then."""
         terminal = self.terminal
         terminal.catch_up()
         if not terminal.marked or terminal.entered is None or terminal.progress.past(terminal.entered):
             return 0.0
-        return max(0.0, finished + RETURN_S - self._loop.time())
+        return max(0.0, finished + self._timings.return_s - self._loop.time())
 
     def _remember(self, text: str) -> None:
-        """What stands on the line after an agent's keys."""
+        """Update what stands on the line after an agent's keys."""
         standing = self.standing()
         if "\x03" in text:
             self._before = ()
@@ -353,50 +331,22 @@ class Lease:
         self._before = before
 
     def release(self, actor: str) -> None:
-        """The agent is done typing."""
+        """Note that the agent is done typing."""
         if self._holder == actor and self._kind == "agent":
             self._take("", "", kept=False)
 
     # -- seeing ----------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Begin or end an agent's blindness; for the event loop only. Whoever types or reads looks first."""
-        head = self.terminal.log.head
-        if self.asks_secret():
-            self._dark_head = head
-            if self._well.hidden_from is None:
-                self._well.hide(head if self._ahead is None else min(self._ahead, head))
-                self._ahead = None
-                self._on_change(self.terminal)
-            if self._kind != "person":
+        """Update the hidden ranges. Event loop only; call before every read or write on behalf of an agent."""
+        match self._secret.refresh(half_typed=self._half_typed, recently=self._recently()):
+            case "asked" if self._kind != "person":
                 self._take("person", "person", kept=False)
-            self._watch()
-        elif self._well.hidden_from is not None:
-            if self._half_typed and self._recently():
-                self._dark_head = head  # the prompt has gone, and the person goes on typing its secret
-                return
-            # What was printed since the last look in the dark came with the echo: a build's output, not a prompt's.
-            self._well.reveal(max(self._dark_head, self._well.hidden_from))
-            self._on_change(self.terminal)
-            self._touch()
-            self._unwatch()
-        elif self._ahead is not None:
-            self._look_ahead(self._ahead, head)
-
-    def _look_ahead(self, start: int, head: int) -> None:
-        """Hide what was typed ahead if a secret was asked for since, however short the time without echo was."""
-        terminal = self.terminal
-        asked = _SECRET_ASKED.search(sanitize(terminal.log.read(start, _LONGEST_AHEAD).data)) is not None
-        if asked:
-            self._well.hide(start)
-            self._well.reveal(head)
-            self._on_change(terminal)
-        if asked or self._at_prompt() or not self._recently() or head - start > _LONGEST_AHEAD:
-            self._ahead = None
-            self._unwatch()
+            case "over":
+                self._touch()
 
     def visible(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The parts of a range that an agent may see: not what was printed while a secret was wanted."""
+        """Return the parts of a range that an agent may see: not what was printed while a secret was read."""
         return self._well.visible(start, end)
 
     def hidden(self, end: int) -> tuple[tuple[int, int], ...]:
@@ -404,49 +354,27 @@ class Lease:
         return self._well.hidden(end)
 
     def author(self, position: int) -> AuthorSpan | None:
-        """Who typed last before this position."""
+        """Return the last author before this position."""
         return self._well.author(position)
 
     def forget(self) -> None:
-        """The terminal is closed."""
-        self._unwatch()
+        """Remove what is stored of the terminal: it is closed."""
+        self._secret.unwatch()
         if self._linger is not None:
             self._linger.cancel()
         self._well.forget()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
-    def _watch(self) -> None:
-        if self._stop_watching is None:
-            self._stop_watching = self.terminal.listen(self.look)
-
-    def _unwatch(self) -> None:
-        if self._stop_watching is not None:
-            self._stop_watching()
-            self._stop_watching = None
-
-    def _secret_elsewhere(self) -> bool:
-        """The terminal is raw: another one counts, of which only what it prints is known."""
-        terminal = self.terminal
-        # Asked at each key, mostly at a shell's own prompt. After `exec ssh` the shell's process is another program.
-        if self._at_prompt() and terminal.foreground_group() == terminal.pid and terminal.isolation != "container":
-            return False
-        tail = terminal.log.read(max(terminal.log.floor, terminal.log.head - 512), 512).data
-        if not _SECRET_WORD.search(tail.lower()):
-            return False
-        if not self._is_elsewhere() or self._at_prompt():
-            return False
-        return _SECRET_PROMPT.search(sanitize(tail).rpartition("\n")[2]) is not None
-
     def _touch(self) -> None:
-        """Somebody typed: the keyboard stays theirs for a while."""
+        """Let the keyboard stay with the person who typed, for a while."""
         self._last_key = self._loop.time()
         if self._linger is None:
-            self._linger = self._loop.call_later(LINGER_S, self._expire)
+            self._linger = self._loop.call_later(self._timings.linger_s, self._expire)
 
     def _expire(self) -> None:
         self._linger = None
-        left = self._last_key + LINGER_S - self._loop.time()
+        left = self._last_key + self._timings.linger_s - self._loop.time()
         if left > 0.01:
             self._linger = self._loop.call_later(left, self._expire)
         elif self._kind == "person" and not self._kept and not self._is_half_typed() and not self.terminal.exited:
