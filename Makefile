@@ -62,7 +62,7 @@ check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architectur
 	@$(BIN)/mypy
 	@cd web && npm run --silent check
 	@$(BIN)/pytest -q -m 'not slow' --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py tests/test_names.py \
-		tests/test_mutants.py tests/test_patching.py tests/test_walks.py
+		tests/test_mutants.py tests/test_patching.py tests/test_sizes.py tests/test_walks.py
 
 types: $(VENV)/ready ## write the page's types from the Python structs
 	@$(BIN)/python -m scripts.wire_types
