@@ -58,14 +58,14 @@ async def start(
 
 @commands.add("pause", label="Pause agent", actors=("person",))
 async def pause(bench: Workbench, args: SessionRef) -> Nothing:
-    """Hold an agent's next commands and its next turn; what runs goes on and nothing is lost."""
+    """Hold an agent's next commands and its next turn; running programs continue and nothing is lost."""
     bench.gate.pause(bench.sessions.get(args.session_id).id)
     return Nothing()
 
 
 @commands.add("resume", label="Resume agent", actors=("person",))
 async def resume(bench: Workbench, args: SessionRef) -> Nothing:
-    """Go on where an agent was paused."""
+    """Resume a paused agent."""
     bench.gate.resume(bench.sessions.get(args.session_id).id)
     return Nothing()
 
@@ -123,13 +123,13 @@ async def consent(
     bench: Workbench,
     *,
     session_id: SessionId,
-    allow: Annotated[bool, Meta(description="False takes the consent back, also one that was remembered.")],
+    allow: Annotated[bool, Meta(description="False revokes the consent, also a remembered one.")],
     scopes: Annotated[
         Annotated[tuple[Scope, ...], Meta(min_length=1)] | None,
         Meta(description="What it may do: see, arrange, write, run. Default: all of them."),
     ] = None,
 ) -> Nothing:
-    """Let an agent act here without being asked first, in all ways or in some, or take that back."""
+    """Allow an agent to act here without being asked first, in all ways or in some, or revoke that."""
     session = bench.sessions.get(session_id)
     if allow:
         await bench.gate.consent.grant_agent(session.id, session.name, scopes or SCOPES)
@@ -243,7 +243,7 @@ class AttachedList(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("attach", label="Attach terminal to chat", actors=("person",))
 async def attach(bench: Workbench, args: AttachTerminal, call: Call) -> AttachedList:
-    """Tell an agent with each turn what is new in a terminal, until you detach it or it ends."""
+    """Send an agent the new output of a terminal with each turn, until you detach it or it ends."""
     session = bench.sessions.get(args.session_id)
     bench.attached.attach(session, bench.terminal(args.terminal_id, call))
     return AttachedList(attached=bench.attached.describe(session))
@@ -251,7 +251,7 @@ async def attach(bench: Workbench, args: AttachTerminal, call: Call) -> Attached
 
 @commands.add("detach", label="Detach terminal from chat", actors=("person",))
 async def detach(bench: Workbench, args: AttachTerminal, call: Call) -> AttachedList:
-    """Tell an agent no longer what is new in a terminal; it can still read it."""
+    """Stop sending an agent the new output of a terminal; it can still read it."""
     session = bench.sessions.get(args.session_id)
     named = [one for one in bench.terminals.named(args.terminal_id) if one.id in session.attached]
     bench.attached.detach(session, named[-1] if named else bench.terminal(args.terminal_id, call))

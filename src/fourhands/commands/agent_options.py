@@ -40,7 +40,7 @@ async def set_mode(
 ) -> Nothing:
     """Switch an agent to one of its own modes: to plan only, say, or to edit without asking each time.
 
-    What it does in our terminals and files is judged as before, whatever its mode.
+    Its commands here are classified as before, whatever its mode.
     """
     await _controls(bench, session_id).set_mode(mode)
     return Nothing()
@@ -78,7 +78,7 @@ async def load_chat(
     session_id: SessionId,
     chat: Annotated[str, Meta(min_length=1, description="Id of a chat that the agent remembers.")],
 ) -> Nothing:
-    """Go on with a chat that an agent remembers; what was said in it comes in again, and nothing of it runs again."""
+    """Resume a chat that an agent remembers; its messages are shown again, and nothing in it runs again."""
     await _controls(bench, session_id).load_chat(chat)
     return Nothing()
 
@@ -90,6 +90,6 @@ async def sign_in(
     session_id: SessionId,
     method: Annotated[str, Meta(min_length=1, description="Id of one of the ways that the agent offers.")],
 ) -> Nothing:
-    """Let an agent sign in with its provider, by one of the ways it offers."""
+    """Sign an agent in with its provider, by one of the methods it offers."""
     await _controls(bench, session_id).sign_in(method)
     return Nothing()

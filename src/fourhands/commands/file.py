@@ -270,7 +270,7 @@ async def search(
 ) -> FileSearchResult:
     """Find files by name and by text: paths first by name, then by content, and the matching lines.
 
-    What .gitignore names is left out.
+    Files that .gitignore names are left out.
     """
     files = bench.files(call.actor)
     return await asyncio.to_thread(files.search, query, include_pattern, exclude_pattern)

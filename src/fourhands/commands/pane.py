@@ -94,7 +94,7 @@ class PaneRef(Args, frozen=True, kw_only=True):
 async def close_pane(bench: Workbench, args: PaneRef, call: Call, effects: Effects) -> Nothing:
     """Close a pane with its tabs, or one tab if you name what it shows. Unsaved text of the person is never discarded.
 
-    Terminals go on running; close them with openspace.terminal.close.
+    Terminals keep running; close them with openspace.terminal.close.
     """
     record_step(bench, effects, f"closed {args.pane_id}", bench.state.close(bench.locate(args.pane_id, call)))
     return Nothing()

@@ -55,7 +55,7 @@ async def snapshot(bench: Workbench, call: Call) -> Everything:
 
 @commands.add("platform", label="Show platform", read_only=True, example={})
 async def platform(bench: Workbench) -> PlatformInformation:
-    """Tell what machine this runs on: system, release, processor, whether inside Windows (WSL), and its shells."""
+    """Describe the machine this runs on: system, release, processor, whether inside Windows (WSL), and its shells."""
     return await asyncio.to_thread(bench.terminals.platform)
 
 
@@ -72,7 +72,7 @@ async def undo(
     *,
     call_id: Annotated[str | None, Meta(description="Which action; default: the agents' last one.")] = None,
 ) -> ActionsUndone:
-    """Take back what an agent did last: layout, opened files, highlights, written files.
+    """Undo the last action of an agent: layout, opened files, highlights, written files.
 
     Refused if you have changed the same thing since; of a file, a diff shows what would be lost. What was typed into a
     terminal cannot be taken back and says so.
@@ -84,7 +84,7 @@ async def undo(
 
 @commands.add("redo", label="Redo agent action", actors=("person",), key="Ctrl Alt Shift Z")
 async def redo(bench: Workbench) -> ActionsUndone:
-    """Do again what was undone last."""
+    """Redo the action that was undone last."""
     turned = await bench.undo.redo()
     bench.events.emit(ActionRedone(call_id=turned.action.call_id, description=turned.action.description))
     return ActionsUndone(action=turned.action, passed=turned.passed)

@@ -105,7 +105,7 @@ class UndoStack:
             return UndoResult(entry.shown(), passed)
 
     async def redo(self) -> UndoResult:
-        """Do again what was undone last."""
+        """Redo the action that was undone last."""
         async with self._turning:
             if not self._undone:
                 raise NotFound("there is nothing to redo", hint="redo follows an undo, before anything new is done")
