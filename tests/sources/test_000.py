@@ -204,7 +204,7 @@ async def close(doors: Doors) -> None:
 
 @DOCUMENT.differs(
     "§4.1",
-    "close { terminalId } of somebody else's terminal",
+    "close { terminalId } of another's terminal",
     because="An agent ends what it has started; what the person started is theirs.",
     answer="the error denied, which says that the person is to be asked.",
 )
@@ -346,7 +346,7 @@ async def nowhere(doors: Doors) -> None:
 @DOCUMENT.differs(
     "§4.3",
     "openspace.terminal.send({ terminalId, text: 'sudo ls' }) by the person",
-    because="A person's own keyboard asks nobody: questions are about what an agent does.",
+    because="A person's own keys need no approval: questions are about what an agent does.",
     answer="success; what the person types is typed.",
 )
 async def person_is_not_asked(doors: Doors) -> None:

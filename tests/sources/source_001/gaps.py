@@ -166,7 +166,7 @@ async def per_answer(doors: Doors) -> None:
 @PART.works(
     "NFR-3.8.1, GAP-3",
     "ERROR always, WARNING if enabled, INFO never",
-    "`call.finished` on `/ws` has the severity: error for a file that is not there, warning for what somebody refused "
+    "`call.finished` on `/ws` has the severity: error for a file that is not there, warning for what was refused "
     "or a limit stopped, info for what succeeded. The page shows toasts by it; the setting is `notices.warnings`.",
 )
 async def toasts(doors: Doors) -> None:
@@ -308,9 +308,7 @@ async def redaction(doors: Doors) -> None:
     assert token in shown
 
 
-@PART.works(
-    "GAP-15", "ToS/EULA", "docs/terms.md: what somebody agrees to who lets an agent work; linked from README.md."
-)
+@PART.works("GAP-15", "ToS/EULA", "docs/terms.md: the terms for letting an agent work; linked from README.md.")
 async def terms(doors: Doors) -> None:
     assert "agent" in (ROOT / "docs/terms.md").read_text()
     assert "docs/terms.md" in (ROOT / "README.md").read_text()

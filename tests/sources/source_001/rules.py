@@ -258,7 +258,7 @@ async def debugging(doors: Doors) -> None:
     "NFR-3.5.2",
     "failures logged but not shown as errors to the user",
     because="The document asks for both, silence here and notices in GAP-3; the latter was taken, as a failure that "
-    "nobody sees helps nobody.",
+    "no one sees cannot be mended.",
     answer="each failure in the journal and in the chat as a failed step, with a severity by which the page shows a "
     "toast.",
 )

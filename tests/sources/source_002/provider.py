@@ -64,7 +64,7 @@ async def status(doors: Doors) -> None:
 @DOCUMENT.differs(
     "provider getSessionStatus",
     "getSessionStatus('no such id') → null",
-    because="A wrong id is a mistake that somebody wants to hear of.",
+    because="A wrong id is a mistake, and is reported as one.",
     answer="the error not-found, which lists the terminals that are there.",
 )
 async def no_status(doors: Doors) -> None:

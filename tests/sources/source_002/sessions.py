@@ -39,7 +39,7 @@ async def least(doors: Doors) -> None:
 @DOCUMENT.differs(
     "persistent minInterval",
     "minInterval of a program that ends or asks at once",
-    because="It is known when a program has ended or waits for input: nobody need wait then.",
+    because="It is known when a program has ended or waits for input: there is no need to wait then.",
     answer="the same result sooner; `reason` says exited or input.",
 )
 async def sooner(doors: Doors) -> None:

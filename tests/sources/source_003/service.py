@@ -70,7 +70,7 @@ async def write(doors: Doors) -> None:
 @DOCUMENT.differs(
     "class write, class getSession, class getScrollback, resize unknown, kill unknown",
     "write · resize · killSession · getSession · getScrollback of an unknown id → false, undefined, null",
-    because="A wrong id is a mistake that somebody wants to hear of.",
+    because="A wrong id is a mistake, and is reported as one.",
     answer="success false with the code not-found, and a hint that lists the terminals that are there.",
 )
 async def unknown(doors: Doors) -> None:

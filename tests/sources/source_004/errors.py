@@ -120,7 +120,7 @@ async def registry(doors: Doors) -> None:
 @DOCUMENT.works(
     "Id 3",
     "terminal id validation",
-    "An id of another form, of another session or of nobody: -32002 with `not-found`, and the ids that there are.",
+    "An id of another form, of another session or of none: -32002 with `not-found`, and the ids that there are.",
 )
 async def wrong_ids(doors: Doors) -> None:
     async with joined(doors) as editor:

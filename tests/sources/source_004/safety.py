@@ -118,7 +118,7 @@ async def judged(doors: Doors) -> None:
 @DOCUMENT.works(
     "Security 2",
     '{"name":"LD_PRELOAD","value":"./x.so"}',
-    "A variable that makes other code run (LD_PRELOAD, BASH_ENV, NODE_OPTIONS, …) makes the call dangerous: somebody "
+    "A variable that makes other code run (LD_PRELOAD, BASH_ENV, NODE_OPTIONS, …) makes the call dangerous: a person "
     "is asked, whatever the command.",
 )
 async def dangerous_variables(doors: Doors) -> None:
