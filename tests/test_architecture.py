@@ -132,7 +132,7 @@ FOR_EVERYONE = {
 }
 """Modules of `workbench/terminals` that others may use (None: all of it): none of them hands out a PTY or a log."""
 
-EMBEDDING = {"app/wiring.py", "surfaces/cli/terminal.py", "workbench/workbench.py"}
+EMBEDDING = {"app/wiring.py", "surfaces/cli/terminal.py", "workbench/seats.py", "workbench/workbench.py"}
 """Files that open `Terminals` themselves (the command line only where no server runs), or own the leases.
 
 `Terminals` is the Python API below the gate: its holder decides what may run, so no other file imports it.

@@ -10,9 +10,8 @@ import logging
 import shutil
 import time
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 import msgspec
 
@@ -29,7 +28,7 @@ from fourhands.safety.environment import withheld
 from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench.agent_options import AgentOptions
 from fourhands.workbench.attached import Attached
-from fourhands.workbench.events import AgentReset, HostReplaced, SessionEnded, SessionStarted
+from fourhands.workbench.events import AgentReset, SessionEnded, SessionStarted
 from fourhands.workbench.files.workspace import FileSettings, Workspace
 from fourhands.workbench.files.writes import Writes
 from fourhands.workbench.layout.panes import Tab, tabs
@@ -38,27 +37,22 @@ from fourhands.workbench.layout.state import WorkbenchState
 from fourhands.workbench.layout.undo import UndoStack
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.records.outputs import Outputs
-from fourhands.workbench.sessions import FILE, PREFIX, CommandResult, Session, SessionInfo, Sessions
-from fourhands.workbench.terminals import authorship
+from fourhands.workbench.seats import Seats
+from fourhands.workbench.sessions import FILE, PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.terminals.agent_output import Redaction
 from fourhands.workbench.terminals.authorship import AuthorSpan
-from fourhands.workbench.terminals.events import TERMINAL_EVENTS, TerminalClosed
 from fourhands.workbench.terminals.handle import TerminalHandle
-from fourhands.workbench.terminals.info import TerminalInfo, describe, relative
+from fourhands.workbench.terminals.info import TerminalInfo, relative
 from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.lease import Lease
-from fourhands.workbench.terminals.seat import AgentSeat, PersonSeat, seat_of
-from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
+from fourhands.workbench.terminals.seat import AgentSeat, PersonSeat
+from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
-from fourhands.workbench.terminals.watcher import Watcher
 
 log = logging.getLogger(__name__)
 
 _JUDGED = 1000
 """Of how many calls it is kept which terminal was judged; far more than can wait for an answer at once."""
-
-LAST_CHARS = 4_000
-"""Of what a terminal printed last before it ended, for those to whose chats it was attached."""
 
 SAVE_S = 0.5
 """How long after a change the layout is saved, with what else has changed by then."""
@@ -144,7 +138,7 @@ class Workbench:
             secret_names_extra=settings.safety.secret_names, secret_names_removed=settings.safety.not_secret_names
         )
         self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
-        self._leases: dict[str, Lease] = {}
+        self._seats = Seats(self)
         self._judged: BoundedDict[tuple[str, str], str] = BoundedDict(_JUDGED)  # what a name meant for a judged call
         self._read_by: dict[str, dict[str, int]] = {}
         self._saved = AtomicFile(state / "layout.json")
@@ -157,10 +151,7 @@ class Workbench:
         self.controls: dict[str, AgentOptions] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         self.leaving = False
-        terminals.on_change = self._terminal_changed
-        terminals.on_lost = self._host_lost
-        for terminal in terminals.list():
-            self._follow(terminal, self.describe(terminal))
+        self._seats.follow_all()
 
     @property
     def root(self) -> str:
@@ -247,37 +238,28 @@ class Workbench:
         return self.state.locate(name, rank)
 
     def lease(self, terminal: Terminal) -> Lease:
-        """The keyboard of a terminal."""
-        if terminal.id not in self._leases:
-            self._leases[terminal.id] = Lease(
-                terminal,
-                lambda changed: self._tell_terminal("changed", changed),
-                f"{self.terminals.places.state}/{terminal.id}{authorship.SUFFIX}",
-            )
-        return self._leases[terminal.id]
+        """Return the keyboard of a terminal."""
+        return self._seats.lease(terminal)
 
     def seat(self, actor: Actor, terminal: TerminalHandle) -> PersonSeat | AgentSeat:
-        """The seat of an actor at a terminal: their way to its keyboard and its output."""
-        return seat_of(self._lease_of(terminal), actor, self.root, self.redaction)
+        """Return the seat of an actor at a terminal: their way to its keyboard and its output."""
+        return self._seats.seat(actor, terminal)
 
     def person_seat(self, actor: Actor, terminal: TerminalHandle) -> PersonSeat:
-        """The seat of a person, for what only they can do."""
-        return PersonSeat(self._lease_of(terminal), actor, self.root)
+        """Return the seat of a person, for what only they can do."""
+        return self._seats.person_seat(actor, terminal)
 
     def agent_seat(self, actor: Actor, terminal: TerminalHandle) -> AgentSeat:
-        """The seat of an agent."""
-        return AgentSeat(self._lease_of(terminal), actor, self.root, self.redaction)
-
-    def _lease_of(self, terminal: TerminalHandle) -> Lease:
-        return self.lease(cast(Terminal, terminal))  # the only terminals there are; callers see a handle
+        """Return the seat of an agent."""
+        return self._seats.agent_seat(actor, terminal)
 
     def authors(self, terminal: TerminalHandle) -> list[AuthorSpan]:
-        """Who typed where in a terminal, the newest last."""
-        return self._lease_of(terminal).ink
+        """Return the authors of what was typed in a terminal, by position, the newest last."""
+        return self._seats.authors(terminal)
 
     def describe(self, terminal: TerminalHandle) -> TerminalInfo:
-        """A terminal as it is now."""
-        return describe(self._lease_of(terminal), self.root)
+        """Return a terminal as it is now."""
+        return self._seats.describe(terminal)
 
     def redact(self, text: str) -> str:
         """A text as agents may see it: with secrets taken out."""
@@ -295,89 +277,6 @@ class Workbench:
         """List an agent's action that cannot be taken back, and why; a person's own actions are not listed."""
         if call.session is not None:
             self.undo.push(call.id, description, actor=call.actor.id, reason=reason)
-
-    def _terminal_changed(self, kind: str, terminal: Terminal) -> None:
-        if kind == "closed":
-            for _, tab in list(tabs(self.state.layout.root)):
-                if tab.type == "terminal" and tab.content == terminal.id:
-                    self.state.close(tab.id)
-            self.attached.release(terminal, "the terminal was closed")
-            self.events.emit(TerminalClosed(terminal_id=terminal.id, title=terminal.title))
-            # Only now: who hears of it may read the output once more, and what is hidden in it must be known then.
-            if (lease := self._leases.pop(terminal.id, None)) is not None:
-                lease.forget()
-            return
-        info = self.describe(terminal)
-        if kind == "created":
-            self._follow(terminal, info)
-        elif kind == "exited":
-            self._tell_end(terminal)
-        self._tell_info(kind, info)
-
-    def _tell_end(self, terminal: Terminal) -> None:
-        """A terminal has ended: those to whose chats it was attached are told how, with the last that it printed."""
-        listening = [session for session in self.sessions if terminal.id in session.attached]
-        last = {session.id: self.attached.of(session, terminal) for session in listening}
-        for session in self.attached.release(terminal, "the terminal has ended"):
-            end, news = terminal.exit, last[session.id]
-            how = {"exitCode": end.code, "signal": end.signal} if end is not None else {}
-            session.untold.append(
-                CommandResult(
-                    number=0,
-                    command_id="agent.detached",
-                    args={"terminalId": terminal.id, "title": terminal.title},
-                    success=True,
-                    output=news.text[-LAST_CHARS:] if news is not None else None,
-                    data={"reason": "the terminal has ended", **how},
-                    timestamp=time.time(),
-                )
-            )
-
-    def _follow(self, terminal: Terminal, first: TerminalInfo) -> None:
-        """Tell of what becomes of a terminal by itself, so that nobody need ask again and again."""
-
-        def facts(info: TerminalInfo) -> object:
-            return info.shell_state, info.finished_commands, info.last_exit_code, info.cwd, info.lease.secret
-
-        if not terminal.exited:
-            tell = partial(self._tell_info, "changed")
-            Watcher(terminal, first, see=lambda: self.describe(terminal), facts=facts, tell=tell)
-            terminal.on_resize = lambda: self._tell_terminal("resized", terminal)
-            if terminal.marked:
-                terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
-
-    def _tell_start(self, terminal: Terminal) -> None:
-        """A shell that is slow to start prints nothing by which anybody would hear of it."""
-        info = self.describe(terminal)
-        if info.slow_start:
-            self._tell_info("changed", info)
-            terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
-
-    def _tell_terminal(self, kind: str, terminal: Terminal) -> None:
-        self._tell_info(kind, self.describe(terminal))
-
-    def _tell_info(self, kind: str, info: TerminalInfo) -> None:
-        self.events.emit(TERMINAL_EVENTS[kind](terminal=info))
-
-    def _host_lost(self, lost: list[Terminal]) -> None:
-        """Another host has taken the place of one that died: say so to everybody, and to models in their next turn."""
-        names = ", ".join(repr(terminal.title) for terminal in lost)
-        text = "The terminal host died and was replaced: new terminals work. "
-        text += f"Ended with it: {names}; the output can still be read." if lost else "Nothing ran in it."
-        self.events.emit(HostReplaced(text=text, terminals=[terminal.id for terminal in lost]))
-        for session in self.sessions:
-            mine = [terminal.id for terminal in lost if terminal.owner == session.id]
-            if mine:
-                session.untold.append(
-                    CommandResult(
-                        number=0,
-                        command_id="host.replaced",
-                        args={"terminals": mine},
-                        success=False,
-                        error=text,
-                        timestamp=time.time(),
-                    )
-                )
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
@@ -504,11 +403,7 @@ class Workbench:
 
     def forget_lost_terminals(self) -> None:
         """Close tabs of terminals that no longer exist; called once after a restart."""
-        known = {terminal.id for terminal in self.terminals.list()}
-        authorship.sweep(self.terminals.places.state, known)
-        for _, tab in list(tabs(self.state.layout.root)):
-            if tab.type == "terminal" and tab.content not in known:
-                self.state.close(tab.id)
+        self._seats.forget_lost()
 
     def _changed(self, change: StateChange) -> None:
         self.events.emit(change, revision=change.rev)

@@ -4,7 +4,9 @@ Bytes are the truth and positions count them. A view is decoded and sanitized wh
 never fall inside a character or an escape sequence: what is not complete yet belongs to the next read.
 """
 
+import os
 import re
+import stat
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -67,6 +69,19 @@ class Cropped:
     characters: int
     lines: int
     omitted: int
+
+
+def open_log(path: str, capacity: int) -> tuple[LogReader, str]:
+    """Return a terminal's log; where it cannot be had, an empty one and the reason."""
+    try:
+        reader = LogReader(path, capacity)
+        if stat.S_ISREG(os.fstat(reader.fd).st_mode):
+            return reader, ""
+        reader.close()
+        why = "it is no file"
+    except OSError as error:
+        why = str(error.strerror)
+    return LogReader(os.devnull, capacity), f"its output cannot be read: {path}: {why}"
 
 
 def whole_characters(data: bytes) -> int:

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import math
 import os
-import stat
 import termios
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from dataclasses import replace
 from fourhands.core.errors import BadArgument
 from fourhands.host import pty
 from fourhands.host.client import HostClient, HostLost
-from fourhands.host.log import GRAIN, Chunk, LogReader
+from fourhands.host.log import GRAIN, Chunk
 from fourhands.host.protocol import Message
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals import output
@@ -27,10 +26,8 @@ from fourhands.workbench.terminals.run import RunResult, run
 from fourhands.workbench.terminals.screen import LiveScreen, Screen
 from fourhands.workbench.terminals.shell.history import CommandOutcome, ShellCommand, ShellHistory
 from fourhands.workbench.terminals.shell.tracker import Progress, ShellState, Tracker, front_waits, program_name
+from fourhands.workbench.terminals.size import check_size
 from fourhands.workbench.terminals.wait import OutputSight, WaitConditions, WaitResult, wait
-
-SMALLEST, LARGEST = (2, 1), (1000, 1000)
-"""Columns and rows that a terminal may have."""
 
 SLOW_START_S = 3.0
 """A shell that has shown no prompt after so long is said to be slow."""
@@ -42,32 +39,12 @@ LARGEST_INPUT = 16 * 1024 * 1024
 _TICK_S = 0.02  # when a process began is known to a hundredth of a second
 
 
-def check_size(cols: int, rows: int) -> None:
-    """Refuse sizes that no terminal can have."""
-    for value, name, low, high in ((cols, "cols", SMALLEST[0], LARGEST[0]), (rows, "rows", SMALLEST[1], LARGEST[1])):
-        if type(value) is not int or not low <= value <= high:
-            raise BadArgument(f"{name} must be a whole number from {low} to {high}, not {value!r}")
-
-
-def _open_log(path: str, capacity: int) -> tuple[LogReader, str]:
-    """A terminal's log; where it cannot be had, an empty one, and why."""
-    try:
-        reader = LogReader(path, capacity)
-        if stat.S_ISREG(os.fstat(reader.fd).st_mode):
-            return reader, ""
-        reader.close()
-        why = "it is no file"
-    except OSError as error:
-        why = str(error.strerror)
-    return LogReader(os.devnull, capacity), f"its output cannot be read: {path}: {why}"
-
-
 class Terminal(TerminalHandle):
     """A terminal with its keyboard and its output. Made by `Terminals`, never directly."""
 
     def __init__(self, link: HostClient, record: Message, master: int, finish: Finish | None = None) -> None:
         super().__init__(link, record, master, finish)
-        self.log, self.fault = _open_log(link.places.log(self.id), record["capacity"])
+        self.log, self.fault = output.open_log(link.places.log(self.id), record["capacity"])
         self.running = asyncio.Lock()
         self.ports_told: set[int] = set()
         self.on_resize: Callable[[], None] = lambda: None

@@ -29,7 +29,8 @@ from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.host_terminals import HostInfo, HostTerminals, HostTimings
 from fourhands.workbench.terminals.launch import LONGEST_TITLE, LaunchPlanner, check_title, check_words
 from fourhands.workbench.terminals.shell.detection import PlatformInformation, platform_information
-from fourhands.workbench.terminals.terminal import Terminal, check_size
+from fourhands.workbench.terminals.size import check_size
+from fourhands.workbench.terminals.terminal import Terminal
 
 
 class Terminals:
