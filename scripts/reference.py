@@ -6,6 +6,7 @@ Run by `make docs`. `pages()` gives the texts without writing them; a test compa
 import ast
 import inspect
 import itertools
+from collections.abc import Iterable
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +18,7 @@ from fourhands.app import CONTRIBUTIONS
 from fourhands.commands.help import argument_line, block, example_of
 from fourhands.core import schema
 from fourhands.core.event import EventData
-from fourhands.core.registry import Command, Registry
+from fourhands.core.registry import Command, Contribution, Registry
 from fourhands.workbench.layout.snapshot import StateChange
 from scripts import source
 from scripts.contract import sources_page
@@ -39,10 +40,10 @@ def pages() -> dict[str, str]:
     }
 
 
-def commands_page() -> str:
+def commands_page(contributions: Iterable[Contribution] = CONTRIBUTIONS) -> str:
     """Describe every built-in command."""
     registry = Registry()
-    for contribution in CONTRIBUTIONS:
+    for contribution in contributions:
         registry.include(contribution)
     lines = [
         "# Commands",

@@ -270,14 +270,14 @@ class Frames(WebSocketsSansIOProtocol):
     def keepalive_timeout(self) -> None:
         """No pong came: what is still buffered will never be taken, so closing politely would never end."""
         if (
-            self.read_paused and not self.transport.is_closing() and not self._hung_up()
+            self.read_paused and not self.transport.is_closing() and not self.hung_up()
         ):  # the pong may lie behind what is not read now
             self.pong_timer = self.loop.call_later(self.ping_timeout or 0, self.keepalive_timeout)
             return
         super().keepalive_timeout()
         self.transport.abort()
 
-    def _hung_up(self) -> bool:
+    def hung_up(self) -> bool:
         """Return True if the client has closed the connection; the kernel knows even while nothing is read from it."""
         connection = self.transport.get_extra_info("socket")
         if connection is None or connection.family == socket.AF_UNIX or not hasattr(socket, "TCP_INFO"):

@@ -9,7 +9,7 @@ from tests.kit.system import System
 
 from fourhands.core.errors import BadArgument, Conflict
 from fourhands.safety.paths.errors import FileTooLarge
-from fourhands.workbench.files import excerpt
+from fourhands.workbench.files.excerpt import read_lines
 from fourhands.workbench.files.replacement import ABSENT, version_of
 from fourhands.workbench.files.workspace import FileSettings, Workspace
 
@@ -35,9 +35,9 @@ def test_lines_are_those_of_the_whole_file(root, text, chunk, first, count):
     data = text.encode()
     (root / "lines").write_bytes(data)
     last = None if count is None else first + count
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(excerpt, "CHUNK", chunk)
-        piece = Workspace(root).read_lines("lines", first, last)
+    with open(root / "lines", "rb") as file:
+        piece = read_lines(file.fileno(), "lines", "lines", first, last, 1000, chunk_bytes=chunk)
+    assert piece == Workspace(root).read_lines("lines", first, last)
     assert piece.text == lines_of(text, first, last)
     assert (piece.version, piece.size) == (version_of(data), len(data))
     assert piece.lines == len(text.split("\n")) - text.endswith("\n") - (not text)

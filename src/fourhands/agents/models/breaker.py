@@ -36,20 +36,20 @@ class BreakerTrial:
     def succeeded(self) -> None:
         """Report that the server answered."""
         if self._breaker is not None:
-            self._breaker._succeeded()
+            self._breaker.close()
             self._breaker = None
 
     def failed(self, why: str) -> None:
         """Report that it did not answer, or answered with an error of its own."""
         if self._breaker is not None:
-            self._breaker._failed(why, self._probe)
+            self._breaker.count_failure(why, self._probe)
             self._breaker = None
 
     def abandoned(self) -> None:
         """End it without an outcome, so that another one may try. Harmless after an outcome."""
         if self._breaker is not None:
             if self._probe:
-                self._breaker._probing = False
+                self._breaker.admit_another()
             self._breaker = None
 
 
@@ -89,12 +89,18 @@ class Breaker:
         self._probing = True
         return BreakerTrial(self, probe=True)
 
-    def _succeeded(self) -> None:
+    def close(self) -> None:
+        """Let everything through again, after an answer."""
         self._failures.clear()
         self._opened = None
         self._probing = False
 
-    def _failed(self, why: str, probe: bool) -> None:
+    def admit_another(self) -> None:
+        """Let another request try, after one that tried and has no outcome."""
+        self._probing = False
+
+    def count_failure(self, why: str, probe: bool) -> None:
+        """Open the breaker if that was one failure too many, or the failure of the request that tried."""
         now = self._now()
         self._why = why
         self._failures.append(now)

@@ -5,6 +5,7 @@ import base64
 import gzip
 import hashlib
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,9 @@ _INSIDE = re.compile(rb"<script>(.*?)</script>", re.DOTALL)
 class Page(StaticFiles):
     """The page's files. Packing one takes longer than sending it, so it is kept packed: a few megabytes."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, compress: Callable[[bytes, int], bytes] = gzip.compress) -> None:
         super().__init__(directory=directory, html=True)
+        self._compress = compress
         self._start = _Start(directory / "index.html")
         self._packed: dict[str, tuple[bytes, dict[str, str]]] = {}
 
@@ -44,7 +46,7 @@ class Page(StaticFiles):
         response.headers["cache-control"] = FOR_EVER if fixed else "no-cache"
         if not may_pack or not fixed or not isinstance(response, FileResponse) or not _worth_packing(response):
             return response
-        packed = await asyncio.to_thread(lambda: gzip.compress(Path(response.path).read_bytes(), 9))
+        packed = await asyncio.to_thread(lambda: self._compress(Path(response.path).read_bytes(), 9))
         headers = {name: value for name, value in response.headers.items() if name != "content-length"}
         self._packed[path] = packed, {**headers, "content-encoding": "gzip", "vary": "accept-encoding"}
         return self._from_memory(path, asked)

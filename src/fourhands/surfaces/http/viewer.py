@@ -257,6 +257,11 @@ class Viewer:
         return len(self._words) > WORDS_LIMIT or self._stalled
 
     @property
+    def waiting(self) -> tuple[int, int]:
+        """The number of messages that wait to be sent, and of bytes that wait to be typed."""
+        return len(self._words), len(self._waiting)
+
+    @property
     def _stalled(self) -> bool:
         return len(self._waiting) >= INPUT_LIMIT
 

@@ -39,7 +39,9 @@ class FilePiece(Struct, frozen=True, kw_only=True):
     lines: int = 0
 
 
-def read_lines(fd: int, path: str, given: str, first: int, last: int | None, most: int) -> FilePiece:
+def read_lines(
+    fd: int, path: str, given: str, first: int, last: int | None, most: int, *, chunk_bytes: int = CHUNK
+) -> FilePiece:
     """Read the lines from `first` to `last`, and count all of them, in one pass over the file."""
     _, encoding = begins_as(os.pread(fd, 8192, 0))
     if encoding not in ("utf-8", "utf-8-sig"):
@@ -51,7 +53,7 @@ def read_lines(fd: int, path: str, given: str, first: int, last: int | None, mos
     kept = bytearray()
     begin: int | None = None
     ended = True
-    for chunk in _chunks(fd):
+    for chunk in _chunks(fd, chunk_bytes):
         digest.update(chunk)
         at, seen = 0, line
         line += chunk.count(b"\n")
@@ -117,9 +119,9 @@ def read_bytes(fd: int, path: str, given: str, offset: int, limit: int) -> FileP
     )
 
 
-def _chunks(fd: int) -> Iterator[bytes]:
+def _chunks(fd: int, most: int = CHUNK) -> Iterator[bytes]:
     offset = 0
-    while chunk := os.pread(fd, CHUNK, offset):
+    while chunk := os.pread(fd, most, offset):
         yield chunk
         offset += len(chunk)
 
