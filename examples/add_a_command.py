@@ -19,7 +19,7 @@ class Say(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename=
 
 
 class Said(Struct, frozen=True, rename="camel"):
-    """What it answers."""
+    """The result of the command."""
 
     text: str
 

@@ -17,7 +17,7 @@ class Cloud:
     shares_files = False  # and it does not see the workspace
 
     async def probe(self) -> Probe:
-        """Say whether it can be reached."""
+        """Report whether it can be reached."""
         return Probe(True, "the sky is clear")
 
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
@@ -28,7 +28,7 @@ class Cloud:
         return FarAway(launch.argv, size)
 
     async def clean_up(self) -> None:
-        """Give the machine back."""
+        """Return the machine."""
 
 
 class FarAway:

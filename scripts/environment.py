@@ -30,7 +30,7 @@ def make(stamp: Path, extras: str) -> None:
 
 
 def usable(venv: Path) -> bool:
-    """Whether it was made to its end, here, by a Python that is still there."""
+    """Return True if it was completed, here, by a Python that still exists."""
     try:
         if str(venv) not in (venv / "pyvenv.cfg").read_text():
             return False  # its scripts name the place where it was

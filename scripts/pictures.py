@@ -70,25 +70,25 @@ FIX = LIMITS.replace("if len(self.seen) > self.calls", "if len(self.seen) >= sel
 
 @dataclass
 class Scene:
-    """What a scene works with."""
+    """The parts that a scene works with."""
 
     served: Served
     visit: Visit
     theme: str
 
     def page(self, width: int = WIDE[0], height: int = WIDE[1]) -> Page:
-        """A browser that looks; without motion, so that nothing is caught half-way."""
+        """Open the page in a browser, without motion, so that no picture shows a transition."""
         return self.visit(viewport={"width": width, "height": height}, color_scheme=self.theme, reduced_motion="reduce")
 
     def terminal(self, page: Page, title: str, agent: Agent | None = None) -> str:
-        """A terminal at its prompt; the person's, or that of an agent."""
+        """Start a terminal of the person or of an agent, and wait for its prompt."""
         call = agent.call if agent else self.served.call
         terminal = str(call("openspace.terminal.create", {"title": title}).data["terminalId"])
         wait_for_screen(page, "demo $", terminal)
         return terminal
 
     def work(self, agent: Agent, terminal: str) -> None:
-        """The agent looks at a file, marks what is wrong, and runs the tests."""
+        """Let the agent open a file, mark what is wrong, and run the tests."""
         ask(agent, "The fourth call should be refused. Why does it pass?")
         agent.call("openspace.editor.open", {"path": "parcel/limits.py", "line": 18})
         marks = [{"startLine": 19, "endLine": 20}]
@@ -117,14 +117,14 @@ def shown(page: Page, path: str, marks: int = 0) -> None:
 
 
 def start(scene: Scene) -> Page:
-    """The page of a workspace in which nothing is open."""
+    """Show a workspace in which nothing is open."""
     page = scene.page()
     expect(page.get_by_role("treeitem", name="README.md")).to_be_visible()
     return page
 
 
 def consent(scene: Scene) -> Page:
-    """An agent's first command."""
+    """Show the question before an agent's first command."""
     page = scene.page()
     scene.served.agent(consent=False).start("openspace.editor.open", {"path": "README.md"})
     expect(page.get_by_role("alertdialog")).to_be_visible()
@@ -132,7 +132,7 @@ def consent(scene: Scene) -> Page:
 
 
 def workbench(scene: Scene) -> Page:
-    """The page at work: file, terminal, conversation."""
+    """Show a file, a terminal and a chat."""
     page = scene.page()
     terminal = scene.terminal(page, "tests")
     scene.work(scene.served.agent(), terminal)
@@ -143,7 +143,7 @@ def workbench(scene: Scene) -> Page:
 
 
 def danger(scene: Scene) -> Page:
-    """A dangerous command, with a look at what it would touch."""
+    """Show a dangerous command and what it would affect."""
     page = scene.page()
     terminal = scene.terminal(page, "tests")
     scene.served.agent().start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})
@@ -152,7 +152,7 @@ def danger(scene: Scene) -> Page:
 
 
 def edit(scene: Scene) -> Page:
-    """The same question, answered with a better command."""
+    """Show the same question, answered with a better command."""
     page = danger(scene)
     card = page.get_by_role("alertdialog")
     card.get_by_role("button", name="Edit").click()
@@ -170,7 +170,7 @@ def palette(scene: Scene) -> Page:
 
 
 def argument(scene: Scene) -> Page:
-    """A command's arguments, asked one by one."""
+    """Show the palette asking for a command's arguments, one by one."""
     page = scene.page()
     scene.served.call("openspace.editor.open", {"path": "parcel/limits.py"})
     shown(page, "parcel/limits.py")
@@ -183,7 +183,7 @@ def argument(scene: Scene) -> Page:
 
 
 def changes(scene: Scene) -> Page:
-    """What the agent changed, to keep or to take back."""
+    """Show the agent's changes, to keep or to revert."""
     page = scene.page()
     agent = scene.served.agent()
     agent.call("openspace.file.write", {"path": "parcel/limits.py", "content": FIX})
@@ -196,7 +196,7 @@ def changes(scene: Scene) -> Page:
 
 
 def activity(scene: Scene) -> Page:
-    """Who did what; each entry opens."""
+    """Show the activity log, with one entry open."""
     page = workbench(scene)
     page.locator(".deed.agent").first.click()
     expect(page.locator(".activity .more").first).to_be_visible()
@@ -219,7 +219,7 @@ def keyboard(scene: Scene) -> Page:
 
 
 def secret(scene: Scene) -> Page:
-    """A program wants a password: the keyboard is the person's, the agent is blind."""
+    """Show a password prompt: the keyboard is the person's, and the terminal is hidden from the agent."""
     page = scene.page()
     terminal = scene.terminal(page, "deploy")
     agent = scene.served.agent()
@@ -232,7 +232,7 @@ def secret(scene: Scene) -> Page:
 
 
 def conflict(scene: Scene) -> Page:
-    """A file that changed on disk meanwhile: both are shown."""
+    """Show both texts of a file that changed on disk meanwhile."""
     page = scene.page()
     scene.served.call("openspace.editor.open", {"path": "parcel/store.py"})
     shown(page, "parcel/store.py")
@@ -248,7 +248,7 @@ def conflict(scene: Scene) -> Page:
 
 
 def toast(scene: Scene) -> Page:
-    """What an agent could not do, once and with what may be done about it."""
+    """Show a failed action of an agent, with what may be done about it."""
     page = workbench(scene)
     scene.served.agent("Bob").call("openspace.editor.open", {"path": "docs/limits.md"})
     expect(page.locator(".toast").first).to_be_visible()
@@ -264,7 +264,7 @@ def help(scene: Scene) -> Page:  # the picture is called so
 
 
 def lost(scene: Scene) -> Page:
-    """The server has gone; the page waits for it and keeps what it has."""
+    """Show the page while the server is lost: it keeps its contents and waits."""
     page = workbench(scene)
     scene.visit.complaints = Deaf()
     scene.served.end()
@@ -284,7 +284,7 @@ def narrow(scene: Scene) -> Page:
 
 
 def phone(scene: Scene) -> Page:
-    """A telephone: one thing at a time, Stop always."""
+    """Show the page on a phone: one region at a time, with Stop always visible."""
     page = scene.page(390, 780)
     scene.work(scene.served.agent(), scene.terminal(page, "tests"))
     page.get_by_role("tab", name="Agent", exact=True).last.click()
@@ -322,7 +322,7 @@ SCENES: tuple[Callable[[Scene], Page], ...] = (
 
 @contextlib.contextmanager
 def stage(browser: Browser, theme: str) -> Iterator[Scene]:
-    """A workbench on the sample project."""
+    """Serve a workbench on the sample project."""
     with tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as root, Served(Path(root)) as served:
         for old in ("src/app.py", "src/store.py", "tests/test_app.py"):
             (served.workspace / old).unlink()

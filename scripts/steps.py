@@ -98,7 +98,7 @@ def _reason(said: Sequence[str], wrong: re.Pattern[str]) -> str:
 
 
 class _Line:
-    """What is seen while a step lasts: its title, seconds, and what it is at."""
+    """The line shown while a step lasts: its title, its seconds and its present part."""
 
     def __init__(self, title: str) -> None:
         self._title = title
@@ -114,7 +114,7 @@ class _Line:
         return self
 
     def at(self, name: str) -> None:
-        """It got to the next thing."""
+        """Report that the next part has begun."""
         self._now, self._count = name, self._count + 1
 
     def _text(self) -> str:

@@ -14,7 +14,7 @@ LAST = 0x10FFFF
 
 
 def runs(width: int) -> list[tuple[int, int]]:
-    """The first and last of all neighbours that take so many columns."""
+    """Return the first and last of each run of characters that take so many columns."""
     points = (point for point in range(0xA0, LAST + 1) if lib.ghostty_unicode_codepoint_width(point) == width)
     found = []
     for _, members in groupby(enumerate(points), key=lambda item: item[1] - item[0]):
@@ -24,7 +24,7 @@ def runs(width: int) -> list[tuple[int, int]]:
 
 
 def text() -> str:
-    """The module."""
+    """Return the text of the module."""
     lines = [
         "// How many columns a character takes, as the server counts. Written by `python -m scripts.widths`.",
         "",

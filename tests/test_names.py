@@ -151,7 +151,7 @@ def docstrings(tree: ast.Module) -> Iterator[tuple[int, str]]:
 def riddles(path: Path) -> list[str]:
     """The docstrings of a file that open with a question, each with its line."""
     return [
-        f"{path.relative_to(PACKAGE)}:{line}: {' '.join(text.split()[:6])}"
+        f"{path.relative_to(ROOT)}:{line}: {' '.join(text.split()[:6])}"
         for line, text in docstrings(ast.parse(path.read_text()))
         if text.split() and text.split()[0].rstrip(",:;.") in RIDDLES
     ]
@@ -160,7 +160,8 @@ def riddles(path: Path) -> list[str]:
 def test_a_docstring_opens_with_its_subject_or_a_verb() -> None:
     """A noun phrase for a thing, an imperative for a function, `Return True if` for a question: never a riddle."""
     excepted = [PACKAGE / each for each in RIDDLING]
-    plain = [path for path in sources(PACKAGE) if not any(path.is_relative_to(each) for each in excepted)]
+    ours = [path for folder in (PACKAGE, ROOT / "scripts", ROOT / "examples") for path in sources(folder)]
+    plain = [path for path in ours if not any(path.is_relative_to(each) for each in excepted)]
     assert [line for path in plain for line in riddles(path)] == []
 
 
