@@ -1,4 +1,4 @@
-// Which of many names somebody means by a few letters: letters in order, beginnings of words and runs count more.
+// The choice among many names by a few letters: letters in order, beginnings of words and runs count more.
 
 export interface Ranked<T> {
   item: T;

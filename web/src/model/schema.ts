@@ -1,4 +1,4 @@
-// What a command asks for, read from its JSON Schema, and how what somebody typed becomes a value.
+// What a command asks for, read from its JSON Schema, and how typed text becomes a value.
 
 export interface Schema {
   type?: string | string[];
@@ -37,7 +37,7 @@ export interface Manifest {
 type Bag = Record<string, unknown>;
 const DEPTH = 8;
 
-// The commands of a manifest, whoever wrote it: what is missing or odd in one gets a default, and one that cannot be used is
+// The commands of a manifest of any origin: what is missing or odd in one gets a default, and one that cannot be used is
 // passed over and told of. One odd entry must never cost the others. Null where there is no list at all.
 export function readCommands(commands: unknown, odd: (text: string) => void): ManifestCommand[] | null {
   if (!Array.isArray(commands)) {
@@ -168,7 +168,7 @@ export function parseValue(argument: Argument, text: string): unknown {
       if (!argument.choices.includes(text)) throw new BadValue(`one of: ${argument.choices.join(", ")}`);
       return text;
     default:
-      // Somebody who types a line into a one-line box means Enter at its end where they write \n.
+      // A person who types a line into a one-line box means Enter at its end where they write \n.
       return argument.name === "text" || argument.name === "content" ? text.replaceAll("\\n", "\n") : text;
   }
 }

@@ -70,7 +70,7 @@ export class Model {
   readonly signals = new Signals<Topic>();
   rev = -1;
   workspace = "";
-  program = "fourhands"; // what somebody types in the workspace to call it
+  program = "fourhands"; // the command that calls it in the workspace
   me = "";
   browsers = 1;
   layout: Layout = { root: null, activePane: null };

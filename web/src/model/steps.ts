@@ -1,4 +1,4 @@
-// A call in words: what somebody did, for the activity list and the chat.
+// A call in words: what an actor did, for the activity list and the chat.
 
 export type StepState = "waiting" | "running" | "done" | "failed";
 

@@ -50,7 +50,7 @@ export class Changes {
     } else {
       this.element.replaceChildren(...this.changes.map((change) => this.card(change)));
     }
-    // Whoever goes through the hunks by keyboard finds the next one under their hands.
+    // A person who goes through the hunks by keyboard finds the next one under their hands.
     if (focused) (this.element.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focused)}"]`) ?? this.element.querySelector<HTMLElement>("button, .empty"))?.focus();
   }
 

@@ -166,7 +166,7 @@ export class Dock implements SashHost {
     return wanted;
   }
 
-  // A tab that somebody else brings forward does not cover what the person is typing in, nor anything while they do not
+  // A tab that another actor brings forward does not cover what the person is typing in, nor anything while they do not
   // follow the agent: it gets a dot instead.
   private choose(pane: Pane): void {
     const before = this.fronts.get(pane.id);

@@ -68,7 +68,7 @@ export function place(parent: Element, children: Node[]): void {
 }
 
 // The same for children that were made anew: one that looks like what is there leaves it in place. A button that goes while
-// somebody presses it would take the click along.
+// it is pressed would take the click along.
 export function renew(parent: Element, children: Node[]): void {
   place(parent, children.map((child, index) => alike(parent.childNodes[index], child)));
 }

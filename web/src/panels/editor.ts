@@ -49,7 +49,7 @@ export class EditorView implements View {
       signals.on("drafts", () => this.draftChanged()),
       desk.theme.on(() => this.showMarks()),
     );
-    // Whoever scrolls away from where the agent led them wants to read, not to be led.
+    // A person who scrolls away from where the agent led them wants to read, not to be led.
     this.holder.addEventListener("wheel", () => this.desk.model.agents.size > 0 && this.revealed > 0 && this.desk.setFollowing(false), {
       passive: true,
       capture: true, // Monaco keeps it for itself
@@ -82,7 +82,7 @@ export class EditorView implements View {
     this.revealed = -1;
     this.follow();
     if (draft && draft.baseVersion !== read.version) this.conflict(read.content, read.version);
-    // Whoever went on to something else while this was loading keeps the keyboard there.
+    // A person who went on to something else while this was loading keeps the keyboard there.
     const at = document.activeElement ?? document.body;
     if (this.wantedFrom && (at === this.wantedFrom || at === document.body)) this.code.focus();
   }
@@ -229,7 +229,7 @@ export class EditorView implements View {
     await this.sent(this.desk.run("openspace.editor.set_draft", { path: this.path, text, baseVersion: this.base }));
   }
 
-  // Another browser typed in the same file: show its text, unless somebody types here.
+  // Another browser typed in the same file: show its text, unless a person types here.
   private draftChanged(): void {
     const { model } = this.desk;
     if (!model.staleDrafts.has(this.path) || this.sending > 0) return;

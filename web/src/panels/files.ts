@@ -58,7 +58,7 @@ export class Files {
     const before = this.drawn;
     this.drawn = new Map();
     this.rows(".", 0, rows, before);
-    // A row that is the same stays the same element: one that goes while somebody presses it would take the click along.
+    // A row that is the same stays the same element: one that goes while it is pressed would take the click along.
     place(this.tree, rows);
     const selected = rows.find((row) => row.dataset.path === focused);
     for (const row of rows) row.tabIndex = -1;

@@ -136,7 +136,7 @@ export class Frame {
       if (view instanceof EditorView) view.fileChanged(version);
     };
     model.signals.on(["activity"], () => {
-      // The one command by which an agent may move the keyboard, and only when nobody is typing.
+      // The one command by which an agent may move the keyboard, and only when no person is typing.
       const step = model.activity[0];
       if (step?.actorKind === "agent" && step.command === "openspace.pane.focus" && step.state === "done") {
         if (this.focusedFor !== step.callId && !this.desk.typing && this.desk.following) this.dock.focusActive();

@@ -43,7 +43,7 @@ export class Gutter {
     this.settle();
   }
 
-  // Somebody began to type where the screen's cursor is now.
+  // An actor began to type where the screen's cursor is now.
   begin(ink: AuthorSpan): void {
     const row = this.here();
     if (row) this.placed.push({ ink, row });

@@ -1,4 +1,4 @@
-// Markdown trees as elements. Links open elsewhere and tell nobody where they were clicked.
+// Markdown trees as elements. Links open elsewhere and do not reveal where they were clicked.
 
 import { type Block, type Inline, parseMarkdown } from "../model/markdown.ts";
 import { copyText, h } from "./dom.ts";

@@ -193,7 +193,7 @@ export class Palette {
   }
 
   private async choose(): Promise<void> {
-    // Somebody who types fast presses Enter before the list has followed.
+    // A person who types fast presses Enter before the list has followed.
     this.later.cancel();
     const typed = this.stage?.typed;
     if (this.listedFor !== this.input.value) await this.refresh();

@@ -73,7 +73,7 @@ function line(mark: Highlight): number {
   return mark.ranges[0]?.startLine ?? 0;
 }
 
-// Whether nobody gave it this name.
+// True if the name was generated.
 export function generated(mark: Highlight): boolean {
   return /^[a-z]+_[0-9A-Z]{20,}$/.test(mark.id);
 }

@@ -65,7 +65,7 @@ export class Questions {
     this.mark();
   }
 
-  // A question while nobody looks is seen in the browser's own bar and, where allowed, as a notification.
+  // A question while the page is not visible is seen in the browser's own bar and, where allowed, as a notification.
   private mark(): void {
     const waiting = this.cards.size;
     const name = this.desk.model.workspace.split("/").at(-1) || this.title;
@@ -84,7 +84,7 @@ export class Questions {
       new Notification(`${who} asks`, { body: question.shown || question.text, tag: question.id });
     }
     requestAnimationFrame(() => {
-      // Nobody's keys are taken away in mid-word.
+      // The keyboard is not taken from a person in mid-word.
       if (!this.desk.typing) card.element.querySelector<HTMLElement>("[data-default]")?.focus();
     });
   }

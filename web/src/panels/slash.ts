@@ -1,4 +1,4 @@
-// Commands that an agent offers, while somebody writes to it: a slash lists them, a choice is put into the box.
+// Commands that an agent offers, while a person writes to it: a slash lists them, a choice is put into the box.
 
 import type { Offer } from "../model/offers.ts";
 import { matching } from "../model/offers.ts";

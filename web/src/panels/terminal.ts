@@ -66,7 +66,7 @@ interface Opened {
   holder: HTMLElement;
 }
 
-// An empty terminal; whatever a person can choose is left to whoever takes it.
+// An empty terminal; whatever a person can choose is left to its user.
 function open(): Opened {
   const term = new Xterm({
     allowProposedApi: true,
@@ -399,7 +399,7 @@ export class TerminalView implements View {
 
   private setSize(cols: number, rows: number): void {
     const { mine } = this;
-    // Another size than ours, after ours was in force: somebody else types now, in another browser.
+    // Another size than ours, after ours was in force: another person types now, in another browser.
     if (mine && this.driving && (cols !== mine.cols || rows !== mine.rows) && this.desk.model.browsers > 1) {
       if (this.term.cols === mine.cols && this.term.rows === mine.rows) this.driving = false;
     }

@@ -48,7 +48,7 @@ export class Toasts {
     }
   }
 
-  // Not while somebody is at it, with the pointer or the keyboard.
+  // Not while a person is at it, with the pointer or the keyboard.
   private expire(key: string, severity: Severity): ReturnType<typeof setTimeout> {
     return setTimeout(() => {
       const one = this.shown.get(key);

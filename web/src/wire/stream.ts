@@ -58,7 +58,7 @@ export class Stream {
     this.resume();
   }
 
-  // Connect already, but keep what comes until somebody says which part of it they know.
+  // Connect already, but keep what comes until the caller says which part of it is known.
   startHeld(position: number): void {
     this.held = [];
     this.start(position);
@@ -77,7 +77,7 @@ export class Stream {
     for (const data of held) this.receive(data);
   }
 
-  // Nobody looks: let the connection go, and come back to the same position when somebody does.
+  // Not visible: close the connection, and come back to the same position when it is shown again.
   pause(): void {
     this.waiting = true;
     clearTimeout(this.timer);
@@ -111,7 +111,7 @@ export class Stream {
     return progress;
   }
 
-  // The terminal's own answer to a program's question; nobody typed it.
+  // The terminal's own answer to a program's question, which was not typed.
   reply(data: string): void {
     this.tell({ type: "reply", data });
   }
