@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 from tests.kit.gate import AGENT, PERSON, World
 
@@ -364,3 +365,4 @@ async def test_events_of_a_call_carry_its_arguments_whole_or_cut():
         data = world.heard[-1].data
         assert data["argsCut"] is True
         assert len(str(data["args"])) < 300
+        assert msgspec.json.encode(data)

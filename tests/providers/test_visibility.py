@@ -90,6 +90,14 @@ def test_a_workspace_inside_a_private_place_is_not_hidden(tmp_path: Path) -> Non
     assert visibility.hidden_places([str(run), str(run / "work")], env, str(run / "work")) == [str(run / "fourhands")]
 
 
+def test_a_private_place_that_holds_the_workspace_is_not_hidden(tmp_path: Path) -> None:
+    work = tmp_path / "fourhands/work"
+    work.mkdir(parents=True)
+    env = {"HOME": str(tmp_path / "home"), "XDG_STATE_HOME": str(tmp_path)}
+    assert visibility.hidden_places([str(tmp_path)], env, str(work)) == []
+    assert visibility.hidden_places([str(tmp_path)], env, "/elsewhere") == [str(tmp_path / "fourhands")]
+
+
 def test_what_others_may_not_read_is_found_with_sockets(tmp_path: Path) -> None:
     (tmp_path / "open/deep").mkdir(parents=True)
     (tmp_path / "open/deep/public").write_text("")

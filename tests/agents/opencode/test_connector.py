@@ -353,6 +353,41 @@ async def test_without_consent_a_safe_command_is_asked_about_too():
         assert not [path for path, _ in t.server.posted if "per_1" in path]
 
 
+async def test_a_permission_that_is_told_of_twice_is_asked_for_once():
+    async with table() as t:
+        t.app.questions.attend()
+        for id in ("per_1", "per_1", "per_2"):
+            t.server.tell("permission.asked", id=id, permission="edit", patterns=[id])
+        await t.until("question.asked", shown="per_2")
+        assert [event.data["shown"] for event in t.seen if event.kind == "question.asked"] == ["per_1", "per_2"]
+
+
+@pytest.mark.parametrize("id", ["ses_1/../../config", "ses_1?x=1", "ses", "other", f"ses_{'x' * 200}"])
+async def test_what_is_no_id_of_a_session_is_not_asked_for(id, tmp_path):
+    server = Server()
+    server.sessions[id] = {"id": id}
+    async with table(joined=True, server=server, memories=ResumeFiles(tmp_path)) as t:
+        session = t.session
+    memory = ResumeFiles(tmp_path).of(session, "opencode")
+    memory.keep(remote=id)
+    await memory.close()
+    async with table(joined=True, server=server, memories=ResumeFiles(tmp_path)):
+        assert server.made == 2
+
+
+@pytest.mark.parametrize("parts", [200, 300])
+def test_few_parts_are_kept_of_messages_whose_author_is_not_known(parts):
+    heard = Heard()
+    telling = OpenCodeEvents(SES, heard)
+    for number in range(parts):
+        part = {"id": f"p{number}", "messageID": "m", "type": "text", "text": "x", "sessionID": SES}
+        telling.event({"type": "message.part.updated", "properties": {"part": part}})
+    info = {"id": "m", "role": "assistant", "sessionID": SES}
+    telling.event({"type": "message.updated", "properties": {"info": info}})
+    telling.end()
+    assert heard.text == "x" * 200
+
+
 def test_what_is_told_of_another_session_is_passed_over():
     heard = Heard()
     telling = OpenCodeEvents(SES, heard)
@@ -542,6 +577,20 @@ async def test_a_server_is_started_with_private_files_and_ended_with_its_childre
         assert (private / "opencode.json").stat().st_mode & 0o777 == 0o600
         assert "secret-token" not in (tmp_path / "args").read_text()
     assert not private.exists()
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_a_server_asks_before_it_acts_and_knows_nothing_of_ours(tmp_path, own):
+    fake = tmp_path / "fake"
+    fake.write_text(f"#!/bin/sh\nenv > {tmp_path}/env\necho opencode server listening on http://127.0.0.1:4096\nwait\n")
+    fake.chmod(0o700)
+    base = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "FOURHANDS_SECRET": "of-ours", "OPENCODE_PERMISSION": "{}"}
+    way = gateway() if own else None
+    async with started([str(fake)], way, cwd=str(tmp_path), private=tmp_path / "private", base=base):
+        env = dict(line.partition("=")[::2] for line in (tmp_path / "env").read_text().splitlines())
+    assert not [name for name in env if name.startswith("FOURHANDS_")]
+    asked = json.loads(env["OPENCODE_PERMISSION"])
+    assert {asked[what] for what in ("bash", "edit", "webfetch")} == {"ask"}
 
 
 async def test_a_server_that_cannot_start_says_why(tmp_path):

@@ -23,13 +23,14 @@ PRIVATE = {
     "x-fourhands-key": "a-third-key",
     "proxy-authorization": "Basic c2VjcmV0",
     "te": "trailers",
+    "expect": "the-unexpected",
     "upgrade": "h2c",
     "connection": "keep-alive, x-only-here",
     "x-only-here": "for-one-connection",
 }
 PRIVATE_VALUES = [
     *("session=of-the-page", "private-place", "old-key", "another-key", "third-key", "c2VjcmV0", "h2c"),
-    *("trailers", "for-one-connection"),
+    *("trailers", "the-unexpected", "for-one-connection"),
 ]
 PUBLIC = {"x-stainless-lang": "python", "anthropic-beta": "tools", "user-agent": "robo/1", "x-own": "kept"}
 
