@@ -21,10 +21,6 @@ STILL = {
     "surfaces/http/test_initial_state.py",
     "surfaces/http/test_routes.py",
     "surfaces/http/test_viewer.py",
-    "workbench/terminals/test_authorship.py",
-    "workbench/terminals/test_run.py",
-    "workbench/terminals/test_spare.py",
-    "workbench/terminals/test_terminal.py",
 }
 
 

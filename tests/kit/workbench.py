@@ -12,6 +12,7 @@ import msgspec
 from fourhands.app import App
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.settings import Settings
+from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminals import Terminals
 
 MINIMAL = {"PATH": os.environ["PATH"], "SHELL": "/bin/bash", "LANG": "C.UTF-8"}
@@ -47,13 +48,19 @@ def quick(settings: Settings | None = None, **terminal: object) -> Settings:
 
 @contextlib.asynccontextmanager
 async def open_terminals(
-    settings: Settings | None = None, places: WorkspaceDirs | None = None
+    settings: Settings | None = None,
+    places: WorkspaceDirs | None = None,
+    timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
 ) -> AsyncIterator[Terminals]:
     """Terminals on a host of their own."""
     with contextlib.ExitStack() as stack:
         places = places or stack.enter_context(temporary_places())
         async with Terminals(
-            places.workspace, quick() if settings is None else settings, places=places, env=environment(places)
+            places.workspace,
+            quick() if settings is None else settings,
+            places=places,
+            env=environment(places),
+            timings=timings,
         ) as terminals:
             try:
                 yield terminals
@@ -62,11 +69,17 @@ async def open_terminals(
 
 
 @contextlib.asynccontextmanager
-async def open_app(settings: Settings | None = None, places: WorkspaceDirs | None = None) -> AsyncIterator[App]:
+async def open_app(
+    settings: Settings | None = None,
+    places: WorkspaceDirs | None = None,
+    timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
+) -> AsyncIterator[App]:
     """A whole workbench without doors; its terminals end with it."""
     with contextlib.ExitStack() as stack:
         places = places or stack.enter_context(temporary_places())
-        async with App(places.workspace, quick(settings), places=places, env=environment(places)) as app:
+        async with App(
+            places.workspace, quick(settings), places=places, env=environment(places), host_timings=timings
+        ) as app:
             try:
                 yield app
             finally:

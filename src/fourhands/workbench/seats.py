@@ -15,7 +15,7 @@ from fourhands.workbench.terminals.handle import TerminalHandle
 from fourhands.workbench.terminals.info import TerminalInfo, describe
 from fourhands.workbench.terminals.lease import Lease
 from fourhands.workbench.terminals.seat import AgentSeat, PersonSeat, seat_of
-from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
+from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.watcher import Watcher
 
 if TYPE_CHECKING:
@@ -130,14 +130,14 @@ class Seats:
             Watcher(terminal, first, see=lambda: self.describe(terminal), facts=facts, tell=tell)
             terminal.on_resize = lambda: self._tell_terminal("resized", terminal)
             if terminal.marked:
-                terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
+                terminal.later(terminal.timings.slow_start_s, partial(self._tell_start, terminal))
 
     def _tell_start(self, terminal: Terminal) -> None:
         """Tell of a shell that is slow to start: it prints nothing by which anyone would hear of it."""
         info = self.describe(terminal)
         if info.slow_start:
             self._tell_info("changed", info)
-            terminal.later(SLOW_START_S, partial(self._tell_start, terminal))
+            terminal.later(terminal.timings.slow_start_s, partial(self._tell_start, terminal))
 
     def _tell_terminal(self, kind: str, terminal: Terminal) -> None:
         self._tell_info(kind, self.describe(terminal))

@@ -10,7 +10,8 @@ from tests.sources.source_003.service import shell
 from fourhands.host.log import Chunk
 from fourhands.workbench.terminals.handle import Exit
 from fourhands.workbench.terminals.output import SCROLLBACK
-from fourhands.workbench.terminals.terminal import REDRAW_S, Terminal
+from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.timings import TerminalTimings
 
 
 @DOCUMENT.differs(
@@ -85,7 +86,7 @@ async def resize(doors: Doors) -> None:
     "HTTP: hideRedraw, true by default: the prompt that a new size draws again is not replayed.",
 )
 async def hidden_redraw(doors: Doors) -> None:
-    assert REDRAW_S == 0.15
+    assert TerminalTimings().redraw_s == 0.15
     for hide in (True, False):
         terminal = await shell(doors, env={"PS1": "prompt> "})
         args = {"terminalId": terminal.id, "cols": 60, "rows": 20, "hideRedraw": hide}

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fourhands.workbench.terminals import authorship
 from fourhands.workbench.terminals.authorship import Authorship, AuthorSpan, sweep
 
 
@@ -99,10 +98,9 @@ def test_damage_costs_no_more_than_the_damaged_line(tmp_path: Path) -> None:
     assert authors(Authorship(str(path))) == [(10, "a")]
 
 
-def test_files_stay_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authorship, "KEPT", 10)
+def test_files_stay_bounded(tmp_path: Path) -> None:
     path = tmp_path / "term_1.ink"
-    well = Authorship(str(path))
+    well = Authorship(str(path), kept=10)
     for position in range(500):
         well.mark(position, f"actor{position % 2}", "person")
         well.hide(position)
@@ -110,7 +108,7 @@ def test_files_stay_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     well.hide(1000)
     assert len(well.marks) == 10
     assert path.read_bytes().count(b"\n") <= 61
-    again = Authorship(str(path))
+    again = Authorship(str(path), kept=10)
     assert again.marks == well.marks
     assert again.hidden_from == 1000
 
@@ -135,13 +133,12 @@ def test_files_go_with_their_terminals(tmp_path: Path) -> None:
     assert not (tmp_path / "term_1.ink").exists()
 
 
-def test_what_is_hidden_stays_so_when_its_file_is_written_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(authorship, "KEPT", 2)
+def test_what_is_hidden_stays_so_when_its_file_is_written_anew(tmp_path: Path) -> None:
     path = tmp_path / "term_a.ink"
-    well = Authorship(str(path))
+    well = Authorship(str(path), kept=2)
     well.hide(10)
     well.reveal(20)
     for number in range(20):
         well.mark(100 + number, f"agent {number % 2}", "agent")
     assert len(path.read_text().splitlines()) <= 8
-    assert Authorship(str(path)).visible(0, 30) == [(0, 10), (20, 30)]
+    assert Authorship(str(path), kept=2).visible(0, 30) == [(0, 10), (20, 30)]

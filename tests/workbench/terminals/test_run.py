@@ -6,11 +6,13 @@ from pathlib import Path
 import pytest
 from tests.kit.clock import let_pass
 from tests.kit.server import until
+from tests.kit.workbench import open_terminals
 
 from fourhands.core.errors import BadArgument, Conflict
-from fourhands.workbench.terminals import run as run_module
+from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
+from fourhands.workbench.terminals.timings import TerminalTimings
 
 SHELLS = ("bash", "zsh")
 
@@ -129,22 +131,20 @@ async def test_two_runs_at_once_in_one_terminal_are_refused(terminals: Terminals
     assert first.result().output.endswith("got it\n")
 
 
-async def test_a_line_waits_for_the_prompt_that_follows_the_end_of_another(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_module, "MOMENT_S", 0.0)
-    monkeypatch.setattr(run_module, "PROMPT_S", 60.0)
-    terminal = await terminals.create(shell="bash")
-    await terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate && rm gate'", timeout_s=40)
-    await terminal.type("mkfifo gate\n")
-    assert (await terminal.wait(finished=True, deadline_s=40)).reason == "finished"
-    assert terminal.catch_up().state == "running"
-    async with asyncio.TaskGroup() as group:
-        second = group.create_task(terminal.run("echo second", timeout_s=40))
-        await asyncio.sleep(0)
-        assert not second.done()
-        await asyncio.to_thread(Path(terminal.cwd, "gate").write_text, "go\n")
-    assert second.result().output == "second\n"
+async def test_a_line_waits_for_the_prompt_that_follows_the_end_of_another() -> None:
+    timings = HostTimings(terminal=TerminalTimings(moment_s=0.0, prompt_s=60.0))
+    async with open_terminals(timings=timings) as terminals:
+        terminal = await terminals.create(shell="bash")
+        await terminal.run("PROMPT_COMMAND='[ -p gate ] && read _ <gate && rm gate'", timeout_s=40)
+        await terminal.type("mkfifo gate\n")
+        assert (await terminal.wait(finished=True, deadline_s=40)).reason == "finished"
+        assert terminal.catch_up().state == "running"
+        async with asyncio.TaskGroup() as group:
+            second = group.create_task(terminal.run("echo second", timeout_s=40))
+            await asyncio.sleep(0)
+            assert not second.done()
+            await asyncio.to_thread(Path(terminal.cwd, "gate").write_text, "go\n")
+        assert second.result().output == "second\n"
 
 
 @pytest.mark.parametrize("line", ["a\0b", 7, None])

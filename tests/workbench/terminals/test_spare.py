@@ -12,8 +12,9 @@ from tests.kit.workbench import environment, open_app, open_terminals, quick, te
 from fourhands.agents.briefing.state_summary import StateSummary
 from fourhands.core.event import Event
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.workbench import workbench
-from fourhands.workbench.terminals import spare, terminal
+from fourhands.workbench.terminals import spare
+from fourhands.workbench.terminals.host_terminals import HostTimings
+from fourhands.workbench.terminals.timings import SpareTimings, TerminalTimings
 
 PROGRAM = """
 import sys
@@ -112,12 +113,11 @@ async def test_what_start_up_files_left_in_a_session_of_its_own_is_asked_before_
             assert (at / "heard").exists()
 
 
-async def test_a_spare_shell_that_nobody_wants_is_let_finish(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spare, "PROMPT_S", 0.01)
-    monkeypatch.setattr(spare, "REFILL_S", 0.0)
+async def test_a_spare_shell_that_nobody_wants_is_let_finish() -> None:
+    timings = HostTimings(spare=SpareTimings(refill_s=0.0, prompt_s=0.01))
     with temporary_places() as places:
         at = home(places, LOCKED)
-        async with open_terminals(quick(spare_shell=True), places) as terminals:
+        async with open_terminals(quick(spare_shell=True), places, timings) as terminals:
             await terminals.create(shell="bash")
             await terminals.settled()
             old = terminals.spare
@@ -133,12 +133,11 @@ async def test_a_spare_shell_that_nobody_wants_is_let_finish(monkeypatch: pytest
             assert not (at / "lock").exists()
 
 
-async def test_a_slow_start_is_told_to_everybody(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "SLOW_START_S", 0.2)
-    monkeypatch.setattr(workbench, "SLOW_START_S", 0.2)
+async def test_a_slow_start_is_told_to_everybody() -> None:
+    timings = HostTimings(terminal=TerminalTimings(slow_start_s=0.2))
     with temporary_places() as places:
         at = home(places, "while [ ! -e ~/go ]; do sleep 0.02; done; PS1='$ '\n")
-        async with open_app(places=places) as app:
+        async with open_app(places=places, timings=timings) as app:
             told: asyncio.Queue[str] = asyncio.Queue()
 
             def note(event: Event) -> None:

@@ -5,12 +5,14 @@ from pathlib import Path
 
 import pytest
 from tests.kit.clock import let_pass
+from tests.kit.workbench import open_terminals
 
 from fourhands.core.errors import BadArgument
 from fourhands.host.log import Chunk
 from fourhands.workbench.terminals.handle import Exited
-from fourhands.workbench.terminals.terminal import REDRAW_S
+from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminals import Terminals
+from fourhands.workbench.terminals.timings import TerminalTimings
 
 
 async def test_a_program_sees_the_size_it_was_created_with_and_every_new_one(terminals: Terminals) -> None:
@@ -210,29 +212,28 @@ async def test_a_newcomer_gets_the_screen_and_then_the_exact_rest(terminals: Ter
     assert terminal.log.read(position, 100).data == b"\r\n more\r\n"
 
 
-async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log(
-    terminals: Terminals, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("fourhands.workbench.terminals.terminal.REDRAW_S", 20.0)
-    terminal = await terminals.create(shell="bash")
-    await terminal.run("echo before", timeout_s=40)
-    await terminal.wait(input_wanted=True, deadline_s=40)  # until it reads, it redraws nothing
-    head = terminal.log.head
-    terminal.resize(100, 30)
-    terminal.resize(70, 30)
-    while terminal.size != (70, 30) or terminal.log.head == head:
-        await terminal.wait(quiet_s=0.1)
-    let_pass(20)
-    await asyncio.sleep(0.01)  # the timers that are due now run, and they are older than this one
-    assert terminal.redraws
-    redrawn = terminal.log.read(head).data
-    assert redrawn
-    assert redrawn not in terminal.scrollback().data
-    done = await terminal.run("echo after", timeout_s=40)
-    replay = terminal.scrollback().data
-    assert b"before" in replay
-    assert b"after" in replay
-    assert terminal.since(done.start).text.startswith("after\n")
+async def test_a_redrawn_prompt_is_hidden_from_replay_and_kept_in_the_log() -> None:
+    timings = HostTimings(terminal=TerminalTimings(redraw_s=20.0))
+    async with open_terminals(timings=timings) as terminals:
+        terminal = await terminals.create(shell="bash")
+        await terminal.run("echo before", timeout_s=40)
+        await terminal.wait(input_wanted=True, deadline_s=40)  # until it reads, it redraws nothing
+        head = terminal.log.head
+        terminal.resize(100, 30)
+        terminal.resize(70, 30)
+        while terminal.size != (70, 30) or terminal.log.head == head:
+            await terminal.wait(quiet_s=0.1)
+        let_pass(20)
+        await asyncio.sleep(0.01)  # the timers that are due now run, and they are older than this one
+        assert terminal.redraws
+        redrawn = terminal.log.read(head).data
+        assert redrawn
+        assert redrawn not in terminal.scrollback().data
+        done = await terminal.run("echo after", timeout_s=40)
+        replay = terminal.scrollback().data
+        assert b"before" in replay
+        assert b"after" in replay
+        assert terminal.since(done.start).text.startswith("after\n")
 
 
 async def test_what_runs_right_after_a_resize_is_in_the_replay(terminals: Terminals) -> None:
@@ -244,7 +245,7 @@ async def test_what_runs_right_after_a_resize_is_in_the_replay(terminals: Termin
         await terminal.run(f"echo out-of-$(({n}))", timeout_s=40)
     while terminal.size != (111, 31):
         await terminal.wait(quiet_s=0.1)
-    await terminal.wait(quiet_s=2 * REDRAW_S)
+    await terminal.wait(quiet_s=2 * TerminalTimings().redraw_s)
     replay = terminal.scrollback().data
     for n in range(12):
         assert b"out-of-%d\r\n" % n in replay

@@ -24,8 +24,9 @@ from fourhands.settings import load
 from fourhands.surfaces.cli.base import json_option, one_line, run_async, show, workspace_option
 from fourhands.surfaces.cli.served_terminals import ServedTerminals, ensure_server, is_served
 from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
-from fourhands.workbench.terminals.terminal import SLOW_START_S, Terminal
+from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
+from fourhands.workbench.terminals.timings import TerminalTimings
 
 _CODES = {"deadline": 124, "not-typed": 125}
 
@@ -173,7 +174,7 @@ async def run_line(
         )
         async with place as one:
             try:
-                one.later(SLOW_START_S, partial(_tell_start, one))
+                one.later(one.timings.slow_start_s, partial(_tell_start, one))
                 ran = await one.run(line, timeout_s=timeout)
             finally:
                 if not keep and name is None:
@@ -225,7 +226,7 @@ async def _run_served(
 
 async def _tell_served_start(served: ServedTerminals, id: str) -> None:
     """Report a slow start from time to time, as `_tell_start` does."""
-    wait_s = SLOW_START_S
+    wait_s = TerminalTimings().slow_start_s
     with contextlib.suppress(FourhandsError):  # what is wrong with the server, the run itself reports
         while True:
             await asyncio.sleep(wait_s)
@@ -233,14 +234,14 @@ async def _tell_served_start(served: ServedTerminals, id: str) -> None:
             if not any(slow):
                 return
             click.echo(f"fourhands: {slow[0]}", err=True)
-            wait_s = 5 * SLOW_START_S
+            wait_s = 5 * TerminalTimings().slow_start_s
 
 
 def _tell_start(one: Terminal) -> None:
     """Print the reason of a slow start, and again from time to time while it lasts."""
     if one.slow_start:
         click.echo(f"fourhands: {one.slow_start}", err=True)
-        one.later(5 * SLOW_START_S, partial(_tell_start, one))
+        one.later(5 * one.timings.slow_start_s, partial(_tell_start, one))
 
 
 def _why(reason: str, timeout: float) -> str:

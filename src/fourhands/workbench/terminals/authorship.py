@@ -53,7 +53,8 @@ _decoder = msgspec.json.Decoder(_Written | _Hidden)
 class Authorship:
     """The authors and the hidden ranges of one terminal; without a path they last as long as this object."""
 
-    def __init__(self, path: str | None = None) -> None:
+    def __init__(self, path: str | None = None, *, kept: int = KEPT) -> None:
+        self._kept = kept
         self.marks: list[AuthorSpan] = []
         self.hidden_from: int | None = None
         self._hidden: list[tuple[int, int]] = []
@@ -112,13 +113,13 @@ class Authorship:
         if self.marks and self.marks[-1].position == ink.position:
             self.marks.pop()
         self.marks.append(ink)
-        del self.marks[:-KEPT]
+        del self.marks[: -self._kept]
 
     def _close(self, start: int, end: int) -> None:
         self.hidden_from = None
         if end > start:
             self._hidden.append((start, end))
-            del self._hidden[:-KEPT]
+            del self._hidden[: -self._kept]
 
     def _load(self, path: str) -> None:
         try:
@@ -148,7 +149,7 @@ class Authorship:
         if self._path is None:
             return
         self._appended += 1
-        if self._appended > 4 * KEPT:
+        if self._appended > 4 * self._kept:
             self._rewrite(self._path)
         else:
             self._write(self._path, os.O_APPEND, [item])

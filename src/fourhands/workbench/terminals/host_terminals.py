@@ -28,6 +28,7 @@ from fourhands.workbench.terminals.handle import Exit
 from fourhands.workbench.terminals.launch import LaunchPlanner
 from fourhands.workbench.terminals.spare import Spare, is_orphan
 from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.timings import SpareTimings, TerminalTimings
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ PROVIDER_FAILED = (125, 255)
 
 @dataclass(frozen=True, slots=True)
 class HostTimings:
-    """Seconds for the workspace's host."""
+    """Seconds for the workspace's host and the terminals on it."""
 
     awake_s: float = 2.0
     """For the host to show that it is awake, where that is all that is asked."""
@@ -50,6 +51,9 @@ class HostTimings:
 
     client: ClientTimings = field(default_factory=ClientTimings)
     """For the host to start and to answer."""
+
+    terminal: TerminalTimings = field(default_factory=TerminalTimings)
+    spare: SpareTimings = field(default_factory=SpareTimings)
 
 
 class HostInfo(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -78,7 +82,7 @@ class HostTerminals:
         on_lost: Callable[[list[Terminal]], None],
     ) -> None:
         self.known: dict[str, Terminal] = {}
-        self.spare = Spare()
+        self.spare = Spare(timings.spare)
         self.tasks: Tasks | None = None
         self.timings = timings
         self._places = places
@@ -173,7 +177,9 @@ class HostTerminals:
             reply = await self.client.request("attach", terminal=record["id"])
             try:
                 master = reply.fds[0] if reply.fds else -1
-                terminal = Terminal(self.client, reply.body["terminal"], master, self._planner.finish)
+                terminal = Terminal(
+                    self.client, reply.body["terminal"], master, self._planner.finish, self.timings.terminal
+                )
             except BaseException:
                 for fd in reply.fds:
                     os.close(fd)
@@ -391,7 +397,9 @@ class HostTerminals:
                     capacity=self._options.capacity,
                     meta=facts,
                 )
-                terminal = Terminal(self.client, reply.body["terminal"], reply.fds[0], self._planner.finish)
+                terminal = Terminal(
+                    self.client, reply.body["terminal"], reply.fds[0], self._planner.finish, self.timings.terminal
+                )
             except BaseException:
                 self._take_back(name, facts)
                 raise

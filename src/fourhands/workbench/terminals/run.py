@@ -22,12 +22,6 @@ from fourhands.workbench.terminals.shell.tracker import MULTIPLEXERS, is_relay, 
 if TYPE_CHECKING:
     from fourhands.workbench.terminals.terminal import Terminal
 
-MOMENT_S = 0.25
-"""How long a shell that is about to finish something is waited for before it counts as busy."""
-
-PROMPT_S = 10.0
-"""How long a prompt is waited for that is sure to come, since a command has just ended."""
-
 DOUBT_S = 0.5
 """After so long without output it is asked whether the shell is back although its marks do not say so."""
 
@@ -149,7 +143,8 @@ class _Run:
         The first prompt may still be on its way; a command that works is somebody else's.
         """
         terminal = self.terminal
-        limit, patience = self.loop.time() + PROMPT_S, self.loop.time() + MOMENT_S
+        moment_s = terminal.timings.moment_s
+        limit, patience = self.loop.time() + terminal.timings.prompt_s, self.loop.time() + moment_s
         doubt = self.loop.time() + DOUBT_S
         while True:
             commands = terminal.catch_up()
@@ -158,7 +153,7 @@ class _Run:
             if commands.ending and self.loop.time() < limit:
                 if not await self._news(limit - self.loop.time()):
                     return "not-typed"
-                patience = self.loop.time() + MOMENT_S
+                patience = self.loop.time() + moment_s
                 continue
             left = patience - self.loop.time()
             if commands.ready and (commands.announced or left <= 0):
@@ -189,7 +184,7 @@ class _Run:
     async def _is_waited_for(self, state: str) -> bool:
         """Whether a program that takes lines waits for input, although the marks tell of no prompt."""
         terminal = self.terminal
-        seen = await terminal.wait(input_wanted=True, deadline_s=MOMENT_S)
+        seen = await terminal.wait(input_wanted=True, deadline_s=terminal.timings.moment_s)
         commands = terminal.catch_up()
         if seen.reason != "input" or commands.state != state:
             return False

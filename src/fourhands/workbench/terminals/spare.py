@@ -14,15 +14,7 @@ from fourhands.core.errors import FourhandsError
 from fourhands.core.ids import ulid
 from fourhands.host import processes
 from fourhands.workbench.terminals.terminal import Terminal
-
-REFILL_S = 0.1
-"""How long after a shell was asked for the next spare one is started: not before whoever asked has seen it."""
-
-PROMPT_S = 5.0
-"""How long a spare shell's first prompt is awaited: read now, it need not be read when somebody asks for the shell."""
-
-FINISH_S = 120.0
-"""How long a spare shell that nobody wants is given to finish its start-up files before it is ended."""
+from fourhands.workbench.terminals.timings import SpareTimings
 
 StartShell = Callable[[dict[str, Any]], Awaitable[Terminal]]
 """Starts a shell with these facts."""
@@ -33,7 +25,8 @@ _wanted: set[str] = set()
 class Spare:
     """The place of one spare shell; `open` it before use."""
 
-    def __init__(self) -> None:
+    def __init__(self, timings: SpareTimings) -> None:
+        self._timings = timings
         self.terminal: Terminal | None = None
         self.leaving: set[Terminal] = set()  # nobody wants these any more, but they may still be starting
         self._key: object = None
@@ -68,7 +61,7 @@ class Spare:
 
     async def fill(self, key: object, start: StartShell, facts: dict[str, Any]) -> None:
         """Have a shell of this key, instead of any other."""
-        await asyncio.sleep(REFILL_S)
+        await asyncio.sleep(self._timings.refill_s)
         old = self.terminal
         if old is not None and self._key == key:
             return
@@ -76,11 +69,11 @@ class Spare:
         with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
             fresh = await start({**facts, "spare": self._mark})
             self.terminal, self._key = fresh, key
-            await fresh.wait_for_prompt(PROMPT_S)
+            await fresh.wait_for_prompt(self._timings.prompt_s)
         if old is not None:
             self.leaving.add(old)
             with contextlib.suppress(FourhandsError, OSError):
-                await old.wait_for_prompt(FINISH_S)
+                await old.wait_for_prompt(self._timings.finish_s)
                 await old.close()
             self.leaving.discard(old)
 

@@ -27,13 +27,10 @@ from fourhands.workbench.terminals.screen import LiveScreen, Screen
 from fourhands.workbench.terminals.shell.history import CommandOutcome, ShellCommand, ShellHistory
 from fourhands.workbench.terminals.shell.tracker import Progress, ShellState, Tracker, front_waits, program_name
 from fourhands.workbench.terminals.size import check_size
+from fourhands.workbench.terminals.timings import TerminalTimings
 from fourhands.workbench.terminals.wait import OutputSight, WaitConditions, WaitResult, wait
 
-SLOW_START_S = 3.0
-"""A shell that has shown no prompt after so long is said to be slow."""
-
 RESIZE_EVERY_S = 0.05
-REDRAW_S = 0.15
 LARGEST_INPUT = 16 * 1024 * 1024
 
 _TICK_S = 0.02  # when a process began is known to a hundredth of a second
@@ -42,8 +39,16 @@ _TICK_S = 0.02  # when a process began is known to a hundredth of a second
 class Terminal(TerminalHandle):
     """A terminal with its keyboard and its output. Made by `Terminals`, never directly."""
 
-    def __init__(self, link: HostClient, record: Message, master: int, finish: Finish | None = None) -> None:
+    def __init__(
+        self,
+        link: HostClient,
+        record: Message,
+        master: int,
+        finish: Finish | None = None,
+        timings: TerminalTimings = TerminalTimings(),  # noqa: B008 - it is frozen
+    ) -> None:
         super().__init__(link, record, master, finish)
+        self.timings = timings
         self.log, self.fault = output.open_log(link.places.log(self.id), record["capacity"])
         self.running = asyncio.Lock()
         self.ports_told: set[int] = set()
@@ -88,7 +93,7 @@ class Terminal(TerminalHandle):
     def slow_start(self) -> str:
         """What to say to whoever waits for a shell that is slow to start; empty where there is nothing to say."""
         waited = time.time() - self._spawned
-        if not self.starting or waited < SLOW_START_S:
+        if not self.starting or waited < self.timings.slow_start_s:
             return ""
         return f"its start-up files are still running, {waited:.0f} s"
 
@@ -197,7 +202,7 @@ class Terminal(TerminalHandle):
         self.on_resize()
         if hide_redraw and at_prompt:
             seen = self._happened()
-            self.later(REDRAW_S, lambda: self._hide(before, seen))
+            self.later(self.timings.redraw_s, lambda: self._hide(before, seen))
 
     def look_at_size(self) -> None:
         """Notice a size that another process gave it, such as a command line that is attached."""
