@@ -78,11 +78,18 @@ class Stage:
 
 @contextlib.asynccontextmanager
 async def stage(
-    script: Script = (), *, upstream: str = "", settings: Settings | None = None, limits: ProxyLimits | None = None
+    script: Script = (),
+    *,
+    upstream: str = "",
+    key_header: str = "",
+    settings: Settings | None = None,
+    limits: ProxyLimits | None = None,
 ) -> AsyncIterator[Stage]:
     """Open one; `upstream` is another address than the scripted model's."""
     async with Model(script) as model:
-        remote = UpstreamSettings(url=upstream or model.url, key_variable="MODEL_KEY", connect_s=40.0)
+        remote = UpstreamSettings(
+            url=upstream or model.url, key_variable="MODEL_KEY", key_header=key_header, connect_s=40.0
+        )
         remotes = dict.fromkeys(("openai", "anthropic", "gemini"), remote)
         settings = msgspec.structs.replace(settings or Settings(), upstreams=remotes)
         async with open_app(settings) as app:

@@ -10,16 +10,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kit.memory import resident
-from tests.kit.server import LIMIT_S, Served, Viewer, until
+from tests.kit.server import LIMIT_S, Served, Viewer, serve_app, until
 from websockets.exceptions import ConnectionClosed
 
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN
+from fourhands.settings import Settings, TerminalSettings
 from fourhands.surfaces.http import viewer as module
 from fourhands.surfaces.transport import Frames
 from fourhands.workbench.terminals.terminal import Terminal
@@ -136,13 +136,8 @@ async def test_two_viewers_see_the_same(served: Served) -> None:
             assert bytes(one.data) == bytes(two.data) == all_output(terminal)
 
 
-async def test_what_is_no_longer_kept_is_an_announced_gap(served: Served) -> None:
-    settings_before = served.app.terminals.settings
-    capacity = 128 * 1024
-    served.app.terminals.settings = msgspec.structs.replace(
-        settings_before, terminal=msgspec.structs.replace(settings_before.terminal, capacity=capacity)
-    )
-    try:
+async def test_what_is_no_longer_kept_is_an_announced_gap() -> None:
+    async with serve_app(Settings(terminal=TerminalSettings(capacity=128 * 1024))) as served:
         async with python(served, "for i in range(40000): print('row', i)\ninput()") as terminal:
             await settled(terminal, b"row 39999")
             floor = terminal.log.floor
@@ -153,8 +148,6 @@ async def test_what_is_no_longer_kept_is_an_announced_gap(served: Served) -> Non
                 await viewer.until(b"row 39999")
                 rows = [int(row) for row in re.findall(rb"row (\d+)\r", bytes(viewer.data))]
                 assert rows == list(range(rows[0], 40000))
-    finally:
-        served.app.terminals.settings = settings_before
 
 
 # -- coming back -----------------------------------------------------------------------------------------------------

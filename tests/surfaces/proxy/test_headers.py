@@ -51,7 +51,9 @@ FOREIGN = {
 OWN = {"x-request-id": "r1", "retry-after": "7", "openai-processing-ms": "12", "x-ratelimit-remaining": "3"}
 
 
-async def exchanged(status: int = 200, path: str = "/v1/chat/completions", query: str = "") -> tuple[str, list[str]]:
+async def exchanged(
+    status: int = 200, path: str = "/v1/chat/completions", query: str = "", key_header: str = ""
+) -> tuple[str, list[str]]:
     """The head that the model's server got, and the header lines that the agent got, both with names in lower case."""
     heads: list[bytes] = []
 
@@ -62,7 +64,7 @@ async def exchanged(status: int = 200, path: str = "/v1/chat/completions", query
         writer.write(f"HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\n".encode())
         writer.write("\r\n".join(lines).encode() + b"\r\ncontent-length: %d\r\n\r\n" % len(ANSWER) + ANSWER)
 
-    async with listening(serve) as port, stage(upstream=f"http://127.0.0.1:{port}") as s:
+    async with listening(serve) as port, stage(upstream=f"http://127.0.0.1:{port}", key_header=key_header) as s:
         answer = await _sent(s, path + query)
     told = answer.partition(b"\r\n\r\n")[0].decode("latin-1").lower().split("\r\n")
     assert told[0].split()[1] == str(status)
@@ -102,6 +104,11 @@ async def test_the_agents_token_goes_no_further_where_the_key_has_another_header
     assert "authorization" not in names
     assert f"x-api-key: {KEY}" in head
     assert names.count("x-api-key") == 1
+
+
+async def test_what_an_agent_sends_in_the_header_of_the_key_is_replaced_by_the_key() -> None:
+    head, _ = await exchanged(key_header="X-Own")
+    assert [line for line in head.split("\r\n") if line.lower().startswith("x-own:")] == [f"x-own: {KEY}"]
 
 
 @pytest.mark.parametrize("status", [200, 429])
