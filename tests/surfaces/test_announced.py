@@ -17,7 +17,7 @@ from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.app import App
 from fourhands.core.call import Actor, Call
 from fourhands.surfaces.mcp.tools import Tools
-from fourhands.surfaces.server import serving
+from fourhands.surfaces.server import ServerLimits, serving
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(60)]
 
@@ -243,11 +243,13 @@ async def test_it_is_a_tool_a_path_a_line_of_help_and_a_word_on_the_command_line
     assert "- path (text, required): Where to." in str(help.data["text"])
 
 
-async def test_nobody_answers_and_the_error_says_how_answers_are_given(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(served.running.hub._requests, "_answer_s", 0.05)
-    async with served.client() as client, served.caller() as outside:
+async def test_nobody_answers_and_the_error_says_how_answers_are_given() -> None:
+    async with (
+        serve_app(limits=ServerLimits(answer_s=0.05)) as served,
+        served.client() as client,
+        served.caller() as outside,
+    ):
+        assert (await client.post("/openspace/manifest", json=MANIFEST)).json() == {"success": True}
         answer = await client.post("/api/commands/openspace.whiteboard.wipe")
         assert (answer.status_code, answer.json()["code"]) == (504, "timeout")
         assert "no program answered openspace.whiteboard.wipe within 0.05 s" in answer.json()["error"]

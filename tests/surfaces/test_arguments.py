@@ -300,11 +300,11 @@ async def hiding(door: Door) -> None:
     live = door.served.app.terminals.get("work")
     for cols, hide in ((90, True), (91, False)):
         await door("terminal.wait", terminalId="work", inputWanted=True)
-        before = len(live._hidden)
+        before = len(live.redraws)
         await door("terminal.resize", terminalId="work", cols=cols, rows=23, hideRedraw=hide)
         await until(functools.partial(sized, live, (cols, 23)))
         assert (await door.one("work"))["cols"] == cols
-        assert len(live._hidden) == before + hide
+        assert len(live.redraws) == before + hide
 
 
 def sized(live: Terminal, size: tuple[int, int]) -> bool:

@@ -14,6 +14,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
+from fourhands.agents.briefing.announced import ANSWER_S
 from fourhands.agents.briefing.hub import Hub
 from fourhands.agents.connectors.transcript import Transcripts
 from fourhands.core.call import Actor
@@ -45,6 +46,8 @@ class ServerLimits:
     tokens: TokenLimits = field(default_factory=TokenLimits)
     mcp: McpLimits = field(default_factory=McpLimits)
     proxy: ProxyLimits = field(default_factory=ProxyLimits)
+    answer_s: float = ANSWER_S
+    """For the answer of a program to a call of a command that it announced."""
 
 
 DEFAULT = ServerLimits()
@@ -125,7 +128,7 @@ async def serving(
     ) as sock:
         name, number = sock.getsockname()[:2]
         address = ServerAddress(name, number, os.getpid())
-        hub = Hub(bench, bench.registry)
+        hub = Hub(bench, bench.registry, answer_s=limits.answer_s)
         chats = Transcripts(bench, Path(places.state) / "chats.json")
         routes = Routes(bench, tokens, hub, chats, look_s=limits.timeouts.look_s, calls_at_once=limits.access.calls)
         mcp = McpRoutes(bench, hub, tasks, tokens, limits.mcp)
