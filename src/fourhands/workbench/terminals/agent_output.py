@@ -30,7 +30,7 @@ LOOK_BACK = 4 * LONGEST_KEY
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What is taken out of text for agents; `values` are texts known to be secret."""
+    """The secrets that are taken out of text for agents; `values` are texts known to be secret."""
 
     values: tuple[str, ...] = ()
     enabled: bool = True

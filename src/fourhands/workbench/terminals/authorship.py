@@ -1,4 +1,4 @@
-"""Whose typing a terminal's output follows, and which of it agents may not see, both by position.
+"""The authors of a terminal's output and its ranges that agents may not see, both by position.
 
 Never what was typed: so nothing that a person types can leak from here. Each change is one line appended to a file
 beside the terminal's log, so the next server knows it too; the newest ones are kept.
@@ -87,7 +87,7 @@ class Authorship:
             self._append(_Hidden(*hidden))
 
     def author(self, position: int) -> AuthorSpan | None:
-        """Who typed last before this position."""
+        """Return the last author before this position."""
         at = bisect_right(self.marks, position, key=lambda ink: ink.position)
         return self.marks[at - 1] if at else None
 
@@ -101,7 +101,7 @@ class Authorship:
         return visible_parts(self.hidden(end), start, end)
 
     def forget(self) -> None:
-        """The terminal is closed: delete the file."""
+        """Delete the file: the terminal is closed."""
         if self._path is not None:
             with contextlib.suppress(OSError):
                 os.unlink(self._path)

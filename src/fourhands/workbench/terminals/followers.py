@@ -10,7 +10,7 @@ Subscribe = Callable[[Terminal, bool], Dispose]
 
 
 class Followers:
-    """Who follows all terminals; whoever owns those tells of each that comes and goes."""
+    """The followers of all terminals; the owner of the terminals tells of each that comes and goes."""
 
     def __init__(self) -> None:
         self._all: list[tuple[Subscribe, dict[str, Dispose]]] = []

@@ -29,7 +29,7 @@ class Exited(FourhandsError):
 
 @dataclass(frozen=True, slots=True)
 class Exit:
-    """How a program ended: a code, or the name of the signal; `lost` when its host went with it."""
+    """The end of a program: a code, or the name of the signal; `lost` when its host went with it."""
 
     code: int | None
     signal: str | None
@@ -38,7 +38,7 @@ class Exit:
 
     @classmethod
     def of(cls, message: Message | None) -> "Exit | None":
-        """The host's words as a value."""
+        """Return the host's words as a value."""
         if message is None:
             return None
         return cls(message.get("code"), message.get("signal"), message["position"], bool(message.get("lost")))
@@ -83,7 +83,7 @@ class TerminalHandle:
 
     @property
     def command(self) -> str:
-        """What was asked for: a shell by its name, without the arguments by which it marks its commands."""
+        """The program that was asked for: a shell by its name, without the arguments by which it marks its commands."""
         return str(self.meta.get("command") or (self.program if "shell" in self.meta else " ".join(self.argv)))
 
     @property
@@ -93,22 +93,22 @@ class TerminalHandle:
 
     @property
     def owner(self) -> str:
-        """Who created it: an agent session's id, or empty for a person."""
+        """The actor that created it: an agent session's id, or empty for a person."""
         return str(self.meta.get("owner", ""))
 
     @property
     def marked(self) -> bool:
-        """Whether its shell marks its commands, so that their bounds and exit codes are known."""
+        """True while its shell marks its commands, so that their bounds and exit codes are known."""
         return self._nonce is not None
 
     @property
     def expands_history(self) -> bool:
-        """Whether its shell may put earlier commands in place of `!`, as people's shells do."""
+        """True if its shell may put earlier commands in place of `!`, as people's shells do."""
         return bool(self.meta.get("interactive", True))
 
     @property
     def is_shell(self) -> bool:
-        """Whether its main program is an interactive shell."""
+        """True if its main program is an interactive shell."""
         return self.program in SHELL_NAMES and "-c" not in self.argv
 
     @property
@@ -123,7 +123,7 @@ class TerminalHandle:
 
     @property
     def exited(self) -> bool:
-        """Whether its program has ended and all its output is in the log."""
+        """True once its program has ended and all its output is in the log."""
         return self.exit is not None
 
     # -- news ------------------------------------------------------------------------------------------------------
@@ -140,13 +140,13 @@ class TerminalHandle:
         self._timers.add(handle)
 
     async def probe(self) -> Message:
-        """What the foreground program does, as the kernel tells the host."""
+        """Return the state of the foreground program, as the kernel tells the host."""
         if self.exit is not None:
             return {"running": False}
         return (await self._link.request("probe", terminal=self.id)).body
 
     async def members(self) -> list[dict[str, Any]]:
-        """The processes of this terminal."""
+        """Return the processes of this terminal."""
         listed: list[dict[str, Any]] = (await self._link.request("members", terminal=self.id)).body["members"]
         return listed
 
@@ -233,7 +233,7 @@ class TerminalHandle:
         await self._link.request("meta", terminal=self.id, meta=meta)
 
     def describe_soon(self, **meta: object) -> None:
-        """The same without waiting until it is stored; the host hears of it before anything that is asked later.
+        """Do the same without waiting until it is stored; the host hears of it before anything that is asked later.
 
         Everybody else learns of the change; nothing comes back to this object, which knows it.
         """
@@ -241,14 +241,14 @@ class TerminalHandle:
         self._link.tell("meta", terminal=self.id, meta=meta, quiet=True)
 
     def rejoin(self, record: Message) -> None:
-        """The way to the host is a new one, or the host is: look out for news there."""
+        """Follow the news of a new connection to the host, or of a new host."""
         self._slot = record["slot"]
         if self._listeners and self.exit is None:
             self._link.watch(self._slot, self._news)
             self._news()  # of what was printed meanwhile
 
     def ended(self, end: Exit) -> None:
-        """The host says that the program has ended."""
+        """Note that the program has ended, as the host says."""
         self.exit = end
         self._news()
 

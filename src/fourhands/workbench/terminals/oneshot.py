@@ -22,14 +22,14 @@ KEPT = 8 * 1024 * 1024
 """Bytes of each stream that are kept from its beginning, and again from its end."""
 
 DRAIN_S = 0.2
-"""How long the pipes are read after the exit when somebody else still holds them."""
+"""Seconds for which the pipes are read after the exit while another process still holds them."""
 
 GRACE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class ExecResult:
-    """What came of a one-shot command. `error` and `code` are set when it could not run or not finish."""
+    """The result of a one-shot command. `error` and `code` are set when it could not run or not finish."""
 
     ok: bool
     output: str
@@ -101,7 +101,7 @@ class _Merged:
 
 
 def find_program(name: str, path: str, cwd: str) -> str:
-    """The absolute path of a program, as a shell with this PATH would find it."""
+    """Return the absolute path of a program, as a shell with this PATH would find it."""
     if not name or "\0" in name:
         raise BadArgument(f"not a program name: {name!r}")
     if "/" in name:
@@ -195,12 +195,12 @@ async def _attend(watch: _Watch, timeout_s: float, isolation: str, mark: str) ->
 
 
 def failed(error: CommandNotFound | ExecDenied | BadArgument, isolation: str) -> ExecResult:
-    """The result of a command that could not be started."""
+    """Return the result of a command that could not be started."""
     return ExecResult(False, "", "", "", None, error=str(error), code=error.code, isolation=isolation)
 
 
 def _members(child: Child, mark: str) -> list[tree.Process]:
-    """A program's tree: what stems from us, and orphans, which have gone to init."""
+    """Return a program's tree: what stems from us, and orphans, which have gone to init."""
     processes, alive = tree.scan(), child.code is None
     found: dict[int, tree.Process] = {}
     for ancestor in (1, os.getpid()):
@@ -216,7 +216,7 @@ async def end_tree(child: Child, mark: str) -> None:
 
 
 def script_environment(env: Mapping[str, str], changes: Mapping[str, str | None] | None) -> dict[str, str]:
-    """An environment with changes; None removes a variable."""
+    """Return an environment with changes; None removes a variable."""
     result = dict(env)
     for name, value in (changes or {}).items():
         if value is None:

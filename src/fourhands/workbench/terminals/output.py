@@ -85,7 +85,7 @@ def open_log(path: str, capacity: int) -> tuple[LogReader, str]:
 
 
 def whole_characters(data: bytes) -> int:
-    """How many bytes of `data` do not end inside a character."""
+    """Return how many bytes of `data` do not end inside a character."""
     end = len(data)
     for back in range(1, min(4, end) + 1):
         byte = data[end - back]
@@ -96,7 +96,7 @@ def whole_characters(data: bytes) -> int:
 
 
 def whole_end(data: bytes) -> int:
-    """How many bytes of `data` end neither inside a character nor inside an escape sequence."""
+    """Return how many bytes of `data` end neither inside a character nor inside an escape sequence."""
     end = whole_characters(data)
     escape = data.rfind(b"\x1b", max(0, end - _SEQUENCE_LIMIT), end)
     if data[escape + 1 : escape + 2] == b"\\":
@@ -107,7 +107,7 @@ def whole_end(data: bytes) -> int:
 
 
 def _whole_start(data: bytes) -> int:
-    """How many bytes at the beginning of `data` are the rest of a character."""
+    """Return how many bytes at the beginning of `data` are the rest of a character."""
     for skip in range(min(3, len(data)) + 1):
         if skip == len(data) or data[skip] & 0xC0 != 0x80:
             return skip
@@ -177,7 +177,7 @@ def raw_since(log: LogReader, position: int, head: int, *, limit: int = READ_LIM
 
 
 def last(log: LogReader, wanted: int, fits: "EnoughText", head: int | None = None) -> tuple[str, int, bool]:
-    """The end of the log as text: reads backwards until `fits` says it is enough; text, its start, whether all."""
+    """Return the end of the log as text, its start, and whether it is all: read backwards until `fits` is True."""
     head, lowest = log.head if head is None else head, log.floor
     window = max(wanted, 4 * 1024)
     while True:
@@ -196,7 +196,7 @@ def last(log: LogReader, wanted: int, fits: "EnoughText", head: int | None = Non
 
 
 class EnoughText:
-    """Whether a text is long enough."""
+    """Return True if a text is long enough."""
 
     def __init__(self, *, lines: int = 0, size: int = 0) -> None:
         self.lines = lines
@@ -216,7 +216,7 @@ def check_count(count: int) -> None:
 
 
 def lines(log: LogReader, count: int) -> list[str]:
-    """The last lines, at most 10,000; a line that has no end yet counts too."""
+    """Return the last lines, at most 10,000; a line that has no end yet counts too."""
     check_count(count)
     count = min(count, MOST_LINES)
     text, _, _ = last(log, count * 100, EnoughText(lines=count))
@@ -224,13 +224,13 @@ def lines(log: LogReader, count: int) -> list[str]:
 
 
 def has_more_lines(log: LogReader, count: int) -> bool:
-    """Whether more lines are kept than so many."""
+    """Return True if more lines are kept than so many."""
     text, _, _ = last(log, count * 100, EnoughText(lines=count))
     return text.removesuffix("\n").count("\n") >= count
 
 
 def tail(log: LogReader, limit_bytes: int) -> Slice:
-    """The last bytes of the sanitized text, cut at a character; `truncated` when anything is left out."""
+    """Return the last bytes of the sanitized text, cut at a character; `truncated` when anything is left out."""
     if limit_bytes < 0:
         raise BadArgument(f"limit_bytes must not be negative, not {limit_bytes}")
     head = log.head
@@ -246,7 +246,7 @@ def tail(log: LogReader, limit_bytes: int) -> Slice:
 
 
 def scrollback(log: LogReader, characters: int = SCROLLBACK) -> Chunk:
-    """The raw end of the log, at most so many characters, from the beginning of a line where there is one."""
+    """Return the raw end of the log, at most so many characters, from the beginning of a line where there is one."""
     head = log.head
     data = log.read(max(log.floor, head - 4 * characters), 4 * characters)
     raw = data.data[_whole_start(data.data) :]
@@ -315,7 +315,7 @@ def search(
 
 
 def _redacted(lines: Iterator[OutputMatch], redactor: Redactor) -> Iterator[OutputMatch]:
-    """The same lines without secrets, some at a time: there may be millions, and a key is known by all of its lines."""
+    """Yield the same lines without secrets, some at a time: there may be millions, and a key has many lines."""
     waiting: deque[OutputMatch] = deque()
     text = ""
     while some := list(islice(lines, _AT_ONCE)):

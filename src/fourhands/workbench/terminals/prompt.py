@@ -13,7 +13,7 @@ PromptKind = Literal["prompt", "incomplete", "shell", "program"]
 
 @dataclass(frozen=True, slots=True)
 class PromptState:
-    """What an agent's keys would meet.
+    """The line and the program that an agent's keys would meet.
 
     `before` are submitted lines of a command that may still want its rest; `settled` says whether it is certain that
     it does. `group` is the foreground process group, by which a program is told from the next one of its name.

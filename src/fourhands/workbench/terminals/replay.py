@@ -29,7 +29,7 @@ class ReplaySegment(Struct, frozen=True, kw_only=True, rename="camel"):
 def past(
     log: LogReader, end: int, marks: Sequence[AuthorSpan], *, full_screen: bool = False, limit: int = PAST
 ) -> list[ReplaySegment]:
-    """What was printed before a position, the last `limit` bytes of it, in pieces.
+    """Return the last `limit` bytes printed before a position, in pieces.
 
     `full_screen` says that a program shows the other screen at that position, which has no scrollback.
     """
@@ -50,7 +50,7 @@ def past(
 
 
 def _first_whole_line(data: bytes, full_screen: bool) -> int:
-    """Where a part that begins anywhere can be shown from: behind a line's end, outside of full-screen programs."""
+    """Return where a part that begins anywhere can be shown: behind a line's end, outside full-screen programs."""
     switch = _OTHER_SCREEN.search(data)
     if switch is None:
         return len(data) if full_screen else data.find(b"\n") + 1

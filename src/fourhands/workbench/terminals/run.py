@@ -26,10 +26,10 @@ DOUBT_S = 0.5
 """After so long without output it is asked whether the shell is back although its marks do not say so."""
 
 SETTLE_S = 0.5
-"""How long another terminal (ssh, tmux) must be quiet before it counts as done, where no line editor tells."""
+"""Seconds for which another terminal (ssh, tmux) must be quiet before it counts as done, where no line editor tells."""
 
 _GOODBYE = b"logout\r\n"
-"""What bash prints when a login shell is told to exit; it belongs to no program."""
+"""The word that bash prints when a login shell is told to exit; it belongs to no program."""
 
 _EXEC = re.compile(r"\bexec\b")
 
@@ -38,7 +38,7 @@ RunReason = Literal["finished", "deadline", "exit", "incomplete", "input", "quie
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What came of a line.
+    """The result of a line.
 
     `reason`: finished; deadline (it goes on, and `wait(finished=True)` tells how it ended); not-typed (the shell came
     to no prompt in time, so nothing was run); exit (the shell ended); incomplete (the shell waits for the rest of the
@@ -125,7 +125,7 @@ class _Run:
         return self.loop.time() < self.deadline
 
     async def _back_at_the_prompt(self) -> bool:
-        """Whether the shell itself reads its terminal, by its kernel state: somebody may have removed its marks.
+        """Return True if the shell itself reads its terminal, by its kernel state: its marks may have been removed.
 
         Whole lines are read by `read` too, unless the shell is another program by now.
         """
@@ -138,7 +138,7 @@ class _Run:
         return not probe["canonical"] or terminal.program not in probe["names"]
 
     async def _ready(self) -> Literal["marks", "kernel", "exit", "not-typed"]:
-        """Who takes the line: a shell at its prompt, or else whatever waits for input in front of it or in its place.
+        """Return the line's reader: a shell at its prompt, or else what waits for input in front or in its place.
 
         The first prompt may still be on its way; a command that works is somebody else's.
         """
@@ -182,7 +182,7 @@ class _Run:
                 doubt = self.loop.time() + DOUBT_S
 
     async def _is_waited_for(self, state: str) -> bool:
-        """Whether a program that takes lines waits for input, although the marks tell of no prompt."""
+        """Return True if a program that takes lines waits for input, although the marks tell of no prompt."""
         terminal = self.terminal
         seen = await terminal.wait(input_wanted=True, deadline_s=terminal.timings.moment_s)
         commands = terminal.catch_up()
@@ -302,7 +302,7 @@ class _Run:
         )
 
     def _says_goodbye(self) -> bool:
-        """Whether the last word may be the shell's own, and not that of a program which took its place."""
+        """Return True if the last word may be the shell's own, and not that of a program which took its place."""
         exit, shell = self.terminal.exit, self.terminal.program
         return exit is not None and exit.code is not None and shell == "bash" and not _EXEC.search(self.line)
 
@@ -312,7 +312,7 @@ def _exit_code(terminal: "Terminal", reason: RunReason) -> int | None:
 
 
 def _keys(line: str, editor: bool, *, canonical: bool) -> bytes:
-    """The bytes that type a line for a program of which only the terminal is known."""
+    """Return the bytes that type a line for a program of which only the terminal is known."""
     if editor:
         return encode_input(line, True)
     text = line.rstrip("\n") + "\n"

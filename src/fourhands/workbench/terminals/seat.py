@@ -34,7 +34,7 @@ class Seat(Protocol):
 
     @property
     def secret_note(self) -> str:
-        """What this actor is told while a program reads a secret."""
+        """The note for this actor while a program reads a secret."""
         ...
 
     async def since(self, position: int, limit: int = READ_LIMIT) -> Slice:
@@ -75,7 +75,7 @@ class Seat(Protocol):
 
 
 class _Seated:
-    """What the seats share: the terminal, its lease, and what they read of both."""
+    """The common part of the seats: the terminal, its lease, and what they read of both."""
 
     def __init__(self, lease: Lease, actor: Actor, root: str) -> None:
         self.actor = actor
@@ -313,7 +313,7 @@ class AgentSeat(_Seated):
         return self._lease.info().holder == self.actor.id
 
     def release(self) -> None:
-        """Give up the keyboard."""
+        """Free the keyboard."""
         self._lease.release(self.actor.id)
 
     def _view(self) -> AgentOutput:

@@ -43,11 +43,11 @@ class Spare:
         drop(self._mark)
 
     def all(self) -> list[Terminal]:
-        """The shell, and those that were here and are not ended yet."""
+        """Return the shell, and those that were here and are not ended yet."""
         return [*self.leaving, *([self.terminal] if self.terminal is not None else [])]
 
     def take(self, key: object) -> Terminal | None:
-        """The shell, if it is the very one that is wanted: of an equal key, and alive."""
+        """Return the shell, if it is the very one that is wanted: of an equal key, and alive."""
         terminal = self.terminal
         if terminal is None or key is None or self._key != key or terminal.exited:
             return None
@@ -79,7 +79,7 @@ class Spare:
 
 
 def new_mark() -> str:
-    """A mark for the spare shells of one user of a host, in this process; good until `drop`."""
+    """Return a mark for the spare shells of one user of a host, in this process; good until `drop`."""
     mark = f"{os.getpid()}:{_started(os.getpid())}:{ulid()}"
     _wanted.add(mark)
     return mark
@@ -91,7 +91,7 @@ def drop(mark: str) -> None:
 
 
 def is_orphan(mark: object) -> bool:
-    """Whether nobody is left who would use a spare shell with this mark."""
+    """Return True if no server is left that would use a spare shell with this mark."""
     match str(mark).split(":"):
         case [pid, started, _] if pid.isdecimal():
             if int(pid) == os.getpid() and started == str(_started(os.getpid())):

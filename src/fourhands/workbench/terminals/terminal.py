@@ -76,7 +76,7 @@ class Terminal(TerminalHandle):
 
     @property
     def cwd(self) -> str:
-        """Where its shell is, as far as its marks were read; else where it was started."""
+        """The directory of its shell, as far as its marks were read; else the one it was started in."""
         return self.commands.cwd or self.started_in
 
     @property
@@ -86,24 +86,24 @@ class Terminal(TerminalHandle):
 
     @property
     def starting(self) -> bool:
-        """Whether its shell is still in its start-up files, as far as its marks have been read."""
+        """True while its shell is in its start-up files, as far as its marks have been read."""
         return self.marked and self.exit is None and self.commands.state == "unknown" and not self.commands.shown
 
     @property
     def slow_start(self) -> str:
-        """What to say to whoever waits for a shell that is slow to start; empty where there is nothing to say."""
+        """The words for a shell that is slow to start; empty where there is nothing to say."""
         waited = time.time() - self._spawned
         if not self.starting or waited < self.timings.slow_start_s:
             return ""
         return f"its start-up files are still running, {waited:.0f} s"
 
     def modes(self) -> tuple[bool, bool]:
-        """Whether the terminal echoes, and whether it reads whole lines."""
+        """Return whether the terminal echoes, and whether it reads whole lines."""
         self.check_alive()
         return pty.modes(self._master)
 
     def foreground_group(self) -> int:
-        """The process group that has the terminal, 0 where that is not known."""
+        """Return the process group that has the terminal, 0 where that is not known."""
         if self.exit is not None or self._master < 0:
             return 0
         try:
@@ -230,7 +230,7 @@ class Terminal(TerminalHandle):
     # -- views -----------------------------------------------------------------------------------------------------
 
     def lines(self, count: int = 100) -> list[str]:
-        """The last lines of output, sanitized; at most 10,000 and as far as the log reaches."""
+        """Return the last lines of output, sanitized; at most 10,000 and as far as the log reaches."""
         return output.lines(self.log, count)
 
     def since(self, position: int, *, limit: int = output.READ_LIMIT) -> Slice:
@@ -238,15 +238,15 @@ class Terminal(TerminalHandle):
         return output.since(self.log, position, limit=limit, closed=self.exited)
 
     def tail(self, limit_bytes: int = 1_048_576) -> Slice:
-        """The last bytes of the sanitized output, cut at a character."""
+        """Return the last bytes of the sanitized output, cut at a character."""
         return output.tail(self.log, limit_bytes)
 
     def search(self, pattern: str, limit: int = 100) -> list[OutputMatch]:
-        """The newest lines in which a regular expression is found, with their positions."""
+        """Return the newest lines in which a regular expression is found, with their positions."""
         return output.search(self.log, pattern, limit)
 
     def scrollback(self, characters: int = output.SCROLLBACK) -> Chunk:
-        """The raw end of the output for replay, without prompts that a resize only redrew."""
+        """Return the raw end of the output for replay, without prompts that a resize only redrew."""
         chunk = output.scrollback(self.log, characters)
         data, start = bytearray(chunk.data), chunk.start
         for low, high in reversed(self._hidden):
@@ -266,7 +266,7 @@ class Terminal(TerminalHandle):
         return list(self._hidden)
 
     def screen(self) -> Screen:
-        """What is on the screen now."""
+        """Return what is on the screen now."""
         return self._catch_up_screen().snapshot()
 
     def restore(self) -> tuple[bytes, int]:
@@ -294,7 +294,7 @@ class Terminal(TerminalHandle):
         return self._tracker.catch_up()
 
     def look(self) -> ShellState:
-        """What its shell does now: by its marks first, then by what the kernel says of the program in front."""
+        """Return the state of its shell: by its marks first, then by what the kernel says of the program in front."""
         state = self.catch_up().state
         if state in ("running", "unknown") and self.exit is None and self._front_waits():
             return "input"
@@ -311,7 +311,7 @@ class Terminal(TerminalHandle):
         return not self.asks_itself() and front_waits(self.pid, self.foreground_group(), tty, canonical=canonical)
 
     def asks_itself(self) -> bool:
-        """Whether the shell itself reads whole lines, if it reads: a question of its command (`read`), no prompt."""
+        """Return True if the shell itself reads whole lines: a question of its command (`read`), no prompt."""
         group = self.foreground_group()
         return self.modes()[1] and group == self.pid and program_name(group) == self.program
 
@@ -322,22 +322,22 @@ class Terminal(TerminalHandle):
 
     @property
     def shell_state(self) -> str:
-        """What the shell did at the last `catch_up`, as its marks told: unknown, prompt, incomplete, running."""
+        """The state of the shell at the last `catch_up`, as its marks told: unknown, prompt, incomplete, running."""
         return self.commands.state
 
     @property
     def progress(self) -> Progress:
-        """How far the shell was at the last `catch_up`."""
+        """The progress of the shell at the last `catch_up`."""
         return self._tracker.progress
 
     @property
     def finished_commands(self) -> int:
-        """How many commands the shell had finished at the last `catch_up`, as far as its marks tell."""
+        """The number of commands that the shell had finished at the last `catch_up`, as far as its marks tell."""
         return self.progress.ended
 
     @property
     def entered(self) -> Progress | None:
-        """How far the shell was when Enter was typed last."""
+        """The progress of the shell when Enter was typed last."""
         return self._entered
 
     @property
@@ -355,7 +355,7 @@ class Terminal(TerminalHandle):
         return self.commands.last
 
     def outcome(self, prompt: int) -> CommandOutcome | None:
-        """What came of what was entered at a prompt, by its number; of the newest command where that is not known."""
+        """Return the outcome of what was entered at a prompt, by its number, or of the newest command."""
         return self.commands.outcome(prompt)
 
     # -- running and waiting ---------------------------------------------------------------------------------------
@@ -397,7 +397,7 @@ class Terminal(TerminalHandle):
                     await news.wait()
 
     async def ports(self) -> dict[int, bool]:
-        """The TCP ports on which its processes listen, and whether what listens was begun since the last Enter."""
+        """Return the TCP ports on which its processes listen, and whether each was begun since the last Enter."""
         found = (await self._link.request("members", terminal=self.id)).body
         old = {one["pid"] for one in found["members"] if one.get("began", math.inf) < self._entered_time - _TICK_S}
         return {int(port): pid not in old for port, pid in found["ports"].items()}

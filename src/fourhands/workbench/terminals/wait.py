@@ -45,7 +45,7 @@ _AT_ONCE = 64 * 1024  # takes a few milliseconds at most; what is more is looked
 
 @dataclass(frozen=True, slots=True)
 class WaitResult:
-    """What ended a wait: the reason, the head of the log at that moment, and the limits that were in force.
+    """The end of a wait: the reason, the head of the log at that moment, and the limits that were in force.
 
     For a command that has finished: its exit code, and from where to where its output goes, as far as marks tell.
     """
@@ -66,7 +66,7 @@ class WaitResult:
 
 @dataclass(frozen=True, slots=True)
 class WaitConditions:
-    """What somebody waits for; at least one condition or the deadline."""
+    """The conditions of a wait; at least one, or the deadline."""
 
     exit: bool = False
     finished: bool = False
@@ -87,7 +87,7 @@ class WaitConditions:
 
 
 class Waitable(Protocol):
-    """What a wait needs of a terminal."""
+    """The part of a terminal that a wait needs."""
 
     @property
     def log(self) -> LogReader:
@@ -96,7 +96,7 @@ class Waitable(Protocol):
 
     @property
     def exited(self) -> bool:
-        """Whether its program has ended and all its output is in the log."""
+        """True once its program has ended and all its output is in the log."""
         ...
 
     def catch_up(self) -> ShellHistory:
@@ -104,31 +104,31 @@ class Waitable(Protocol):
         ...
 
     def outcome(self, prompt: int) -> CommandOutcome | None:
-        """What came of what was entered at a prompt."""
+        """Return the outcome of what was entered at a prompt."""
         ...
 
     @property
     def is_shell(self) -> bool:
-        """Whether its main program is an interactive shell."""
+        """True if its main program is an interactive shell."""
         ...
 
     @property
     def entered(self) -> Progress | None:
-        """How far the shell was when Enter was typed last."""
+        """The progress of the shell when Enter was typed last."""
         ...
 
     @property
     def entered_at(self) -> int:
-        """Where the output began to be news: the head when Enter was typed last."""
+        """The position from which output is new: the head when Enter was typed last."""
         ...
 
     @property
     def progress(self) -> Progress:
-        """How far the shell was at the last `catch_up`."""
+        """The progress of the shell at the last `catch_up`."""
         ...
 
     def screen(self) -> Screen:
-        """What is on the screen."""
+        """Return what is on the screen."""
         ...
 
     def listen(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -136,7 +136,7 @@ class Waitable(Protocol):
         ...
 
     async def probe(self) -> Message:
-        """What the foreground program does."""
+        """Return the state of the foreground program."""
         ...
 
     @property
@@ -159,7 +159,7 @@ class _PatternScan:
         self._pattern = pattern
 
     def is_far(self) -> bool:
-        """Whether so much is left to look at that others would notice."""
+        """Return True if so much is left to look at that others would notice."""
         return self._log.head - self._from > _AT_ONCE
 
     def look(self) -> str | None:
@@ -170,7 +170,7 @@ class _PatternScan:
         return match
 
     def piece(self) -> "_Piece":
-        """What is looked at next; which parts of it count is known on the event loop only."""
+        """Return what is looked at next; which parts of it count is known on the event loop only."""
         start = max(self._from, self._log.floor)
         end = min(self._log.head, start + _PIECE)
         return _Piece(start, end, None if self._sight is None else self._sight())
@@ -206,7 +206,7 @@ class _Piece(NamedTuple):
 
 
 def _blanks_behind(data: bytes) -> str:
-    """The blanks at the end of a line that is not over, which a text as people read it has not."""
+    """Return the blanks at the end of a line that is not over, which a text as people read it has not."""
     line = data[data.rfind(b"\n", -_OVERLAP) + 1 :][-_OVERLAP:]
     text, longer = sanitize(line), sanitize(line + b"|")
     blanks = longer[len(text) : -1]
@@ -303,7 +303,7 @@ class _Wait:
         return None
 
     def _look(self) -> WaitResult | None:
-        """The conditions that cost nothing to see, the surest first."""
+        """Return the conditions that cost nothing to see, the surest first."""
         terminal, wanted, now = self.terminal, self.wanted, self.loop.time()
         head = terminal.log.head
         if head != self.head:
@@ -343,7 +343,7 @@ class _Wait:
         return now - self.revision_since
 
     async def _ask(self) -> WaitResult | None:
-        """The conditions that only the kernel knows."""
+        """Return the conditions that only the kernel knows."""
         now = self.loop.time()
         if self.wanted.input_wanted and now >= self.probe_timer.due:
             probe = await self.terminal.probe()
@@ -366,7 +366,7 @@ class _Wait:
         return None
 
     def _pause(self) -> float:
-        """How long nothing can happen unless there is news."""
+        """Return the seconds in which nothing can happen unless there is news."""
         wanted, now = self.wanted, self.loop.time()
         moments = [self.started + wanted.deadline_s]
         if wanted.quiet_s is not None:
@@ -381,7 +381,7 @@ class _Wait:
 
 
 def input_kind(probe: Message, shell_state: str) -> tuple[InputKind | None, bool]:
-    """What a program waits for, as its kernel state tells, and whether that is certain.
+    """Return what a program waits for, as its kernel state tells, and whether that is certain.
 
     `shell_state` is that of the terminal's shell by its marks: "unknown" for one without marks, "none" for no shell.
     """

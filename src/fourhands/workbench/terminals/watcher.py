@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from fourhands.workbench.terminals.terminal import Terminal
 
 LOOK_S = 0.05
-"""How long after output it looks; what comes and goes in between is one change, or none."""
+"""Seconds after output until it looks; what comes and goes in between is one change, or none."""
 
 FLOOD = 256 * 1024
 """Bytes since the last look that make it wait on."""
@@ -18,7 +18,7 @@ FLOOD = 256 * 1024
 FLOOD_S = 0.25
 
 ONCE_MORE_S = 0.5
-"""How long after the last look it looks once more: a program asks for a password before it switches the echo off."""
+"""Seconds after the last look until the next: a program asks for a password before it switches the echo off."""
 
 
 Observed = TypeVar("Observed")

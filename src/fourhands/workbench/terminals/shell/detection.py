@@ -1,4 +1,4 @@
-"""What this machine is, and which shell a new terminal gets."""
+"""The platform of this machine, and the shell of a new terminal."""
 
 import os
 import platform
@@ -31,7 +31,7 @@ class Shell:
 
     @property
     def name(self) -> str:
-        """bash, zsh, sh …"""
+        """The shell's name: bash, zsh, sh and others."""
         return os.path.basename(self.path)
 
 
@@ -48,7 +48,7 @@ class PlatformInformation(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 def allowed_shells(configured: Iterable[str] = ()) -> tuple[str, ...]:
-    """The shells that may be started: the configured ones, else this platform's list."""
+    """Return the shells that may be started: the configured ones, else this platform's list."""
     return tuple(configured) or SHELLS.get(sys.platform, SHELLS["linux"])
 
 
@@ -61,7 +61,7 @@ def _shell(path: str) -> Shell:
 
 
 def detect_shell(env: Mapping[str, str], configured: Iterable[str] = ()) -> Shell:
-    """The user's `$SHELL` if allowed and present, else the first of the list that exists, else `/bin/sh`."""
+    """Return the user's `$SHELL` if allowed and present, else the first of the list that exists, else `/bin/sh`."""
     allowed = allowed_shells(configured)
     wanted = env.get("SHELL", "")
     for path in allowed:
@@ -78,7 +78,7 @@ def detect_shell(env: Mapping[str, str], configured: Iterable[str] = ()) -> Shel
 
 
 def named_shell(wanted: str, configured: Iterable[str] = ()) -> Shell:
-    """The shell somebody asked for by path or name, if it is allowed and there."""
+    """Return the shell that is asked for by path or name, if it is allowed and there."""
     allowed = allowed_shells(configured)
     matching = [path for path in allowed if wanted in (path, os.path.basename(path))]
     if not matching:
@@ -90,7 +90,7 @@ def named_shell(wanted: str, configured: Iterable[str] = ()) -> Shell:
 
 
 def foreign_shell(wanted: str | None, env: Mapping[str, str], there: tuple[str, ...]) -> Shell:
-    """A shell of another file system, such as a container: the wanted one, else the user's kind, else the best."""
+    """Return a shell of another file system, such as a container: the wanted one, else the user's kind or the best."""
     if wanted is not None:
         for path in there:
             if wanted in (path, os.path.basename(path)):
@@ -101,7 +101,7 @@ def foreign_shell(wanted: str | None, env: Mapping[str, str], there: tuple[str, 
 
 
 def is_wsl(env: Mapping[str, str]) -> bool:
-    """Whether this Linux runs inside Windows: its kernel says so, or what WSL puts into the environment.
+    """Return True if this Linux runs inside Windows: its kernel says so, or what WSL puts into the environment.
 
     A container there has the kernel only; a kernel that somebody built for it may say nothing, and a service of it may
     have no such variables.

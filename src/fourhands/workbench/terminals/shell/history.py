@@ -35,13 +35,13 @@ class ShellCommand:
 
     @property
     def bounded(self) -> bool:
-        """Whether it is known exactly which bytes the command printed."""
+        """True if it is known exactly which bytes the command printed."""
         return self.start is not None and self.end is not None
 
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """What came of all that was entered at one prompt: where its output is, and how it ended.
+    """The outcome of all that was entered at one prompt: the place of its output, and its end.
 
     `began` is False where no mark told that something was run: an empty line, a syntax error, a line that the shell
     refused; nothing is `sure` then.
@@ -73,7 +73,7 @@ class ShellHistory:
         self.records: deque[ShellCommand] = deque(maxlen=keep)
         self._prompt: int | None = None  # the shell's own number of the prompt, where it counts them
         self.announced = False
-        """Whether the present prompt's own mark has come: bash's line editor is there a moment before it."""
+        """True once the present prompt's own mark has come: bash's line editor is there a moment before it."""
         self._number = 0  # the shell's number of the last command that it told of
         self._began = False  # a command began at this prompt
         self._ending = False  # an end was reported, so the next prompt is near
@@ -86,12 +86,12 @@ class ShellHistory:
 
     @property
     def ready(self) -> bool:
-        """Whether the shell reads a new line now: zsh switches bracketed paste on only after its prompt."""
+        """True while the shell reads a new line: zsh switches bracketed paste on only after its prompt."""
         return self.state == "prompt" and (self.bracketed or not self._pastes)
 
     @property
     def ending(self) -> bool:
-        """Whether a command is over and the next prompt is still to come."""
+        """True while a command is over and the next prompt is still to come."""
         return self._ending and self.state == "running"
 
     @property
@@ -110,7 +110,7 @@ class ShellHistory:
         return found[::-1]
 
     def outcome(self, shown: int) -> CommandOutcome | None:
-        """What came of what was entered at prompt number `shown`; of the newest command where that is not known."""
+        """Return the outcome of what was entered at prompt number `shown`, or of the newest command."""
         records = self.at(shown) or ([self.last] if self.last is not None else [])
         if not records:
             return None
@@ -125,7 +125,7 @@ class ShellHistory:
         )
 
     def settled(self, shown: int) -> bool:
-        """Whether what was typed at prompt number `shown` is over and the shell waits again."""
+        """Return True if what was typed at prompt number `shown` is over and the shell waits again."""
         return self.shown > shown and self.ready
 
     def apply(self, mark: ShellMark) -> None:

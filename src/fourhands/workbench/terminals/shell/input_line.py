@@ -1,4 +1,4 @@
-"""What stands on a shell's line after an agent has typed: the lines it submits, what is left, and keys that hide them.
+"""The text on a shell's line after an agent has typed: the lines it submits, what is left, and keys that hide them.
 
 An agent may type a line in pieces; each piece is judged together with what stood there before. Text between the marks
 of a bracketed paste is taken literally where the shell has that mode on, so a newline inside it submits nothing.
@@ -17,7 +17,7 @@ _INTERRUPT, _KILL_LINE = "\x03", "\x15"
 
 @dataclass(frozen=True, slots=True)
 class InputLine:
-    """What an agent has typed and nobody has submitted.
+    """The keys of an agent that are not submitted yet.
 
     `completed`: Tab was pressed, so the shell may have put more there. `hidden` names what made it unknowable.
     """
@@ -42,7 +42,7 @@ class Keystrokes:
 
 
 def only_takes_away(text: str) -> bool:
-    """Whether keys are nothing but Ctrl-C and Ctrl-U, which are always allowed."""
+    """Return True if keys are nothing but Ctrl-C and Ctrl-U, which are always allowed."""
     return bool(text) and not text.strip(_INTERRUPT + _KILL_LINE)
 
 
@@ -121,7 +121,7 @@ class _Play:
 
 
 def leave(line: InputLine, text: str) -> tuple[tuple[str, ...], InputLine]:
-    """The lines that keys for a program would be for a shell that gets them instead, and what would stand there."""
+    """Return the lines that a shell would get if it got a program's keys instead, and what would stand there."""
     *lines, rest = _CONTROL.sub(_for_a_shell, line.text + text.rpartition(_INTERRUPT)[2]).split("\n")
     return tuple(lines), InputLine(rest, completed=True) if rest else EMPTY
 
@@ -131,7 +131,7 @@ def _for_a_shell(found: re.Match[str]) -> str:
 
 
 def open_ended(text: str) -> bool:
-    """Whether a shell may wait for the rest of this, as far as its grammar tells."""
+    """Return True if a shell may wait for the rest of this, as far as its grammar tells."""
     try:
         shlex.split(text)
     except ValueError:

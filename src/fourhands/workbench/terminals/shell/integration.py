@@ -27,7 +27,7 @@ _NONCE = re.compile(r"[0-9A-Za-z_-]{8,128}")
 
 @dataclass(frozen=True, slots=True)
 class Integration:
-    """How to start a shell that marks its commands: its arguments, and what to add to its environment."""
+    """The start of a shell that marks its commands: its arguments, and what to add to its environment."""
 
     argv: tuple[str, ...]
     env: dict[str, str]
@@ -36,7 +36,7 @@ class Integration:
 def integrate(
     shell: str, nonce: str, *, directory: Path = SCRIPTS, env: Mapping[str, str] | None = None
 ) -> Integration | None:
-    """Give the start of a login `shell` with marks, or None for a shell that has none (ksh, others).
+    """Return the start of a login `shell` with marks, or None for a shell that has none (ksh, others).
 
     `directory` is where the shell finds the scripts; `env` is the environment it would have had, so that the values we
     must borrow (ENV, ZDOTDIR, XDG_DATA_DIRS) are given back. The nonce is for one terminal and must not be used again.
@@ -77,7 +77,7 @@ _LINE_LIMIT = 4095  # what a terminal in canonical mode takes as one line
 
 
 def encode_input(text: str, bracketed: bool, *, shell: str = "bash", expands: bool = False) -> bytes:
-    """Give the bytes that type `text` so that the shell takes it as one entry, Enter included.
+    """Return the bytes that type `text` so that the shell takes it as one entry, Enter included.
 
     With bracketed paste on, the text is pasted as it is: newlines, tabs and here-documents arrive untouched, and no key
     binding or completion sees them. Without it one line is typed as it is; several lines (or tabs) cannot be, so the

@@ -102,7 +102,7 @@ class MarkScanner:
         return marks
 
     def _enter(self, data: bytes, at: int, stop: int, marks: list[ShellMark]) -> None:
-        """Where a shell marks no beginning, a command begins behind the echo of the Enter that sent it."""
+        """Begin a command without a mark of its beginning behind the echo of the Enter that sent it."""
         found = data.find(b"\n", at, stop) + 1
         if found and self._line is not None:
             begin = self._position + found
@@ -191,7 +191,7 @@ def _unquote(text: str) -> str:
 
 
 def _tail(data: bytes) -> int:
-    """Where a cut-off beginning of a mark starts at the end of the data, or its length."""
+    """Return the index at which a cut-off beginning of a mark starts at the end of the data, or its length."""
     at = data.rfind(b"\x1b", max(0, len(data) - len(_PASTE)))
     rest = data[at:] if at >= 0 else b""
     return at if rest and (_OSC.startswith(rest) or _PASTE.startswith(rest)) else len(data)

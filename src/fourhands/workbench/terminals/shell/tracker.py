@@ -1,4 +1,4 @@
-"""What the program in a terminal is doing: its shell's marks first, then what the kernel says.
+"""The state of the program in a terminal: its shell's marks first, then what the kernel says.
 
 Marks are read from the log when somebody asks, never kept in step for nobody, and on the event loop only: `catch_up`
 is the one place where they change. Threads that search or print output get bytes.
@@ -14,7 +14,7 @@ from fourhands.workbench.terminals.shell.history import ShellHistory
 from fourhands.workbench.terminals.shell.marks import MarkScanner
 
 ShellState = Literal["unknown", "prompt", "incomplete", "running", "input"]
-"""What a terminal's shell does; "input" is a program in front of it, or in its place, that waits for input."""
+"""The state of a terminal's shell; "input" is a program in front of it, or in its place, that waits for input."""
 
 # Programs behind which another terminal counts, one that we cannot look at.
 ELSEWHERE = frozenset(
@@ -27,14 +27,14 @@ MULTIPLEXERS = frozenset({"tmux: client", "screen", "mosh-client", "zellij"})
 
 
 class Progress(NamedTuple):
-    """How far a shell has come: commands that have ended, prompts that were shown, whether it reads a new line."""
+    """The progress of a shell: commands that have ended, prompts that were shown, whether it reads a new line."""
 
     ended: int
     shown: int
     ready: bool
 
     def past(self, before: "Progress") -> bool:
-        """Whether what was entered then is over. A line that runs nothing ends with the next prompt."""
+        """Return True if what was entered then is over. A line that runs nothing ends with the next prompt."""
         return self.ended > before.ended or (0 < before.shown < self.shown and self.ready)
 
 
@@ -51,7 +51,7 @@ class Tracker:
 
     @property
     def progress(self) -> Progress:
-        """How far the shell has come."""
+        """The progress of the shell."""
         return Progress(self._ended_before + self.commands.ended, self.commands.shown, self.commands.ready)
 
     def catch_up(self) -> ShellHistory:
@@ -71,7 +71,7 @@ class Tracker:
 
 
 def front_waits(main: int, group: int, tty: int, *, canonical: bool) -> bool:
-    """Whether somebody in the foreground group waits for the terminal at this moment: for showing only.
+    """Return True if a process of the foreground group waits for the terminal at this moment: for showing only.
 
     What is to be relied on is asked of the host, which knows what is unread and has put all output into the log.
     """
@@ -85,7 +85,7 @@ def front_waits(main: int, group: int, tty: int, *, canonical: bool) -> bool:
 
 
 def program_name(group: int) -> str:
-    """The name of a process group's leader, as far as the system tells."""
+    """Return the name of a process group's leader, as far as the system tells."""
     try:
         # Asked at each key: a file object would look at the file four times more before it reads.
         descriptor = os.open(f"/proc/{group}/comm", os.O_RDONLY | os.O_CLOEXEC)
@@ -98,5 +98,5 @@ def program_name(group: int) -> str:
 
 
 def is_relay(program: str) -> bool:
-    """Whether a program hands keys on to another terminal, so that its own waiting says nothing of who reads there."""
+    """Return True if a program hands keys on to another terminal: its own waiting tells nothing of the reader there."""
     return program in ELSEWHERE or program in BECOMES_ANOTHER
