@@ -131,9 +131,6 @@ RIDDLING = (
     "commands/terminal_output.py",
     "commands/tool.py",
     "commands/tool_terminal.py",
-    "workbench/attached.py",
-    "workbench/terminals",
-    "workbench/workbench.py",
 )
 RIDDLES = frozenset({"What", "Who", "Whose", "Whether", "Which", "Where", "How", "Give", "Say"})
 

@@ -20,15 +20,15 @@ MOST_ATTACHED = 8
 """Terminals attached to one chat."""
 
 FIRST_BYTES = 4096
-"""How much of what a terminal printed before it was attached counts as new."""
+"""Bytes printed before a terminal was attached that count as new."""
 
 NEWS_BYTES = 64 * 1024
-"""How far back the newest output is looked at."""
+"""Bytes of the newest output that are looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadOutput:
-    """What a terminal printed that the agent was not told, as it may see it, from one position to another."""
+    """Output of a terminal that the agent was not told, as it may see it, from one position to another."""
 
     terminal: TerminalHandle
     text: str
@@ -64,7 +64,7 @@ class Attached:
         self._note(session, f"Terminal {terminal.title} is attached: the agent is told what is new in it.")
 
     def detach(self, session: Session, terminal: TerminalHandle, reason: str = "") -> None:
-        """Tell it no longer; `reason` says why if nobody asked for it."""
+        """Tell it no longer; `reason` is there if no one asked for it."""
         if session.attached.pop(terminal.id, None) is None:
             there = [one.title for one in self.terminals(session)]
             raise NotFound.of(f"terminal attached to {session.name!r}, named", terminal.title, there)
@@ -75,7 +75,7 @@ class Attached:
         self._note(session, f"Terminal {terminal.title} is no longer attached{why}.")
 
     def release(self, terminal: TerminalHandle, reason: str) -> list[Session]:
-        """A terminal has ended or is gone: nobody is told of it any more. Gives the sessions it was attached to."""
+        """Detach a terminal that has ended or is gone; return the sessions it was attached to."""
         found = [session for session in self._bench.sessions if terminal.id in session.attached]
         for session in found:
             self.detach(session, terminal, reason)
@@ -88,26 +88,26 @@ class Attached:
         session.attached.clear()
 
     def come_back(self, session: Session) -> None:
-        """A session is here again: what ended while it was not is attached no more."""
+        """Drop what ended while a session was away, now that it is here again."""
         live = {terminal.id for terminal in self.terminals(session)}
         session.attached = {id: position for id, position in session.attached.items() if id in live}
 
     def terminals(self, session: Session) -> list[TerminalHandle]:
-        """Those that are attached to a chat, the oldest first."""
+        """Return those that are attached to a chat, the oldest first."""
         return [one for one in self._bench.terminals.list() if one.id in session.attached and not one.exited]
 
     def describe(self, session: Session) -> tuple[AttachedTerminal, ...]:
-        """The same as others see it."""
+        """Return the attached terminals as others see them."""
         return tuple(AttachedTerminal(terminal_id=one.id, title=one.title) for one in self.terminals(session))
 
     def news(self, session: Session) -> Iterator[UnreadOutput]:
-        """What is new in each; only looks."""
+        """Yield what is new in each; nothing is marked as read."""
         for terminal in self.terminals(session):
             if (news := self.of(session, terminal)) is not None:
                 yield news
 
     def of(self, session: Session, terminal: TerminalHandle) -> UnreadOutput | None:
-        """What is new in one, if anything is: neither told with a turn nor read by the agent itself."""
+        """Return what is new in one, if anything is: neither told with a turn nor read by the agent itself."""
         start = max(session.attached.get(terminal.id, 0), session.positions.get(terminal.id, 0))
         seat = self._bench.agent_seat(session.actor, terminal)
         head = seat.head
@@ -117,12 +117,12 @@ class Attached:
         return UnreadOutput(terminal, piece.text, start, piece.end)
 
     def told(self, session: Session, positions: Mapping[str, int]) -> None:
-        """The agent was told up to here; or, where that was not sent, only up to there."""
+        """Note up to where the agent was told; or, where that was not sent, set it back."""
         for id, position in positions.items():
             if id in session.attached:
                 session.attached[id] = position
         self._bench.sessions.save()
 
     def _note(self, session: Session, text: str) -> None:
-        """A line in the chat, which is kept with it."""
+        """Put a line into the chat, which is stored with it."""
         self._bench.events.emit(AgentNoted(session=session.id, text=text))

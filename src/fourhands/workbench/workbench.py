@@ -52,14 +52,14 @@ from fourhands.workbench.terminals.terminals import Terminals
 log = logging.getLogger(__name__)
 
 _JUDGED = 1000
-"""Of how many calls it is kept which terminal was judged; far more than can wait for an answer at once."""
+"""Calls for which the judged terminal is remembered; far more than can wait for an answer at once."""
 
 SAVE_S = 0.5
-"""How long after a change the layout is saved, with what else has changed by then."""
+"""Seconds after a change until the layout is saved, with what else has changed by then."""
 
 
 class GateControl(Protocol):
-    """What commands about agents need of the gate."""
+    """The part of the gate that commands about agents need."""
 
     consent: Consent
     rules: AllowRules
@@ -78,11 +78,11 @@ class GateControl(Protocol):
         ...
 
     def paused(self, session: str) -> bool:
-        """Whether it is held."""
+        """Return True if it is held."""
         ...
 
     def pending(self, session: str) -> int:
-        """How many calls wait or run."""
+        """Return how many calls wait or run."""
         ...
 
     def stop(self, session: str, reason: str = ...) -> int:
@@ -95,7 +95,7 @@ class GateControl(Protocol):
 
 
 class Connect(Protocol):
-    """What starts an agent."""
+    """The function that starts an agent."""
 
     async def __call__(self, spec: str, *, cwd: str | None = None) -> Session:
         """Start the agent that `spec` names, its programs in `cwd`, and return its session."""
@@ -159,15 +159,15 @@ class Workbench:
         return self.terminals.places.workspace
 
     def files(self, actor: Actor) -> Workspace:
-        """The workspace's files as this actor may see them."""
+        """Return the workspace's files as this actor may see them."""
         return self._files["agent" if actor.kind == "agent" else "person"]
 
     def session(self, call: Call) -> Session | None:
-        """The agent session a call belongs to."""
+        """Return the agent session a call belongs to."""
         return self.sessions.find(call.session)
 
     def positions(self, call: Call) -> dict[str, int]:
-        """Up to where a caller has read each terminal with the tools: an agent in its session, a person as such."""
+        """Return up to where a caller has read each terminal with the tools: in its session, or as a person."""
         session = self.session(call)
         if session is not None:
             return session.positions
@@ -177,18 +177,18 @@ class Workbench:
         return mine
 
     def agent_settings(self, session: Session) -> AgentDefaults:
-        """What holds for an agent now: its own state, over what the settings say of it, over the defaults."""
+        """Return the settings of an agent now: its own state, over what the settings say of it, over the defaults."""
         return session.state.over(self.settings.for_agent(session.name, session.connector))
 
     # -- directories -----------------------------------------------------------------------------------------------
 
     def cwd(self, call: Call, given: str | None = None) -> str | None:
-        """Where a caller's program is to start: the directory given, else that of the agent; None is the root."""
+        """Return the start of a caller's program: the directory given, else that of the agent; None is the root."""
         session = self.session(call) if given is None else None
         return self.own_cwd(session) if session is not None and session.state.cwd is not None else given
 
     def own_cwd(self, session: Session) -> str:
-        """The directory in which an agent's programs start; never silently another one."""
+        """Return the directory in which an agent's programs start; never silently another one."""
         cwd = session.state.cwd
         try:
             return resolve_cwd(cwd, self.root, self.settings.terminal.allowed_root)
@@ -207,13 +207,13 @@ class Workbench:
     # -- terminals -------------------------------------------------------------------------------------------------
 
     def terminal(self, name: str, asker: Call | None = None) -> TerminalHandle:
-        """A terminal by its id or, as this asker most likely means it (see `Terminals.get`), its title."""
+        """Return a terminal by its id or, as this asker most likely means it (see `Terminals.get`), its title."""
         if asker is None:
             return self.terminals.get(name)
         return self.terminals.get(self._judged.get((asker.id, name), name), asker.session or "")
 
     def judged_terminal(self, name: str, call: Call) -> TerminalHandle:
-        """The terminal that a call means, from now on: what is judged of one must never be typed into another.
+        """Return the terminal that a call means, from now on: what is judged of one is never typed into another.
 
         Whoever is asked about it may take a while, and meanwhile a title may come to mean another terminal.
         """
@@ -222,7 +222,7 @@ class Workbench:
         return terminal
 
     def locate(self, name: str, asker: Call) -> str:
-        """The id of the pane or tab that a name means: an id, a path, or a title as this asker most likely means it.
+        """Return the id of the pane or tab that a name means: an id, a path, or a title as the asker means it.
 
         Of several tabs with one title the asker's own come first, then those in which something runs, as for terminals;
         of these the one that can be seen, then the newest.
@@ -262,15 +262,15 @@ class Workbench:
         return self._seats.describe(terminal)
 
     def redact(self, text: str) -> str:
-        """A text as agents may see it: with secrets taken out."""
+        """Return a text as agents may see it: with secrets taken out."""
         return self.redaction.text(text)
 
     def shown(self, call: Call, text: str) -> str:
-        """A text as the caller may see it."""
+        """Return a text as the caller may see it."""
         return text if call.session is None else self.redact(text)
 
     def relative(self, path: str) -> str:
-        """A path as people and models read it: relative to the workspace where it lies inside."""
+        """Return a path as people and models read it: relative to the workspace where it lies inside."""
         return relative(path, self.root)
 
     def irreversible(self, call: Call, description: str, reason: str) -> None:
@@ -281,7 +281,7 @@ class Workbench:
     # -- sessions --------------------------------------------------------------------------------------------------
 
     def describe_session(self, session: Session) -> SessionInfo:
-        """A session as it is now."""
+        """Return a session as it is now."""
         return SessionInfo(
             id=session.id,
             name=session.name,
@@ -297,7 +297,7 @@ class Workbench:
         )
 
     def begin_session(self, name: str, connector: str, *, id: str | None = None, cwd: str | None = None) -> Session:
-        """An agent has come, or is back: a session that a crash of the server interrupted goes on.
+        """Begin an agent's session, or go on with one that a crash of the server interrupted.
 
         Its programs start in `cwd`; without one, where they did before, or as the settings say, or in the workspace.
         """
@@ -313,7 +313,7 @@ class Workbench:
         return session
 
     def resume_session(self, id: str) -> Session | None:
-        """The session of an agent that shows it is the one; an absent one is here again. None: it has ended."""
+        """Return the session of an agent that shows it is the one, also one that was absent; None if it has ended."""
         if (known := self.sessions.back(id)) is not None:
             return self.begin_session(*known, id=id)
         return self.sessions.find(id)
@@ -335,7 +335,7 @@ class Workbench:
             await self.disconnect(session)
 
     async def disconnect_session(self, id: str) -> None:
-        """An agent's connection has ended, and its session with it; unless it is the server that goes.
+        """End the session of an agent whose connection has ended, unless it is the server that goes.
 
         Then the session stays for the next one, as after a crash: nobody but a person or their agent ends it.
         """
@@ -353,7 +353,7 @@ class Workbench:
         await prompter(text)
 
     async def reset_session(self, name: str) -> None:
-        """A new chat with the same agent: what it made goes, its settings stay."""
+        """Begin a new chat with the same agent: what it made goes, its settings stay."""
         session = self.sessions.get(name)
         self.gate.stop(session.id, "the chat was reset")
         self.attached.clear(session)
@@ -373,7 +373,7 @@ class Workbench:
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
 
     def left_behind(self) -> set[str]:
-        """Sessions that are not here although they have not ended: a server before this one has gone."""
+        """Return the sessions that are not here although they have not ended: a server before this one has gone."""
         owners = {terminal.owner for terminal in self.terminals.list()} | set(self.sessions.absent)
         owners |= {tab.owner for _, tab in tabs(self.state.layout.root)}
         owners |= {mark.owner for mark in self.state.highlights()}
