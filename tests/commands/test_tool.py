@@ -319,7 +319,7 @@ def test_the_list_is_the_one_that_models_know() -> None:
         session_id="term-1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2
     )
     two = msgspec.structs.replace(one, session_id="term-2", command="python server.py", position=2048, uptime_s=120.0)
-    assert tool_terminal._table([one, two]) == (
+    assert tool_terminal.session_table([one, two]) == (
         "Active Terminal Sessions:\n"
         "ID           | Command                        | Position | Running | Uptime\n"
         "-------------|--------------------------------|----------|---------|--------\n"

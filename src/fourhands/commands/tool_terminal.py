@@ -222,7 +222,7 @@ async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
         )
         for terminal in bench.terminals.list()
     ]
-    return ActiveList(sessions=listed, text=_table(listed))
+    return ActiveList(sessions=listed, text=session_table(listed))
 
 
 async def _wait(seat: Seat, mine: AgentDefaults, *, finished: bool) -> WaitResult:
@@ -312,7 +312,8 @@ def _text(head: list[str], seen: Collected) -> str:
     return "\n".join(lines)
 
 
-def _table(listed: list[Active]) -> str:
+def session_table(listed: list[Active]) -> str:
+    """Return the sessions as the table that models know."""
     if not listed:
         return "No active terminal sessions."
     rows = [
