@@ -48,7 +48,7 @@ async def test_signing_in_by_a_command():
         found = await stage.app.call("openspace.agent.describe", args)
         assert [way["id"] for way in found.data["signIn"]] == ["browser"]  # though it cannot begin a session yet
         refused = await stage.app.call("openspace.agent.sign_in", {**args, "method": "magic"})
-        assert (refused.code, refused.hint) == ("bad-argument", "ways: browser")
+        assert (refused.code, refused.hint) == ("bad-argument", "methods: browser")
         assert (await stage.app.call("openspace.agent.sign_in", {**args, "method": "browser"})).success
         await stage.agent.prompt("in?")
         await stage.agent.idle()
@@ -83,7 +83,7 @@ async def test_modes_options_and_older_chats_by_commands():
             ("set_option", {"option": "model", "value": "huge"}, "choices: small, big"),
             ("set_option", {"option": "fast", "value": "very"}, "choices: yes, no, true, false"),
             ("set_option", {"option": "x", "value": "y"}, "options: model, fast"),
-            ("sign_in", {"method": "x"}, "ways: none"),
+            ("sign_in", {"method": "x"}, "methods: none"),
         ):
             result = await call(verb, **args)
             assert (result.code, result.hint) == ("bad-argument", hint)

@@ -217,7 +217,7 @@ class Literal:
     "is for what is no program of this machine.",
 )
 async def literal_provider(doors: Doors) -> None:
-    with pytest.raises(FourhandsError, match="no complete provider: it lacks isolation, shells, probe") as refused:
+    with pytest.raises(FourhandsError, match="not a complete provider: it lacks isolation, shells, probe") as refused:
         doors.app.providers.register("literal", Literal())  # type: ignore[arg-type]  # that is the question
     assert refused.value.hint == "see fourhands.Provider"
 

@@ -216,7 +216,7 @@ async def test_long_lists_come_in_pages(app: App, mode: Mode) -> None:
                 break
         assert names == whole
         for bad in ("x", "", "from-", "from--1", "from-x", "from-99999999999"):
-            with pytest.raises(MCPError, match="no cursor of this server"):
+            with pytest.raises(MCPError, match="not a cursor of this server"):
                 await client.list_tools(cursor=bad)
         assert not (await client.list_tools(cursor="from-100000")).tools
 
