@@ -1,6 +1,8 @@
 """One terminal, with real programs: typing, sizes, exits, views, subscriptions, bad input."""
 
 import asyncio
+import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -249,6 +251,42 @@ async def test_what_runs_right_after_a_resize_is_in_the_replay(terminals: Termin
     replay = terminal.scrollback().data
     for n in range(12):
         assert b"out-of-%d\r\n" % n in replay
+
+
+async def test_what_is_printed_after_enter_is_in_the_replay_though_its_command_has_not_begun(tmp_path: Path) -> None:
+    """A line may be on its way for long, and hooks of the user's print before the shell marks its beginning."""
+    os.mkfifo(gate := tmp_path / "gate")
+    hook = f"PS0='$(echo first >/dev/tty; read -r < {gate}; echo second >/dev/tty; read -r < {gate})'"
+    timings = HostTimings(terminal=TerminalTimings(redraw_s=20.0))
+    async with open_terminals(timings=timings) as terminals:
+        terminal = await terminals.create(shell="bash")
+        await terminal.run(hook, timeout_s=40)
+        await terminal.type("true\n")
+        await terminal.wait(pattern="^first$", position=0, deadline_s=40)
+        terminal.resize(100, 30)
+        await asyncio.to_thread(gate.write_text, "\n")
+        await terminal.wait(pattern="^second$", position=0, deadline_s=40)
+        let_pass(20)
+        await asyncio.sleep(0.01)  # the timers that are due now run, and they are older than this one
+        assert terminal.catch_up().state == "prompt"
+        assert terminal.redraws == []
+        assert b"second" in terminal.scrollback().data
+        await asyncio.to_thread(gate.write_text, "\n")
+
+
+async def test_keys_that_were_typed_just_before_a_resize_are_in_the_replay() -> None:
+    timings = HostTimings(terminal=TerminalTimings(redraw_s=20.0))
+    async with open_terminals(timings=timings) as terminals:
+        terminal = await terminals.create(shell="bash")
+        await terminal.wait(input_wanted=True, deadline_s=40)
+        os.kill(terminal.pid, signal.SIGSTOP)  # it draws them when it comes to it
+        await terminal.type("half-typed")
+        terminal.resize(100, 30)
+        os.kill(terminal.pid, signal.SIGCONT)
+        await terminal.wait(pattern="half-typed", position=0, deadline_s=40)
+        let_pass(20)
+        await asyncio.sleep(0.01)
+        assert terminal.redraws == []
 
 
 async def test_an_excerpt_has_head_and_tail_and_true_totals(terminals: Terminals) -> None:

@@ -22,6 +22,7 @@ from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals import output
 from fourhands.workbench.terminals.handle import Finish, TerminalHandle
 from fourhands.workbench.terminals.output import Cropped, OutputMatch, Slice
+from fourhands.workbench.terminals.redraws import Redraws
 from fourhands.workbench.terminals.run import RunResult, run
 from fourhands.workbench.terminals.screen import LiveScreen, Screen
 from fourhands.workbench.terminals.shell.history import CommandOutcome, ShellCommand, ShellHistory
@@ -59,13 +60,14 @@ class Terminal(TerminalHandle):
         self._entered: Progress | None = None
         self._entered_at = 0
         self._entered_time = -math.inf
+        self._unentered_time = -math.inf  # of the last keys without Enter behind them
         self._keys = 0
         self._screen: LiveScreen | None = None
         self._screen_position = 0
         self._size = pty.get_size(master) if master >= 0 else (0, 0)
         self._next_size: tuple[int, int] | None = None
         self._resized_at = 0.0
-        self._hidden: list[tuple[int, int]] = []
+        self._redraws = Redraws()
 
     def dispose(self) -> None:
         """Let go of descriptors and timers; the terminal itself goes on."""
@@ -137,6 +139,7 @@ class Terminal(TerminalHandle):
 
     def _note_keys(self, data: bytes) -> None:
         self._keys += len(data)
+        self._unentered_time = -math.inf if data.endswith((b"\n", b"\r")) else time.monotonic()
         if b"\n" in data or b"\r" in data:
             self._entered_at, self._entered_time = self.log.head, time.monotonic()
             self.ports_told.clear()
@@ -191,7 +194,9 @@ class Terminal(TerminalHandle):
         if size is None or self.exit is not None or self._master < 0:
             return
         self._catch_up_screen()
-        before, at_prompt = self.log.head, self.catch_up().state == "prompt"
+        redraws = hide_redraw and self._awaits_keys()
+        # As far as the marks were read: the host writes on meanwhile, and what it has written since may be a command's.
+        before, seen = self._tracker.position, self._happened()
         self._resized_at = self._loop.time()
         with contextlib.suppress(OSError, HostLost):
             pty.set_size(self._master, *size)
@@ -200,8 +205,7 @@ class Terminal(TerminalHandle):
         if self._screen is not None:
             self._screen.resize(*size)
         self.on_resize()
-        if hide_redraw and at_prompt:
-            seen = self._happened()
+        if redraws:
             self.later(self.timings.redraw_s, lambda: self._hide(before, seen))
 
     def look_at_size(self) -> None:
@@ -215,17 +219,22 @@ class Terminal(TerminalHandle):
                     self._screen.resize(*size)
                 self.on_resize()
 
+    def _awaits_keys(self) -> bool:
+        """Return True if the shell is at its prompt, and no keys are on their way to it."""
+        if self.catch_up().state != "prompt" or (self._entered is not None and not self.progress.past(self._entered)):
+            return False
+        return time.monotonic() - self._unentered_time > self.timings.redraw_s
+
     def _happened(self) -> tuple[str, int, int]:
-        return self.catch_up().state, self.progress.ended, self._keys
+        """Return what changes with keys and commands, as far as the marks were read."""
+        return self.commands.state, self.progress.ended, self._keys
 
     def _hide(self, start: int, seen: tuple[str, int, int]) -> None:
         """Remember a redrawn prompt; keys, or a command that ran meanwhile, however shortly, are never hidden."""
-        if self._happened() != seen or self.log.head == start:
-            return
-        if self._hidden and self._hidden[-1][1] > start:  # of two sizes in a row the redraws are one range
-            start = self._hidden.pop()[0]
-        self._hidden.append((start, self.log.head))
-        del self._hidden[:-100]
+        self.catch_up()
+        end = self._tracker.position
+        if self._happened() == seen and end > start:
+            self._redraws.add(start, end)
 
     # -- views -----------------------------------------------------------------------------------------------------
 
@@ -247,12 +256,7 @@ class Terminal(TerminalHandle):
 
     def scrollback(self, characters: int = output.SCROLLBACK) -> Chunk:
         """Return the raw end of the output for replay, without prompts that a resize only redrew."""
-        chunk = output.scrollback(self.log, characters)
-        data, start = bytearray(chunk.data), chunk.start
-        for low, high in reversed(self._hidden):
-            if low >= start:
-                del data[low - start : high - start]
-        return Chunk(start, bytes(data))
+        return self._redraws.without(output.scrollback(self.log, characters))
 
     def excerpt(self, start: int, end: int, limit: int = 10_000) -> Cropped:
         """Head and tail of what was printed between two positions, with the true totals."""
@@ -263,7 +267,7 @@ class Terminal(TerminalHandle):
     @property
     def redraws(self) -> list[tuple[int, int]]:
         """Ranges of output that were nothing but a prompt drawn again after a resize."""
-        return list(self._hidden)
+        return list(self._redraws.ranges)
 
     def screen(self) -> Screen:
         """Return what is on the screen now."""

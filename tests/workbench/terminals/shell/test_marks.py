@@ -631,6 +631,15 @@ def test_any_cutting_gives_the_same_marks(cuts: list[int]) -> None:
     assert scanner.position == len(STREAM)
 
 
+def test_what_is_complete_ends_in_no_mark_at_any_byte() -> None:
+    marks = [(mark.start, mark.end) for mark in MarkScanner(NONCE).feed(STREAM)]
+    scanner = MarkScanner(NONCE)
+    for at in range(len(STREAM)):
+        scanner.feed(STREAM[at : at + 1])
+        assert scanner.complete <= at + 1
+        assert not [(start, end) for start, end in marks if start < scanner.complete < end]
+
+
 def test_byte_by_byte_gives_the_same_marks() -> None:
     scanner = MarkScanner(NONCE)
     marks = [mark for at in range(len(STREAM)) for mark in scanner.feed(STREAM[at : at + 1])]

@@ -70,6 +70,11 @@ class MarkScanner:
         """The absolute position up to which the output was fed."""
         return self._position + len(self._held)
 
+    @property
+    def complete(self) -> int:
+        """The absolute position up to which every sequence has come to its end."""
+        return self._position
+
     def feed(self, data: bytes) -> list[ShellMark]:
         """Take the next output and give the marks that it completes."""
         if self._held:

@@ -54,6 +54,11 @@ class Tracker:
         """The progress of the shell."""
         return Progress(self._ended_before + self.commands.ended, self.commands.shown, self.commands.ready)
 
+    @property
+    def position(self) -> int:
+        """The position up to which the marks were read; it lies in no mark."""
+        return self._scanner.complete
+
     def catch_up(self) -> ShellHistory:
         """Read the marks in what was printed since the last look."""
         if threading.get_ident() != self._thread:
