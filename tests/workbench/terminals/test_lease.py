@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
@@ -276,6 +277,37 @@ async def test_a_secret_is_the_persons_and_agents_are_blind_until_the_echo_retur
     assert visible[-1][1] == head  # what came with the echo is seen
     assert b"hunter2" not in one.terminal.log.read(0).data
     await one.lease.agent_types("agent1", "ls\n")
+
+
+@pytest.mark.parametrize("keys", [b"hunter2\r", b"huntre\x7f\x7fer2\r", b"wrong\x15hunter2\n"])
+async def test_a_secret_that_is_printed_just_before_the_echo_returns_is_hidden(
+    terminals: Terminals, keys: bytes
+) -> None:
+    script = 'stty -echo; printf "word: "; read -r x; echo "is $x!"; stty echo; echo built; read -r y'
+    one = Board(await terminals.create(argv=["bash", "-c", script]))
+    while (await one.terminal.wait(input_wanted=True, deadline_s=40)).input != "secret":
+        pass
+    one.lease.look()
+    one.lease.person_typed("person", keys)
+    one.terminal.type_now(keys)
+    while b"built" not in one.terminal.log.read(0).data:
+        time.sleep(0.001)  # noqa: ASYNC251 - nothing may be looked at in between
+    one.lease.look()
+    data = one.terminal.log.read(0).data
+    seen = b"".join(data[low:high] for low, high in one.lease.visible(0, len(data)))
+    assert b"is hunter2!" in data
+    assert b"hunter2" not in seen
+    assert b"built" in seen
+
+
+async def test_the_keyboard_of_a_terminal_that_was_let_go_is_left_alone(terminals: Terminals) -> None:
+    one = await board(terminals, linger_s=0.01)
+    one.lease.person_typed("person", b"l")
+    one.terminal.dispose()
+    failed: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: failed.append(context))
+    await asyncio.sleep(0.05)  # longer than it lingers
+    assert failed == []
 
 
 async def test_blindness_begins_when_somebody_looks_and_is_told(terminals: Terminals) -> None:

@@ -112,7 +112,7 @@ class Lease:
         self._interrupted: tuple[float, int] | None = None  # when, and at which prompt of the shell
         self._gone_with = 0  # the process group of a raw program that had the last keys: they go with it
         self._waiters: list[asyncio.Future[None]] = []
-        self._linger: asyncio.TimerHandle | None = None
+        self._lingers = False  # a timer runs that frees the keyboard
         self._loop = asyncio.get_running_loop()
 
     @property
@@ -145,6 +145,7 @@ class Lease:
         """Note that a person's keys go to the terminal: the keyboard is theirs."""
         self.look()
         self._take(actor, "person", kept=self._kept and self._kind == "person")
+        self._secret.typed(data)
         self._secret.type_ahead(recently=self._recently())
         self._touch()
         self._gone_with = self._raw_program()
@@ -360,8 +361,6 @@ class Lease:
     def forget(self) -> None:
         """Remove what is stored of the terminal: it is closed."""
         self._secret.unwatch()
-        if self._linger is not None:
-            self._linger.cancel()
         self._well.forget()
 
     # -- inside ----------------------------------------------------------------------------------------------------
@@ -369,14 +368,16 @@ class Lease:
     def _touch(self) -> None:
         """Let the keyboard stay with the person who typed, for a while."""
         self._last_key = self._loop.time()
-        if self._linger is None:
-            self._linger = self._loop.call_later(self._timings.linger_s, self._expire)
+        if not self._lingers:
+            self._lingers = True
+            self.terminal.later(self._timings.linger_s, self._expire)
 
     def _expire(self) -> None:
-        self._linger = None
+        self._lingers = False
         left = self._last_key + self._timings.linger_s - self._loop.time()
         if left > 0.01:
-            self._linger = self._loop.call_later(left, self._expire)
+            self._lingers = True
+            self.terminal.later(left, self._expire)
         elif self._kind == "person" and not self._kept and not self._is_half_typed() and not self.terminal.exited:
             self._take("", "", kept=False)
 

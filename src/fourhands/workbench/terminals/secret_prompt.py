@@ -20,6 +20,7 @@ _ASKED = (
 )
 _SECRET_ASKED, _SECRET_PROMPT = re.compile(_ASKED), re.compile(rf"{_ASKED}\s*$")
 _LONGEST_AHEAD = 64 * 1024
+_LONGEST_SECRET = 4096  # what the kernel takes as one line
 
 
 class SecretPrompt:
@@ -43,6 +44,7 @@ class SecretPrompt:
         # It is not known when the echo came back while no server was there.
         self._dark_head = 0 if well.hidden_from is None else terminal.log.head
         self._stop_watching: Callable[[], None] | None = None
+        self._secret = bytearray()  # what was typed in the dark, for as long as it lasts
 
     def asks(self) -> bool:
         """Return True while a program reads a secret: echo off and whole lines; behind ssh, a prompt that looks so."""
@@ -56,6 +58,12 @@ class SecretPrompt:
         if echo:
             return False
         return canonical or self._asks_elsewhere()
+
+    def typed(self, data: bytes) -> None:
+        """Note what a person types in the dark, until the echo is back: a program may print it just before that."""
+        if self._well.hidden_from is not None:
+            self._secret += data[:_LONGEST_SECRET]
+            del self._secret[:-_LONGEST_SECRET]
 
     def type_ahead(self, *, recently: bool) -> None:
         """Remember the position at which the echo begins of keys that no program has asked for, as far as is known."""
@@ -91,7 +99,8 @@ class SecretPrompt:
                 self._dark_head = head  # the prompt has gone, and the person goes on typing its secret
                 return ""
             # What was printed since the last look in the dark came with the echo: a build's output, not a prompt's.
-            self._well.reveal(max(self._dark_head, self._well.hidden_from))
+            # Only if it holds what was typed, it is not known which of the two came first.
+            self._well.reveal(max(self._behind_secret(self._dark_head, head), self._well.hidden_from))
             self._on_change()
             self.unwatch()
             return "over"
@@ -121,6 +130,18 @@ class SecretPrompt:
             self._ahead = None
             self.unwatch()
 
+    def _behind_secret(self, start: int, end: int) -> int:
+        """Return where the last line ends in a range that holds what was typed in the dark, else its start."""
+        typed, self._secret = _edited(self._secret), bytearray()
+        if not typed or start >= end:
+            return start
+        data = self._terminal.log.read(start, min(end - start, _LONGEST_AHEAD)).data
+        at = max(data.rfind(line) for line in typed)
+        if at < 0:
+            return start
+        stop = data.find(b"\n", at) + 1
+        return start + stop if stop else end
+
     def _at_prompt(self) -> bool:
         """Return True if a shell's marks say that it reads a line."""
         return self._terminal.marked and self._terminal.catch_up().state in ("prompt", "incomplete")
@@ -141,3 +162,19 @@ class SecretPrompt:
         if not self._is_elsewhere() or self._at_prompt():
             return False
         return _SECRET_PROMPT.search(sanitize(tail).rpartition("\n")[2]) is not None
+
+
+def _edited(keys: bytes | bytearray) -> list[bytes]:
+    """Return the lines that the kernel makes of keys, without empty ones: it knows how to erase."""
+    lines, line = [], bytearray()
+    for key in keys:
+        if key in b"\r\n":
+            lines.append(bytes(line))
+            line.clear()
+        elif key in b"\x7f\b":
+            del line[-1:]
+        elif key in b"\x15\x03":
+            line.clear()
+        else:
+            line.append(key)
+    return [one for one in (*lines, bytes(line)) if one]
