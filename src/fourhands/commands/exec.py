@@ -1,4 +1,4 @@
-"""One program in a terminal of its own: what agents by ACP run, seen live, with the person able to type into it."""
+"""Commands that run one program in a terminal of its own, which a person sees live and may type into; ACP uses them."""
 
 import os
 import re
@@ -23,10 +23,10 @@ from fourhands.workbench.workbench import Workbench
 commands = Contribution("openspace.terminal")
 
 ENDED_KEPT = 20
-"""Terminals of an agent whose programs have ended and that stay on screen; older ones are closed."""
+"""Number of an agent's terminals that stay on screen after their programs have ended; older ones are closed."""
 
 _PLAIN_WORD = re.compile(r"[\w@%+,./-]+", re.ASCII)
-# What bash runs without a file: builtins and reserved words.
+# Words that bash runs without a file: builtins and reserved words.
 _SHELL_WORDS = re.compile(
     r"[.:\[]|alias|bg|bind|break|builtin|caller|cd|command|compgen|complete|compopt|continue|declare|dirs|disown|echo"
     r"|enable|eval|exec|exit|export|false|fc|fg|getopts|hash|help|history|jobs|kill|let|local|logout|mapfile|popd"
@@ -49,11 +49,11 @@ class Exec(Args, frozen=True, kw_only=True):
         default_factory=dict
     )
     cwd: Annotated[str | None, Meta(description="Directory in the workspace; default: yours, else its root.")] = None
-    output_byte_limit: Annotated[From0 | None, Meta(description="Bytes of output that its reader wants.")] = None
+    output_byte_limit: Annotated[From0 | None, Meta(description="Most bytes of output that its reader wants.")] = None
 
 
 class ExecStarted(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The terminal in which it runs."""
+    """The terminal in which the program runs, and the pane that shows it."""
 
     terminal_id: str
     title: str
@@ -105,7 +105,7 @@ async def kill(bench: Workbench, args: KillExec, call: Call) -> Nothing:
 
 
 def as_line(command: str, args: Sequence[str] | None, env: Mapping[str, str | None]) -> str:
-    """What runs, as the shell line that it comes to: this is judged, shown and allowed."""
+    """Return the program as the equivalent shell line, which is classified, shown to the person and allowed."""
     assignments = [f"{name}={shlex.quote(value)}" for name, value in env.items() if value is not None]
     if args:
         return " ".join([*assignments, shlex.join([command, *args])])

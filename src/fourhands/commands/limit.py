@@ -1,4 +1,4 @@
-"""How many terminals there may be: anybody may know, a person may change it while the server runs."""
+"""Commands on the limit of terminals: every caller may read it, a person may change it while the server runs."""
 
 from typing import Annotated
 
@@ -13,7 +13,7 @@ commands = Contribution("openspace.terminal")
 
 
 class TerminalLimit(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The limit, how many terminals there are, and the limit from the settings, which holds after a restart."""
+    """The limit, the number of terminals, and the limit of the settings, which holds after a restart."""
 
     max_terminals: int
     count: int
@@ -31,19 +31,19 @@ def _limit(bench: Workbench) -> TerminalLimit:
 
 @commands.add("limit", label="Show terminal limit", read_only=True, example={})
 async def limit(bench: Workbench) -> TerminalLimit:
-    """Tell how many terminals there may be, and how many there are; one that has ended counts until it is closed."""
+    """Return the limit of terminals and how many there are; one that has ended counts until it is closed."""
     return _limit(bench)
 
 
 class SetTerminalLimit(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.set_limit`."""
 
-    max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS, description="How many there may be.")]
+    max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS, description="The new limit.")]
 
 
 @commands.add("set_limit", label="Set terminal limit", actors=("person",))
 async def set_limit(bench: Workbench, args: SetTerminalLimit) -> TerminalLimit:
-    """Change how many terminals there may be, until the server stops; then `terminal.maxTerminals` holds again.
+    """Set the limit of terminals until the server stops; then `terminal.maxTerminals` holds again.
 
     If there are more already, none is closed: no new one is started until there are fewer.
     """

@@ -1,10 +1,10 @@
-"""The judge of this workbench: reads a call as the shell line that it comes to, and says how bad that is.
+"""The policy of this workbench: it turns a call into the equivalent shell line and classifies that.
 
-Which reading a command needs is its own word (`safety=` where it is declared): "typing" and "stdin" for text into a
+A command names the reading that it needs (`safety=` where it is declared): "typing" and "stdin" for text into a
 terminal, "line" for a shell line in the argument `command`, "launch" for a program with arguments, "script" for a
-script, "exec" for either in a terminal, "create" for a shell. What an agent types is judged as the line that the shell
-will get, with what already stands on it. Variables and input that come with a call count like assignments in front of
-it and a here-document behind it.
+script, "exec" for either in a terminal, "create" for a shell. Text that an agent types is classified as the line that
+the shell will get, together with the text that is already on it. Variables and input of a call count like assignments
+in front of it and a here-document behind it.
 """
 
 import json
@@ -41,7 +41,7 @@ _OPERATORS = frozenset("();<>|&")
 
 
 def rules_of(bench: Workbench) -> ClassifierRules:
-    """What the person's settings add to the judgement."""
+    """Return the classifier's rules from the person's settings."""
     safety = bench.settings.safety
     names = None
     if safety.secret_names or safety.not_secret_names:
@@ -55,7 +55,7 @@ def rules_of(bench: Workbench) -> ClassifierRules:
 
 
 class WorkbenchPolicy:
-    """Judges calls that run something."""
+    """Assesses the calls that run something."""
 
     def __init__(self, bench: Workbench) -> None:
         self.preview_limits = deletion_preview.PreviewLimits()
@@ -72,16 +72,16 @@ class WorkbenchPolicy:
         }
 
     def __call__(self, call: Call, command: Command, args: Struct | None) -> Assessment | None:
-        """The judgement of a call, or None where nothing is run."""
+        """Return the assessment of a call, or None if it runs nothing."""
         if command.announced is not None:
             return _outside(call, command)
         reading = self._readings.get(command.safety or "")
         return reading(call, args) if reading is not None and args is not None else None
 
-    # -- what is run on its own ------------------------------------------------------------------------------------
+    # -- programs and lines that a call runs -----------------------------------------------------------------------
 
     def _line(self, call: Call, args: Any) -> Assessment:
-        """`bash` and `terminal_start`: a line, and perhaps what its program will read first."""
+        """Assess `bash` and `terminal_start`: a line, and the input that its program reads first, if any."""
         line: str = args.command
         stdin: str | None = getattr(args, "stdin", None)
         verdict = self._with_input(line, stdin)
@@ -92,7 +92,7 @@ class WorkbenchPolicy:
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=self._cwd(call), input=stdin)
 
     def _launch(self, call: Call, args: Any) -> Assessment:
-        """A program with arguments, as the line that would start it; without them it may be a line for the shell."""
+        """Assess a program with arguments as the line that would start it; without arguments it may be a shell line."""
         check_variables(args.env or {})
         if is_line(args.command, args.args):
             return self._shell_lines(call, args, "command")
@@ -106,18 +106,18 @@ class WorkbenchPolicy:
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Assessment:
-        """A script, with its variables exported in front."""
+        """Assess a script, with its variables exported in front."""
         check_variables(args.env or {})
         return self._shell_lines(call, args, "script")
 
     def _shell_lines(self, call: Call, args: Any, argument: str) -> Assessment:
-        """What a shell is given in this argument."""
+        """Assess the shell lines in one argument."""
         exports = "".join(f"export {assignment}\n" for assignment in _assignments(args.env))
         line = exports + getattr(args, argument)
 
         def edit(fresh: str) -> dict[str, object]:
             removed = {name: None for name, value in (args.env or {}).items() if value is None}
-            theirs = {} if fresh.startswith(exports) else {"env": removed}  # the exports, if any, are theirs now
+            theirs = {} if fresh.startswith(exports) else {"env": removed}  # edited exports are in the text
             own: object = fresh.removeprefix(exports)
             if argument == "command" and not is_line(str(own), ()):
                 own = _as_launch(str(own), None)["command"]  # without blanks it is a program's name
@@ -128,20 +128,20 @@ class WorkbenchPolicy:
         return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
 
     def _exec(self, call: Call, args: Any) -> Assessment:
-        """A program in a terminal of its own: a launch with arguments, without them a line for the shell."""
+        """Assess a program in a terminal of its own: a launch with arguments, without them a line for the shell."""
         check_variables(args.env)
         cwd, isolation = self._cwd(call, args.cwd), self._isolation(call)
         line = as_line(args.command, args.args, args.env)
 
         def edit(fresh: str) -> dict[str, object]:
-            # Whatever it was, an edited text is a line for the shell; what it sets is in it.
+            # An edited text is always a line for the shell, with its assignments in it.
             removed = {name: None for name, value in args.env.items() if value is None}
             return {**call.args, "command": fresh, "args": [], "env": removed}
 
         return self._judged(line, classify(line, self._rules), edit, isolation=isolation, cwd=cwd)
 
     def _create(self, call: Call, args: Any) -> Assessment | None:
-        """A shell: what it is given counts like assignments, and like the start-up files to which it leads."""
+        """Assess a new shell: its variables count like assignments, and like the start-up files that they name."""
         env: Mapping[str, str | None] = args.env
         if not env:
             return None
@@ -170,20 +170,20 @@ class WorkbenchPolicy:
         return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
 
     def _cwd(self, call: Call, given: str | None = None) -> str:
-        """Where it would run, as far as this caller or its session says; else in the workspace itself."""
+        """Return the directory that this call or its session names, or an empty text for the workspace's root."""
         if given:
             return spelled_cwd(given, self._bench.root)
         session = self._bench.session(call)
         return (session.state.cwd if session is not None else None) or ""
 
     def _isolation(self, call: Call) -> str:
-        """The level in which this caller's programs run."""
+        """Return the level of isolation in which this caller's programs run."""
         session = self._bench.session(call)
         name = self._bench.agent_settings(session).provider if session else "local"
         provider = self._bench.terminals.providers.get(name)
         return str(provider.isolation) if provider is not None else "none"
 
-    # -- what is typed ---------------------------------------------------------------------------------------------
+    # -- text that is typed ----------------------------------------------------------------------------------------
 
     def _stdin(self, call: Call, args: Any) -> Assessment | None:
         return self._keys(call, args.session_id, args.stdin, "stdin") if args.stdin else None
@@ -203,42 +203,43 @@ class WorkbenchPolicy:
         if hidden:
             return Assessment(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
         verdict = self._typed_verdict(standing, keys, text)
-        # It is off in an agent's own shells; in others a person may have switched it on.
+        # History expansion is off in an agent's own shells; in others a person may have switched it on.
         expands = terminal.expands_history or not terminal.meta.get("agent")
         if expands and recalls("\n".join([*keys.lines, keys.line.text]), terminal.program):
-            reason = "an interactive shell puts earlier commands in place of ! and ^"
+            reason = "history expansion (! or ^) may insert earlier commands"
             verdict = replace(verdict, level="dangerous", reason=reason)
         elif any(_lets_recall(part.words) for part in verdict.parts):
-            reason = "switches history expansion on: what is typed afterwards would not be what runs"
+            reason = "switches history expansion on: later lines may run other commands than were typed"
             verdict = replace(verdict, level="dangerous", reason=reason)
         if not keys.lines and verdict.level != "dangerous":
-            return None  # a piece without Enter: what is unknown waits for it
+            return None  # text without Enter: an unknown line is assessed when Enter comes
         if keys.lines and (keys.completed or standing.place == "shell"):
-            verdict = at_least_unknown(verdict, "Tab may complete it" if keys.completed else "a shell without marks")
+            reason = "Tab may complete it" if keys.completed else "shell integration is not active"
+            verdict = at_least_unknown(verdict, reason)
         narrow = standing.place == "prompt" and standing.settled and not keys.completed
         return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=seat.cwd, rule=narrow)
 
     def _unknowable(self, standing: PromptState, keys: Keystrokes) -> str:
-        """Why nobody can say what the shell will get, if so."""
+        """Return why the resulting line cannot be known, or an empty text if it can."""
         if keys.hidden:
-            what = f"the control key {keys.hidden}" if keys.hidden.startswith("U+") else keys.hidden
-            return f"{what} at a prompt: nobody can say what the line will be"
+            what = f"control key {keys.hidden}" if keys.hidden.startswith("U+") else keys.hidden
+            return f"{what} makes the resulting command line unpredictable"
         if standing.place == "incomplete" and not standing.before:
-            return "the rest of a command that somebody else began: nobody can say what it will be"
+            return "continues a command typed by someone else"
         return ""
 
     def _typed_verdict(self, standing: PromptState, keys: Keystrokes, text: str) -> Verdict:
-        """The worst of what the shell may make of it: where we cannot tell, of each possibility."""
+        """Return the worst verdict of all lines that the shell may get: several, if its state is not certain."""
         fresh = [*keys.lines, keys.line.text]
         readings = ["\n".join([*standing.before, *fresh])]
         if standing.before and not standing.settled:
             readings.append("\n".join(fresh))
-        if standing.line.completed:  # what stood there may be longer, or gone
+        if standing.line.completed:  # the text on the line may be longer, or gone
             alone = typed(EMPTY, text, pastes=standing.pastes)
             readings.append("\n".join([*alone.lines, alone.line.text]))
         verdicts = [classify(reading.rstrip("\n"), self._rules) for reading in readings]
         if keys.lines and keys.line.text:
-            # The piece behind the last Enter waits for its own; only what is dangerous is asked about now.
+            # The text behind the last Enter is assessed again with its own; now it counts only if it is dangerous.
             verdicts = [verdict for verdict in verdicts if verdict.level == "dangerous"]
             verdicts.append(classify("\n".join([*standing.before, *keys.lines]), self._rules))
         return _worst(verdicts)
@@ -246,7 +247,7 @@ class WorkbenchPolicy:
     def _program_input(
         self, call: Call, terminal: TerminalHandle, standing: PromptState, text: str, argument: str
     ) -> Assessment:
-        """Input for a program that is not a shell of ours: nobody can say what it will do with it.
+        """Assess input for a program that is not an integrated shell: its effect is unknown.
 
         A shell in it, or the shell behind it when it leaves the input unread, would take it for a line: a dangerous
         one is dangerous here too. Control keys are a program's everyday input, but not a shell's.
@@ -262,10 +263,10 @@ class WorkbenchPolicy:
         if is_shell_name(program):
             keys = typed(standing.line, text, pastes=True)
             if keys.hidden and not dangerous:
-                dangerous, reason = True, f"a control key for {program}: nobody can say what its line will be"
+                dangerous, reason = True, f"control key for {program} makes its command line unpredictable"
         if verdict.level == "dangerous":
             reason = f"{reason}: {verdict.reason}"
-        # Whatever is typed into another shell is a command: a rule for all of it would approve lines unseen.
+        # Text typed into another shell is a command: a rule for all of it would approve lines that no person has read.
         narrow = bool(standing.program) and not shell
         return Assessment(
             level="dangerous" if dangerous else "unknown",
@@ -277,7 +278,7 @@ class WorkbenchPolicy:
             edit=lambda fresh: {**call.args, argument: _with_enter(fresh, text)},
         )
 
-    # -- the word --------------------------------------------------------------------------------------------------
+    # -- the assessment --------------------------------------------------------------------------------------------
 
     def _judged(
         self,
@@ -294,7 +295,7 @@ class WorkbenchPolicy:
         commands = [part.words for part in verdict.parts]
         parts = [AssessedPart(visible(part.text), part.level, part.reason) for part in verdict.parts]
         if input:
-            parts.append(AssessedPart(visible(input), verdict.level, "what it reads from its standard input"))
+            parts.append(AssessedPart(visible(input), verdict.level, "its standard input"))
         return Assessment(
             level=verdict.level,
             shown=visible(line),
@@ -315,19 +316,19 @@ class WorkbenchPolicy:
 
 
 def _outside(call: Call, command: Command) -> Assessment:
-    """A command that a program outside runs: what it does is not known here, whatever is said of it."""
+    """Assess a command that an external program runs: its effect is unknown, even if it is announced as harmless."""
     args = json.dumps(call.args, ensure_ascii=False, default=repr)
     return Assessment(
         level="dangerous" if command.destructive else "unknown",
         shown=visible(f"{command.id} {args}"),
-        reason="a program outside runs it" + (", and says that it is dangerous" if command.destructive else ""),
+        reason="an external program runs it" + (" and declares it destructive" if command.destructive else ""),
         rule_key=f"outside:{command.id}",
-        rule_text=f"call {command.id}, whatever its arguments",
+        rule_text=f"call {command.id} with any arguments",
     )
 
 
 def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
-    """The same verdict, but not safe."""
+    """Return the verdict, with a safe one made unknown for this reason."""
     return replace(verdict, level="unknown", reason=reason) if verdict.level == "safe" else verdict
 
 
@@ -336,7 +337,7 @@ def _worst(verdicts: list[Verdict]) -> Verdict:
 
 
 def _lets_recall(words: Sequence[str]) -> bool:
-    """Whether a command switches history expansion on, or changes its signs."""
+    """Return True if a command switches history expansion on, or changes its characters."""
     if not words or words[0] not in ("set", "setopt", "unsetopt", "options", "emulate"):
         return any(word.lower().startswith("histchars=") for word in words)
     names = {word.lower().replace("_", "") for word in words[1:]}
@@ -345,7 +346,7 @@ def _lets_recall(words: Sequence[str]) -> bool:
 
 
 def _plain_words(line: str, verdict: Verdict) -> str:
-    """The words of a line that is one simple command and nothing else; a rule covers exactly these."""
+    """Return the words of a line that is one simple command, which a rule then covers; empty for any other line."""
     if len(verdict.parts) != 1:
         return ""
     words = verdict.parts[0].words
@@ -361,7 +362,7 @@ def _assignments(env: Mapping[str, str | None] | None) -> list[str]:
 
 
 def _as_launch(text: str, env: Mapping[str, str | None] | None) -> dict[str, object]:
-    """A line that a person edited, as a program with arguments; what needs a shell cannot be one."""
+    """Return a line that a person edited as a program with arguments. Raises `BadArgument` if it needs a shell."""
     try:
         lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
@@ -384,7 +385,7 @@ def _as_launch(text: str, env: Mapping[str, str | None] | None) -> dict[str, obj
 
 
 def _as_variables(text: str) -> dict[str, str | None]:
-    """Assignments that a person edited, and what stands behind `unset`, as variables."""
+    """Return assignments that a person edited, and the names behind `unset`, as variables."""
     found: dict[str, str | None] = {}
     removing = False
     try:
@@ -406,7 +407,7 @@ def _as_variables(text: str) -> dict[str, str | None]:
 
 
 def _retype(call: Call, argument: str, standing: PromptState, text: str) -> LineEditor:
-    """How an edited line is typed: what stands there goes first, and Enter stays where there was one."""
+    """Return the editor of a typed line: it clears the text on the line first, and keeps a final Enter."""
     first = "\x03" if standing.before else "\x15" if standing.line.text else ""
     return lambda fresh: {**call.args, argument: first + _with_enter(fresh, text)}
 

@@ -1,4 +1,4 @@
-"""What the commands that start programs for a caller share: the start itself, whose they are, titles and excerpts."""
+"""Functions shared by the commands that start programs: the start itself, ownership, settings, titles and excerpts."""
 
 import contextlib
 import logging
@@ -31,11 +31,11 @@ class ProgramStarted:
 
 @contextlib.asynccontextmanager
 async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator[ProgramStarted]:
-    """Start a program in a terminal and show it; with what the block does, that is one deed: all of it or nothing.
+    """Start a program in a terminal and show it; start, pane and the body of the block happen together or not at all.
 
-    The place on the screen is held before the program starts. Whatever fails after that, or stops the caller, ends the
-    program and closes its terminal: who is answered with an error may try again, and nothing runs twice. `wanted` is
-    what `Terminals.create` takes.
+    The place on the screen is reserved before the program starts. Any later failure or cancellation ends the program
+    and closes its terminal, so that a caller who gets an error may try again and nothing runs twice. `wanted` are
+    arguments of `Terminals.create`.
     """
     bench.fit_tabs()
     with bench.state.holding() as free:
@@ -47,13 +47,13 @@ async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator
         except BaseException:
             try:
                 await terminal.close()
-            except FourhandsError as error:  # the host has gone, or the terminal: what failed first is what counts
-                log.warning("terminal %s could not be taken back: %s", terminal.id, error)
+            except FourhandsError as error:  # the host or the terminal is gone; the first failure is reported
+                log.warning("terminal %s could not be closed: %s", terminal.id, error)
             raise
 
 
 def show(bench: Workbench, terminal: TerminalHandle, owner: str) -> Transition:
-    """Show a terminal beside other terminals, else below what is there; as a tab where no pane has room."""
+    """Show a terminal beside other terminals, else below the other panes; as a tab where no pane has room."""
     all_panes = list(panes(bench.state.layout.root))
     with_terminals = [pane for pane in all_panes if any(tab.type == "terminal" for tab in pane.tabs)]
     below = all_panes and not with_terminals and bench.state.has_room_for_a_pane()
@@ -78,7 +78,7 @@ def variables_of(bench: Workbench, call: Call, changes: Mapping[str, str | None]
 
 
 def settings_of(bench: Workbench, call: Call) -> AgentDefaults:
-    """The caller's settings over the defaults; a person's own programs run where they sit."""
+    """Return the caller's settings merged over the defaults; a person's own programs run on this machine."""
     session = bench.session(call)
     if session is None:
         return msgspec.structs.replace(bench.settings.agent_defaults, provider="local")
@@ -86,20 +86,23 @@ def settings_of(bench: Workbench, call: Call) -> AgentDefaults:
 
 
 def check_line(text: str) -> None:
-    """Refuse what no shell can be given."""
+    """Raise `BadArgument` for a line that no shell can run: an empty one, or one with a NUL byte."""
     if "\0" in text or not text.strip():
         raise BadArgument("a command must be text with something in it, without NUL bytes", hint='such as "npm test"')
 
 
 def short(text: str, limit: int = 60) -> str:
-    """A text as one printable line, not too long."""
+    """Return a text as one printable line of at most `limit` characters."""
     line = " ".join(text.split())
     line = "".join(character if character.isprintable() else "?" for character in line)
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
 def cropped(text: str, limit: int, total: str, rest: str) -> str:
-    """Head and tail of a text that is too long, and between them what is missing and how to get it."""
+    """Return a text of at most `limit` characters as it is, else its head and tail around a note.
+
+    The note states how much is left out, of what `total`, and how to read the `rest`.
+    """
     if len(text) <= limit:
         return text
     front = limit // 2
@@ -108,7 +111,7 @@ def cropped(text: str, limit: int, total: str, rest: str) -> str:
 
 
 def free_title(bench: Workbench, command: str) -> str:
-    """A title for a command's terminal that no other has."""
+    """Return a title for a command's terminal that no other terminal has."""
     taken = bench.terminals.titles()
     name = short(command, 40)
     titles = (name if number == 1 else f"{name} {number}" for number in range(1, len(taken) + 3))
@@ -116,7 +119,7 @@ def free_title(bench: Workbench, command: str) -> str:
 
 
 def title_note(bench: Workbench, call: Call, terminal: TerminalHandle, wanted: str | None) -> str:
-    """Why a terminal has another title than was asked for, if so."""
+    """Return why a terminal has another title than the caller asked for, or an empty text if it has that one."""
     if wanted in (None, terminal.title):
         return ""
     holders = (t for t in bench.terminals.list() if t.title == wanted and t.owner == terminal.owner and not t.exited)
@@ -127,7 +130,7 @@ def title_note(bench: Workbench, call: Call, terminal: TerminalHandle, wanted: s
 
 
 async def tidy(bench: Workbench, call: Call, kept: int) -> None:
-    """Close an agent's oldest terminals whose programs have ended, so that they do not fill the limit."""
+    """Close an agent's oldest terminals whose programs have ended, until `kept` are left; they count for the limit."""
     if call.session is None:
         return
     pinned = {tab.content for _, tab in tabs(bench.state.layout.root) if tab.pinned}

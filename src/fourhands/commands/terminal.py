@@ -1,4 +1,4 @@
-"""Commands on terminals: the same ones for a person and for agents, who see and type in the same terminals."""
+"""Commands on terminals. A person and agents use the same ones, and see and type in the same terminals."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ class CreateTerminal(Args, frozen=True, kw_only=True):
         msgspec.field(default_factory=dict)
     )
     interactive: Annotated[
-        bool, Meta(description="Whether a person types in it: with pagers, and `!` recalls commands. Never an agent's.")
+        bool, Meta(description="True if a person types in it: with pagers, and `!` recalls commands. Never an agent's.")
     ] = True
 
 
@@ -45,14 +45,14 @@ class TerminalCreated(Struct, frozen=True, kw_only=True, rename="camel"):
     terminal_id: str
     title: str
     pane_id: str
-    note: str = ""  # why the title is another one than was asked for
+    note: str = ""  # the reason if the title is not the one asked for
 
 
 @commands.add("create", label="New terminal", key="Ctrl Shift `", safety="create", example={"title": "test-runner"})
 async def create(bench: Workbench, args: CreateTerminal, call: Call, effects: Effects) -> TerminalCreated:
     """Start a shell in a new terminal that both of you see. Its title names it in later commands.
 
-    A title that a running terminal of yours has already gets a number behind it; the result says so.
+    A title that a running terminal of yours has already gets a number appended; `note` in the result reports it.
     """
     session = bench.session(call)
     provider = bench.agent_settings(session).provider if session else "local"
@@ -90,7 +90,7 @@ class SendKeys(Args, frozen=True, kw_only=True):
 
 
 class KeysSent(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Read from this position to see only what the text caused; `note` says that a line waits for its Enter."""
+    """The position from which to read only what the text caused; `note` reports a line that waits for its Enter."""
 
     position: int
     note: str = ""
@@ -128,7 +128,7 @@ class RunLine(Args, frozen=True, kw_only=True):
 class LineRun(Struct, frozen=True, kw_only=True, rename="camel"):
     """The outcome of a line: its output, and why the wait ended.
 
-    `reason` is finished, deadline, exit, incomplete, input, quiet or not-typed; `exitCode` is there if it is known.
+    `reason` is finished, deadline, exit, incomplete, input, quiet or not-typed; `exitCode` is null if it is not known.
     """
 
     output: str
@@ -164,12 +164,12 @@ class TerminalList(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("list", label="List terminals", read_only=True, example={})
 async def list_terminals(bench: Workbench) -> TerminalList:
-    """List the terminals: id, title, what they run, whether they wait, exit codes, directories."""
+    """List the terminals: id, title, program, whether it waits for input, exit code, directory."""
     return TerminalList(terminals=tuple(bench.describe(terminal) for terminal in bench.terminals.list()))
 
 
 class TerminalRef(Args, frozen=True, kw_only=True):
-    """A terminal."""
+    """Arguments of a command on one terminal."""
 
     terminal_id: TerminalId
 
@@ -194,7 +194,7 @@ class ResizeTerminal(Args, frozen=True, kw_only=True):
 
 @commands.add("resize", label="Resize terminal", actors=("person",))
 async def resize(bench: Workbench, args: ResizeTerminal, call: Call) -> Nothing:
-    """Give a terminal another size."""
+    """Change the size of a terminal, in columns and rows."""
     seat = bench.person_seat(call.actor, bench.terminal(args.terminal_id, call))
     seat.resize(args.cols, args.rows, hide_redraw=args.hide_redraw)
     return Nothing()
@@ -208,18 +208,20 @@ class RenameTerminal(Args, frozen=True, kw_only=True):
 
 
 class TerminalRenamed(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The title that it has now."""
+    """The terminal's title now."""
 
     title: str
-    note: str = ""  # why it is another one than was asked for
+    note: str = ""  # the reason if it is not the one asked for
 
 
 @commands.add("rename", label="Rename terminal", example={"terminalId": "shell 1", "title": "build"})
 async def rename(bench: Workbench, args: RenameTerminal, call: Call) -> TerminalRenamed:
-    """Give a terminal another title; one that its owner's other running terminals have gets a number behind it."""
+    """Rename a terminal; a title that another running terminal of its owner has gets a number appended."""
     terminal = bench.terminal(args.terminal_id, call)
     bench.seat(call.actor, terminal).require_own("rename")
-    wanted = words("title", args.title, LONGEST_TITLE)  # what a tab would not take must not be half done
+    wanted = words(
+        "title", args.title, LONGEST_TITLE
+    )  # refused before the terminal is renamed, if its tab would refuse it
     check_title(wanted)
     title = bench.terminals.free_title(wanted, terminal.owner, terminal)
     await terminal.describe(title=title)
@@ -237,7 +239,7 @@ async def interrupt(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
 
 @commands.add("take_over", label="Take the keyboard", actors=("person",), key="Ctrl .")
 async def take_over(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
-    """Take a terminal's keyboard and keep it until you hand it back."""
+    """Take a terminal's keyboard: agents cannot type in it until you hand it back."""
     bench.person_seat(call.actor, bench.terminal(args.terminal_id, call)).take_over()
     return Nothing()
 

@@ -1,4 +1,4 @@
-"""Commands that read a terminal's output, screen and authors, or wait for them: as the caller's seat shows them."""
+"""Commands that read a terminal's output, screen and authors, or wait for them, through the caller's seat."""
 
 from typing import Annotated
 
@@ -22,14 +22,14 @@ class ReadTerminalOutput(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.terminal.read_output`."""
 
     terminal_id: TerminalId
-    lines: Annotated[From1, Meta(description="How many of the last lines; at most 10000 come.")] = 100
+    lines: Annotated[From1, Meta(description="Number of last lines; at most 10000 are returned.")] = 100
     since: Annotated[From0 | None, Meta(description="Read everything from this position instead.")] = None
 
 
 class TerminalOutput(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Lines as a person would see them; `position` is where the next read goes on.
+    """Lines as a person would see them, and the `position` at which the next read continues.
 
-    If not all came that was asked for, `truncated` says so, and `note` how to get the rest.
+    `truncated` is true if some were left out; `note` then states how to read the rest.
     """
 
     output: list[str]
@@ -38,7 +38,7 @@ class TerminalOutput(Struct, frozen=True, kw_only=True, rename="camel"):
     truncated: bool = False
     blind: bool = False
     note: str = ""
-    partial: bool | UnsetType = UNSET  # whether the last line, of a read with `since`, has no end yet
+    partial: bool | UnsetType = UNSET  # true if the last line, of a read with `since`, has no end yet
 
 
 @commands.add(
@@ -55,19 +55,19 @@ async def read_output(bench: Workbench, args: ReadTerminalOutput, call: Call) ->
     if args.since is not None:
         piece = await seat.since(args.since)
         lines = piece.text.removesuffix("\n").split("\n") if piece.text else []
-        note = f"there is more: go on with since={piece.end}" if piece.truncated else ""
+        note = f"there is more: continue with since={piece.end}" if piece.truncated else ""
         partial = True if piece.text and not piece.text.endswith("\n") else UNSET
         return TerminalOutput(
             output=lines, position=piece.end, gap=piece.gap, truncated=piece.truncated, note=note, partial=partial
         )
     found = await seat.lines(min(args.lines, MOST_LINES))
     cut = args.lines > MOST_LINES and await seat.has_more_lines(MOST_LINES)
-    note = f"the last {MOST_LINES} lines, which is the most at once; read earlier ones with since" if cut else ""
+    note = f"only the last {MOST_LINES} lines, the most at once; read earlier ones with since" if cut else ""
     return TerminalOutput(output=found.lines, position=found.position, truncated=cut, blind=found.hidden, note=note)
 
 
 class ScreenContent(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What is on the screen."""
+    """The rows of a screen, its cursor and its size; with `since` only the changed rows."""
 
     rows: list[str]
     cursor: tuple[int, int]
@@ -108,7 +108,7 @@ class SearchTerminal(Args, frozen=True, kw_only=True):
 
 
 class FoundLine(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A line and where it begins."""
+    """A line and the position at which it begins."""
 
     position: int
     line: str
@@ -122,7 +122,7 @@ class FoundLines(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("search", label="Search terminal", read_only=True, example={"terminalId": "build", "pattern": "error"})
 async def search(bench: Workbench, args: SearchTerminal, call: Call) -> FoundLines:
-    """Find lines in everything that is kept of a terminal's output."""
+    """Find matching lines in all of a terminal's output that is still stored."""
     found = await bench.seat(call.actor, bench.terminal(args.terminal_id, call)).search(args.pattern, args.limit)
     return FoundLines(matches=[FoundLine(position=match.position, line=match.line) for match in found])
 
@@ -138,21 +138,21 @@ class WaitForTerminal(Args, frozen=True, kw_only=True):
     finished: Annotated[bool, Meta(description="Until the running command has finished.")] = False
     input_wanted: Annotated[bool, Meta(description="Until the program waits for input.")] = False
     port: Annotated[bool, Meta(description="Until it listens on a new port.")] = False
-    quiet_s: Annotated[Seconds | None, Meta(description="Until it printed nothing for so long.")] = msgspec.field(
+    quiet_s: Annotated[Seconds | None, Meta(description="Until it has printed nothing for this long.")] = msgspec.field(
         default=None, name="quietSeconds"
     )
     since: Annotated[
-        From0 | None, Meta(description="Look for the pattern from this position on; else from the last Enter on.")
+        From0 | None, Meta(description="Search for the pattern from this position on; else from the last Enter on.")
     ] = None
-    deadline_s: Annotated[float, Meta(ge=0, le=3600, description="At most so long.")] = msgspec.field(
+    deadline_s: Annotated[float, Meta(ge=0, le=3600, description="The longest wait.")] = msgspec.field(
         default=30.0, name="deadlineSeconds"
     )
 
 
 class TerminalWaited(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Which condition it was: exit, finished, pattern, quiet, input, port or deadline.
+    """The outcome of a wait; `reason` is exit, finished, pattern, quiet, input, port or deadline.
 
-    Of a command that has finished `exitCode` is told, and its output stands from `start` to `end`.
+    After `finished`, `exitCode` is that of the command, and its output is from `start` to `end`.
     """
 
     reason: str
@@ -210,20 +210,20 @@ class WhoTyped(Args, frozen=True, kw_only=True):
 
 
 class Authors(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Who typed where."""
+    """The authors of a terminal's input, each with the position from which the output follows their typing."""
 
     ink: list[AuthorSpan]
 
 
 @commands.add("authors", label="Show who typed", read_only=True, example={"terminalId": "shell 1"})
 async def authors(bench: Workbench, args: WhoTyped, call: Call) -> Authors:
-    """List from which position on whose typing a terminal's output follows; never what a person typed."""
+    """List who typed in a terminal, with the position in its output from which on; never what a person typed."""
     spans = bench.authors(bench.terminal(args.terminal_id, call))
     return Authors(ink=[span for span in spans if span.position >= args.since])
 
 
 class TerminalReplay(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a fresh screen of this size prints: the past, then the present; output goes on at the position."""
+    """The output that restores a terminal on a fresh screen of this size: scrollback, screen, and the end position."""
 
     past: list[ReplaySegment]
     screen: str
@@ -234,7 +234,7 @@ class TerminalReplay(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("replay", label="Replay terminal", actors=("person",), read_only=True)
 async def replay(bench: Workbench, args: TerminalRef) -> TerminalReplay:
-    """Return what makes a fresh screen look like a terminal, scrollback and authors included, as the page needs it."""
+    """Return the output that restores a terminal on a fresh screen, with scrollback and authors; used by the page."""
     seat = bench.person_seat(Actor.person(), bench.terminal(args.terminal_id))
     data, position = seat.restore()
     cols, rows = seat.size

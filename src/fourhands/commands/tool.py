@@ -1,7 +1,7 @@
-"""The agent's one-shot tools: a shell line, a program or a script, and the rest of an output that was cropped.
+"""One-shot tools of agents: run a shell line, a program or a script, and read the rest of a cropped output.
 
-Names and parameters are those that models know. Each caller's settings (provider, crop, timeout) are its own state
-merged over the defaults.
+Names and parameters are those that models know. The settings of a call (provider, crop, timeout) are those of its
+session merged over the defaults.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,7 @@ from fourhands.workbench.workbench import Workbench
 commands = Contribution("openspace.tool")
 
 ONE_SHOT_S = 120.0
+"""Seconds after which a program or script is ended, unless the call sets another limit."""
 
 _LONGEST_LINE = 1_000_000
 ShellText = Annotated[str, Meta(min_length=1, max_length=_LONGEST_LINE)]
@@ -38,7 +39,7 @@ class Bash(Args, frozen=True, kw_only=True):
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What came of a command; `characters` and `lines` are true totals, `outputId` is there when text was left out."""
+    """The outcome of a command; `characters` and `lines` count all output, `outputId` is set if some was left out."""
 
     ok: bool
     output: str
@@ -59,7 +60,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
 async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> ToolResult:
     """Run a shell command in the workspace and return its output and exit code.
 
-    Each call is a fresh shell: nothing stays but files. For servers, watchers and anything that asks for input use
+    Each call is a fresh shell: only files persist. For servers, watchers and anything that asks for input use
     terminal_start. Long output is cropped in the middle; read_output returns the rest.
     """
     check_line(args.command)
@@ -71,7 +72,7 @@ async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> To
 
 
 class RunOptions(TypedDict):
-    """How a program or a script is to be run."""
+    """The options with which a program or a script is run."""
 
     input: str | None
     timeout_s: float
@@ -90,7 +91,7 @@ def _options(
     input: str | None = None,
     env: dict[str, str | None] | None = None,
 ) -> RunOptions:
-    """Return how a caller's program is run: in their provider, an agent's with variables chosen for it."""
+    """Return the options for a caller's program: their provider, and for an agent a chosen set of variables."""
     agent = call.session is not None
     return RunOptions(input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=mine.provider, agent=agent)
 
@@ -138,7 +139,7 @@ async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, ef
 
 
 def is_line(command: str, args: Sequence[str]) -> bool:
-    """Whether a command of `execute_command` is a line for the shell rather than a program's name."""
+    """Return True if a command of `execute_command` is a line for the shell, not the name of a program."""
     return not args and any(character.isspace() for character in command)
 
 
@@ -178,11 +179,11 @@ class ReadKeptOutput(Args, frozen=True, kw_only=True):
 
     output_id: Annotated[str, Meta(description="The outputId of a cropped result.")]
     offset: Annotated[From0, Meta(description="First character, from 0.")] = 0
-    limit: Annotated[int, Meta(ge=1, le=100_000, description="How many characters.")] = 9_000
+    limit: Annotated[int, Meta(ge=1, le=100_000, description="Most characters to return.")] = 9_000
 
 
 class OutputPage(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A piece of an output; `next` is the offset of the next one, or null at the end."""
+    """A part of an output; `next` is the offset of the next part, or null at the end."""
 
     output: str
     offset: int
@@ -198,14 +199,17 @@ class OutputPage(Struct, frozen=True, kw_only=True, rename="camel"):
     example={"outputId": "01J8ZQ5T9V0000000000000000", "offset": 5000},
 )
 async def read_output(bench: Workbench, args: ReadKeptOutput, call: Call) -> OutputPage:
-    """Return a part of an output or a result that was cropped, by the id that stands where it was cut."""
+    """Return a part of a cropped output or result, by the id that stands where it was cut."""
     text, total = bench.outputs.read(args.output_id, call.session, args.offset, args.limit)
     end = args.offset + len(text)
     return OutputPage(output=text, offset=args.offset, characters=total, next=end if end < total else None)
 
 
 def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, limit: int, line: str) -> ToolResult:
-    """A finished command as its caller may see it: sanitized, without secrets, cropped."""
+    """Return the outcome of a command as its caller may see it: sanitized, without secrets, cropped.
+
+    Stores the whole output for `read_output` if any of it is left out.
+    """
     effects.isolation = done.isolation
 
     def seen(text: str) -> str:

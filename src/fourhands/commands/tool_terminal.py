@@ -1,4 +1,4 @@
-"""The agent's tools for programs that go on, in a terminal that both of you see: start, continue, stop, list.
+"""Tools of agents for programs that keep running, in a terminal that the person sees: start, continue, stop, list.
 
 A session here is a terminal; the names are those that models know.
 """
@@ -34,7 +34,7 @@ from fourhands.workbench.workbench import Workbench
 commands = Contribution("openspace.tool")
 
 COMPLETED_KEPT = 10
-"""Terminals of an agent whose programs have ended and that stay for looking, beside those that run."""
+"""Number of an agent's terminals that stay on screen after their programs have ended, beside those that run."""
 
 STARTED = "Terminal Session Started"
 _COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
@@ -53,11 +53,11 @@ class TerminalStart(Args, frozen=True, kw_only=True):
 
 
 class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a terminal printed since the last look.
+    """The output of a terminal since the caller's last read.
 
-    `reason` says why the wait ended: the program exited, the shell's command finished, input is wanted (`input` says
-    which kind), the output settled, or the longest interval passed. `id` is `sessionId` again, and `text` the whole
-    in the words that models know; a door that sends one of the two forms alone loses nothing that they need.
+    `reason` states why the wait ended: the program exited, the shell's command finished, input is wanted (`input` is
+    its kind), the output settled, or the longest interval passed. `id` is `sessionId` again, and `text` the whole
+    result in the words that models know: a surface that sends only one of the two forms loses nothing.
     """
 
     id: str
@@ -89,10 +89,10 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
     example={"command": "npm run dev"},
 )
 async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effects: Effects) -> Collected:
-    """Start a program that goes on (a server, a watcher, a shell, a debugger) in a terminal that both of you see.
+    """Start a program that keeps running (a server, a watcher, a shell, a debugger) in a terminal that both of you see.
 
-    Answers as soon as it has ended, asks for input or printed nothing for a while, and says which. Go on with
-    terminal_continue.
+    Returns as soon as it has ended, asks for input or has printed nothing for a while; `reason` is which. Continue
+    with terminal_continue.
     """
     check_line(args.command)
     mine = settings_of(bench, call)
@@ -114,7 +114,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
     ) as started:
         terminal = started.terminal
         if args.stdin:
-            with contextlib.suppress(Exited):  # it has run, to its end: what it printed says more than an error
+            with contextlib.suppress(Exited):  # it has run to its end: its output says more than an error
                 await bench.seat(call.actor, terminal).type(args.stdin)
     effects.isolation = terminal.isolation
     bench.irreversible(call, f"started {short(word)}", "close the terminal instead")
@@ -140,10 +140,10 @@ class TerminalContinue(Args, frozen=True, kw_only=True):
     example={"sessionId": "npm run dev", "stdin": "y\n"},
 )
 async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call, effects: Effects) -> Collected:
-    """Type into a terminal, or only look, and return what it printed since you looked last.
+    """Type into a terminal, or only read it, and return what it printed since your last read.
 
-    Answers as soon as the program finished, asks for input or settled, and says which. A secret is for the person to
-    type: you are told so.
+    Returns as soon as the program has finished, asks for input or has settled; `reason` is which. If it asks for a
+    secret, the person must type it; `note` reports that.
     """
     terminal, mine = bench.terminal(args.session_id, call), settings_of(bench, call)
     effects.isolation = terminal.isolation
@@ -156,7 +156,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
         await seat.type(args.stdin, call.id)
         reason = "what a program did with its input cannot be taken back"
         bench.irreversible(call, f"typed in {terminal.title}", reason)
-    # What has finished by now would not be news to a wait that begins now.
+    # A wait that begins now would not notice a command that has finished already.
     seen = await _wait(seat, mine, finished=entered and finished == seat.finished_commands())
     collected = await _collect(bench, call, terminal, seat, seen, start, mine, entered=entered)
     return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {terminal.id}"], collected))
@@ -169,7 +169,7 @@ class TerminalStop(Args, frozen=True, kw_only=True):
 
 
 class TerminalStopped(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The terminal that is gone."""
+    """The terminal that was closed."""
 
     session_id: str
     text: str = ""
@@ -186,7 +186,7 @@ async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Ter
 
 
 class Active(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One terminal of the list; `position` is where your next terminal_continue reads on."""
+    """One terminal of the list; `position` is the one from which your next terminal_continue reads."""
 
     session_id: str
     title: str
@@ -199,7 +199,7 @@ class Active(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ActiveList(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All terminals, and the same as a table."""
+    """All terminals, and `text`, the same list as a table."""
 
     sessions: list[Active]
     text: str = ""
@@ -257,7 +257,7 @@ async def _collect(
     *,
     entered: bool,
 ) -> Collected:
-    """What is new since `start`, as this caller may see it; the next look goes on behind it."""
+    """Return the output since `start` as this caller may see it, and store the position for the next call."""
     secret, end = seat.reads_secret(), terminal.exit
     piece = await seat.since(max(start, seat.head - READ_LIMIT))
     gap = (start, piece.start) if piece.start > start else piece.gap
@@ -294,7 +294,7 @@ async def _collect(
 
 
 def _text(head: list[str], seen: Collected) -> str:
-    """The result in words: those of the tools that models know, and a line more only where there is more to say."""
+    """Return the result as text in the form that models know, with a further line for each fact that is set."""
     lines = [*head, f"Position: {seen.position}"]
     if seen.complete or head[0] != STARTED:
         lines.append(f"Complete: {str(seen.complete).lower()}")
@@ -303,7 +303,7 @@ def _text(head: list[str], seen: Collected) -> str:
     if seen.signal is not None:
         lines.append(f"Signal: {seen.signal}")
     if seen.gap is not None:
-        lines.append(f"Missing: positions {seen.gap[0]} to {seen.gap[1]}, no longer kept")
+        lines.append(f"Missing: positions {seen.gap[0]} to {seen.gap[1]}, no longer stored")
     if seen.note:
         lines.append(f"Note: {seen.note}")
     lines += ["", "Output:", seen.output]

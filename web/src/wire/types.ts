@@ -38,7 +38,7 @@ export interface ActionsUndone {
   passed: Action[];
 }
 
-/** One terminal of the list; `position` is where your next terminal_continue reads on. */
+/** One terminal of the list; `position` is the one from which your next terminal_continue reads. */
 export interface Active {
   sessionId: string;
   title: string;
@@ -50,7 +50,7 @@ export interface Active {
   yours: boolean;
 }
 
-/** All terminals, and the same as a table. */
+/** All terminals, and `text`, the same list as a table. */
 export interface ActiveList {
   sessions: Active[];
   text: string;
@@ -341,7 +341,7 @@ export interface AuthorSpan {
   time: number;
 }
 
-/** Who typed where. */
+/** The authors of a terminal's input, each with the position from which the output follows their typing. */
 export interface Authors {
   ink: AuthorSpan[];
 }
@@ -405,7 +405,7 @@ export interface ClassifiedPart {
   words: string[];
 }
 
-/** What a terminal printed since the last look. */
+/** The output of a terminal since the caller's last read. */
 export interface Collected {
   id: string;
   sessionId: string;
@@ -602,7 +602,7 @@ export interface Exec {
   outputByteLimit?: number | null;
 }
 
-/** The terminal in which it runs. */
+/** The terminal in which the program runs, and the pane that shows it. */
 export interface ExecStarted {
   terminalId: string;
   title: string;
@@ -703,7 +703,7 @@ export interface FileWritten {
   created: boolean;
 }
 
-/** A line and where it begins. */
+/** A line and the position at which it begins. */
 export interface FoundLine {
   position: number;
   line: string;
@@ -757,7 +757,7 @@ export interface Hunk {
   afterLines: number;
 }
 
-/** Read from this position to see only what the text caused; `note` says that a line waits for its Enter. */
+/** The position from which to read only what the text caused; `note` reports a line that waits for its Enter. */
 export interface KeysSent {
   position: number;
   note: string;
@@ -830,7 +830,7 @@ export interface OptionsOffered {
   options: unknown;
 }
 
-/** A piece of an output; `next` is the offset of the next one, or null at the end. */
+/** A part of an output; `next` is the offset of the next part, or null at the end. */
 export interface OutputPage {
   output: string;
   offset: number;
@@ -1099,7 +1099,7 @@ export interface SaveEditor {
   encoding?: string;
 }
 
-/** What is on the screen. */
+/** The rows of a screen, its cursor and its size; with `since` only the changed rows. */
 export interface ScreenContent {
   rows: string[];
   cursor: [number, number];
@@ -1283,7 +1283,7 @@ export interface TerminalInfo {
   lease: LeaseInfo;
 }
 
-/** The limit, how many terminals there are, and the limit from the settings, which holds after a restart. */
+/** The limit, the number of terminals, and the limit of the settings, which holds after a restart. */
 export interface TerminalLimit {
   maxTerminals: number;
   count: number;
@@ -1300,7 +1300,7 @@ export interface TerminalOpened {
   terminal: TerminalInfo;
 }
 
-/** Lines as a person would see them; `position` is where the next read goes on. */
+/** Lines as a person would see them, and the `position` at which the next read continues. */
 export interface TerminalOutput {
   output: string[];
   position: number;
@@ -1316,18 +1316,18 @@ export interface TerminalPaused {
   terminal: TerminalInfo;
 }
 
-/** A terminal. */
+/** Arguments of a command on one terminal. */
 export interface TerminalRef {
   terminalId: string;
 }
 
-/** The title that it has now. */
+/** The terminal's title now. */
 export interface TerminalRenamed {
   title: string;
   note: string;
 }
 
-/** What a fresh screen of this size prints: the past, then the present; output goes on at the position. */
+/** The output that restores a terminal on a fresh screen of this size: scrollback, screen, and the end position. */
 export interface TerminalReplay {
   past: ReplaySegment[];
   screen: string;
@@ -1357,13 +1357,13 @@ export interface TerminalStop {
   sessionId: string;
 }
 
-/** The terminal that is gone. */
+/** The terminal that was closed. */
 export interface TerminalStopped {
   sessionId: string;
   text: string;
 }
 
-/** Which condition it was: exit, finished, pattern, quiet, input, port or deadline. */
+/** The outcome of a wait; `reason` is exit, finished, pattern, quiet, input, port or deadline. */
 export interface TerminalWaited {
   reason: string;
   position: number;
@@ -1385,7 +1385,7 @@ export interface TextEdit {
   all?: boolean;
 }
 
-/** What came of a command; `characters` and `lines` are true totals, `outputId` is there when text was left out. */
+/** The outcome of a command; `characters` and `lines` count all output, `outputId` is set if some was left out. */
 export interface ToolResult {
   ok: boolean;
   output: string;
