@@ -26,7 +26,7 @@ class Said(Struct, frozen=True, rename="camel"):
 
 @commands.add("say", example={"name": "Ada"})
 async def say(bench: object, args: Say) -> Said:
-    """Greet somebody."""
+    """Greet a person by name."""
     return Said(f"Hello, {args.name}!")
 
 

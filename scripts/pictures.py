@@ -1,6 +1,6 @@
 """Makes the manual's pictures of the page: `make pictures` writes docs/pictures, each screen in dark and in light.
 
-Each picture is a scene: a workbench of its own on a small project, a browser that looks at it, and somebody who plays
+Each picture is a scene: a workbench of its own on a small project, a browser that shows it, and a script that plays
 the agent by calling what an agent calls. Nothing is painted: what is seen is the page.
 """
 
@@ -334,7 +334,7 @@ def stage(browser: Browser, theme: str) -> Iterator[Scene]:
         (served.home / ".bash_profile").write_text(PROMPT)
         with Visit(served, browser) as visit:
             yield Scene(served, visit, theme)
-            for question in served.app.questions.open():  # whoever asked waits for an answer
+            for question in served.app.questions.open():  # each caller waits for an answer
                 served.call("openspace.workbench.answer", {"questionId": question.id, "choice": "deny"})
 
 

@@ -1,4 +1,4 @@
-"""One step of the set-up: whoever waits for it sees that it goes on, and reads one line if it fails.
+"""One step of the set-up: its progress is shown while it runs, and one line if it fails.
 
 What the program says goes into a log, which stays where the step failed. On a terminal one line is written over and
 over; elsewhere a line comes every few seconds.

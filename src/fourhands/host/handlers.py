@@ -375,7 +375,7 @@ class RequestHandlers:
 
     def _do_stop(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
         """End everything and leave; `idle`: only if that ends no program."""
-        if message.get("idle") and self.host.reaper.anybody():
+        if message.get("idle") and self.host.reaper.has_processes():
             raise ValueError("programs are running")
         reply({"pid": os.getpid()})
         self.host.stop()

@@ -96,7 +96,7 @@ class Reaper:
         """Return the processes of a terminal, looked up anew."""
         return self._members(self._look(), terminal)
 
-    def anybody(self) -> bool:
+    def has_processes(self) -> bool:
         """Return True if any terminal has processes, also such as an exited one left behind."""
         table = self._look()
         return any(t.running or self._members(table, t) for t in self._host.terminals.values())

@@ -96,7 +96,7 @@ class Streamed:
         env = {bridge.VARIABLE: f"{ticket}:{self.path}"}
         if processes.MARK in launch.env:
             env[processes.MARK] = launch.env[processes.MARK]
-        # By its path, which spares it the package: without the directory it lies in, whose names may be anybody's.
+        # Started by its path, so that the package is not imported; -P leaves out the directory that it is in.
         argv = (sys.executable, "-P", "-I", "-S", bridge.__file__, kind)
         return Launch(argv[0], argv, launch.cwd, env)
 

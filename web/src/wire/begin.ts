@@ -7,7 +7,7 @@ export interface Begun {
   signedIn: Promise<string>; // the key that came with it, yet to be kept
   first: Promise<First | null>; // is here before there is a connection
   socket: Promise<WebSocket | null>; // null: this browser is not signed in
-  early: string[]; // came before anybody listened
+  early: string[]; // frames that came before there was a listener
 }
 
 declare global {

@@ -1,6 +1,6 @@
 """Context limits: every limit on instructions and results, in one place for the code and the manual.
 
-Tokens are counted without anybody's tokenizer: one for every 3 bytes of UTF-8. The usual rule of thumb, 4 characters of
+Tokens are counted without a model's tokenizer: one for every 3 bytes of UTF-8. The usual rule of thumb, 4 characters of
 English, is too kind to JSON, paths and other scripts; this one rather counts too many than too few.
 """
 

@@ -160,7 +160,7 @@ def _problem(task: Task, commands: list[dict[str, Any]], dropped: list[str], vis
 
 
 def _invalid(command: Mapping[str, Any], here: Scratch) -> str:
-    """Why the gate would refuse a block before anybody was asked."""
+    """Return why the gate would refuse a block before it asks a person, or an empty text."""
     id, args = command["cmd"], command.get("args", {})
     if not isinstance(args, Mapping):
         return f"{id}: args is to be an object, not {schema.show(args)}"

@@ -1,6 +1,6 @@
 """A terminal from its past to its present, for a page that has just been opened: scrollback, authors, then the screen.
 
-The past is what the program printed, cut where somebody began to type, so that each author's rows are known. It was
+The past is what the program printed, cut where an author began to type, so that each author's rows are known. It was
 printed at whatever sizes the terminal had; therefore the present screen follows by itself and is exact.
 """
 
@@ -40,7 +40,7 @@ def past(
         cut = _first_whole_line(data, full_screen)
         start, data = start + cut, data[cut:]
     inks = [ink for ink in marks if start < ink.position < end]
-    # Whoever typed last before the part that is given typed what its first rows follow.
+    # The first rows follow the typing of the last author before this part.
     before = [ink for ink in marks if ink.position <= start][-1:]
     pieces = []
     edges = [start, *(ink.position for ink in inks), end]

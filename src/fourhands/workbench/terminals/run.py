@@ -140,7 +140,7 @@ class _Run:
     async def _ready(self) -> Literal["marks", "kernel", "exit", "not-typed"]:
         """Return the line's reader: a shell at its prompt, or else what waits for input in front or in its place.
 
-        The first prompt may still be on its way; a command that works is somebody else's.
+        The first prompt may still be on its way; a command that runs is another caller's.
         """
         terminal = self.terminal
         moment_s = terminal.timings.moment_s

@@ -1,7 +1,7 @@
 """One terminal: typing, sizes, views, marks, waits, and its end.
 
 The program, its PTY and its log belong to the host; this object may vanish at any moment and another one, in another
-server, goes on where it was. Marks and screen are read from the log when somebody asks, never kept in step for nobody.
+server, goes on where it was. Marks and screen are read from the log on demand only.
 """
 
 import asyncio
@@ -284,7 +284,7 @@ class Terminal(TerminalHandle):
             self._screen, self._screen_position = LiveScreen(cols, rows), self.log.floor
         while (chunk := self.log.read(self._screen_position, 4 * GRAIN)).data:
             if chunk.start != self._screen_position:
-                self._screen.feed(b"\x18")  # too much was printed for anybody to keep: no sequence goes on behind it
+                self._screen.feed(b"\x18")  # output was lost: no sequence continues behind the gap
             self._screen.feed(chunk.data)
             self._screen_position = chunk.end
             if not chunk.more:
@@ -309,7 +309,7 @@ class Terminal(TerminalHandle):
             canonical, tty = self.modes()[1], os.stat(self._tty).st_rdev
         except (OSError, termios.error):
             return False
-        # A container's client always reads; only a line editor tells that somebody in there does.
+        # A container's client always reads; only a line editor shows that a program in there does.
         if self.isolation == "container" and not self.commands.bracketed:
             return False
         return not self.asks_itself() and front_waits(self.pid, self.foreground_group(), tty, canonical=canonical)

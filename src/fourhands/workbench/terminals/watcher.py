@@ -1,7 +1,7 @@
-"""Notices what becomes of a terminal by itself: its shell goes on, a secret is wanted, another process resized it.
+"""The watcher of a terminal's changes that no call caused: of its shell, of a secret prompt, of its size.
 
-Nobody need poll: output wakes this up, and a moment later it looks once and tells of what is different. While it waits
-it is not woken, and during a flood it does not look: what floods is running, and its marks can be read when it is over.
+No caller polls: output wakes this up, and a moment later it reads the state once and reports a difference. While it
+waits it is not woken, and during a flood it does not read: the program runs, and its marks are read when it is over.
 """
 
 from collections.abc import Callable

@@ -103,8 +103,8 @@ def foreign_shell(wanted: str | None, env: Mapping[str, str], there: tuple[str, 
 def is_wsl(env: Mapping[str, str]) -> bool:
     """Return True if this Linux runs inside Windows: its kernel says so, or what WSL puts into the environment.
 
-    A container there has the kernel only; a kernel that somebody built for it may say nothing, and a service of it may
-    have no such variables.
+    A container there has the kernel only; a kernel that a user built may not name WSL, and a service may have no such
+    variables.
     """
     if sys.platform != "linux":
         return False  # Windows itself has WSLENV

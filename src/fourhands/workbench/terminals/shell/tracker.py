@@ -1,7 +1,7 @@
 """The state of the program in a terminal: its shell's marks first, then what the kernel says.
 
-Marks are read from the log when somebody asks, never kept in step for nobody, and on the event loop only: `catch_up`
-is the one place where they change. Threads that search or print output get bytes.
+Marks are read from the log on demand only, and on the event loop only: `catch_up` is the one place where they change.
+Threads that search or print output get bytes.
 """
 
 import os
@@ -20,7 +20,7 @@ ShellState = Literal["unknown", "prompt", "incomplete", "running", "input"]
 ELSEWHERE = frozenset(
     {"ssh", "mosh-client", "tmux: client", "screen", "podman", "docker", "kubectl", "machinectl", "fh-stream"}
 )
-# Programs that start a shell as somebody else and stay in front of it.
+# Programs that start a shell as another user, or in another place, and stay in front of it.
 BECOMES_ANOTHER = frozenset({"su", "sudo", "doas", "runuser", "script", "bwrap", "chroot", "nsenter", "unshare"})
 # Of all these, those that draw the other terminal on a whole screen of their own.
 MULTIPLEXERS = frozenset({"tmux: client", "screen", "mosh-client", "zellij"})
@@ -60,11 +60,11 @@ class Tracker:
         return self._scanner.complete
 
     def catch_up(self) -> ShellHistory:
-        """Read the marks in what was printed since the last look."""
+        """Read the marks in what was printed since the last call."""
         if threading.get_ident() != self._thread:
             raise RuntimeError("marks are read on the event loop only; a thread may read the log")
         while (chunk := self._log.read(self._scanner.position, 4 * GRAIN)).data:
-            if chunk.start != self._scanner.position:  # too much was printed for anybody to keep
+            if chunk.start != self._scanner.position:  # output was lost before it was read
                 self._scanner = MarkScanner(self._nonce, chunk.start)
                 self._ended_before += self.commands.ended
                 self.commands = ShellHistory()

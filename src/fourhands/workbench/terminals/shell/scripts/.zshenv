@@ -17,7 +17,7 @@ typeset -gi +x __fh_n=${FOURHANDS_COUNT:-0}
 typeset -g +x __fh_again=${FOURHANDS_COUNT-} # this shell took the place of another one
 unset FOURHANDS_NONCE FOURHANDS_COUNT FOURHANDS_ZDOTDIR FOURHANDS_BANG
 typeset -g +x __fh_cwd= __fh_at= __fh_ps1=- __fh_ps2=- __fh_a=- __fh_paste=-
-# Nobody recalls commands in a shell that a program drives.
+# A program that drives a shell does not recall commands.
 if [[ $__fh_bang == off ]]; then unsetopt banghist; fi
 # What stands in the prompts never changes, so that they need no work: an end without a number is that of the last
 # command. Without the leading percent sign, which as the first character of a pattern would be an anchor.
@@ -95,7 +95,7 @@ __fh_begin() {
   __fh_say $'\e]133;C;fh='"$__fh_key;n=$__fh_n"$'\a'
 }
 
-# `exec` of a shell that we know hands over what it needs to go on with the marks; nobody else gets it, since zsh ends
+# `exec` of a shell that we know hands over what it needs to continue the marks; no other program gets it, since zsh ends
 # where it fails.
 __fh_leave() {
   emulate -L zsh

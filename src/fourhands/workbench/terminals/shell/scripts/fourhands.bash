@@ -79,7 +79,7 @@ __fh_say() {
   fi
 }
 
-# Before the user's prompt commands. Where somebody has come before us the status is theirs, so the prompt must tell it.
+# Before the user's prompt commands. Where another command ran before this one the status is its own, so the prompt must report it.
 __fh_end() {
   __fh_note "$@"
   __fh_origin=h
@@ -89,7 +89,7 @@ __fh_end() {
     __fh_origin=
   fi
   if [[ $__fh_again ]]; then __fh_origin=${__fh_origin:+i} __fh_again=; fi
-  # Somebody sets the prompt, perhaps not each time, and no helper may come after them.
+  # A prompt command sets the prompt, perhaps not each time, and no helper may come after it.
   if [[ $__fh_trap && ${PS1-} != "$__fh_ps1" ]]; then __fh_themed=4; fi
   __fh_themed=$((__fh_themed > 0 ? __fh_themed - 1 : 0))
   if [[ ! $__fh_origin ]]; then
@@ -109,7 +109,7 @@ __fh_end() {
   fi
 }
 
-# Behind the user's prompt commands. Without the helper in front either nobody was here, or it is not known what they printed.
+# Behind the user's prompt commands. Without the helper in front either no command ran before, or it is not known what it printed.
 __fh_last() {
   if [[ ${PROMPT_COMMAND-} != *__fh_end* ]]; then
     __fh_note "$@"
@@ -190,7 +190,7 @@ __fh_hook() {
 }
 
 # `exec` of a shell that we know hands over what it needs to go on with the marks: the alias looks at its own command in
-# BASH_COMMAND. The variables are exported but unset until then, so that nobody else gets them.
+# BASH_COMMAND. The variables are exported but unset until then, so that no other program gets them.
 __fh_exec='${__fh_to[":${BASH_COMMAND##* exec }"]+${FOURHANDS_NONCE:=$__fh_key}${FOURHANDS_COUNT:=$((__fh_n))}${FOURHANDS_BANG:=$__fh_bang}}'
 __fh_exec+='${__fh_to["bash:${BASH_COMMAND##* exec }"]+${ENV-${POSIXLY_CORRECT:=y}${ENV:=$__fh_here/fourhands.bash}}}'
 __fh_exec+='${__fh_to["zsh:${BASH_COMMAND##* exec }"]+${ZDOTDIR:=$__fh_here}}'
@@ -246,7 +246,7 @@ fi
 
 # PS0 and arrays of prompt commands: without them (bash before 5.1) there are no marks, and the reader says so.
 __fh_start() {
-  # Nobody recalls commands in a shell that a program drives.
+  # A program that drives a shell does not recall commands.
   if [[ $__fh_bang == off ]]; then set +H; fi
   if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)) || [[ ! $__fh_key ]]; then return 0; fi
   __fh_trap=$1

@@ -47,7 +47,7 @@ if set -q FOURHANDS_NONCE
         builtin printf '\e]133;C;fh=%s;n=%s\a' $__fh_key $__fh_n
     end
 
-    # `exec` of a shell that we know hands over what it needs to go on with the marks; nobody else gets it.
+    # `exec` of a shell that we know hands over what it needs to continue the marks; no other program gets it.
     function __fh_leave
         set -l words (string split -n ' ' -- $argv[1])
         set words (string match -v -r '^(-l|--login|-i)$' -- $words[2..])
