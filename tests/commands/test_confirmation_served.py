@@ -58,13 +58,12 @@ async def test_edit_then_approve_runs_exactly_the_edited_line(served: Served) ->
 async def test_an_unknown_line_without_an_answer_fails_clearly_after_ten_seconds() -> None:
     timers = Timers()
     async with (
-        serve_app() as served,
+        serve_app(workbench={"now": timers.time, "later": timers.later}) as served,
         served.caller(query="?attend=1") as person,
         served.client(served.agent()[1]) as agent,
         asyncio.TaskGroup() as group,
     ):
         questions = served.app.bench.questions
-        questions._now, questions._later = timers.time, timers.later
         running = group.create_task(agent.post(BASH, json={"command": "./deploy.sh"}))
         question = await asked(person)
         assert question["limitSeconds"] == 10.0

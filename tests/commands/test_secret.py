@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,6 @@ from fourhands.app import App
 from fourhands.core.call import Result
 from fourhands.core.event import Event
 from fourhands.settings import AgentDefaults, BubblewrapSettings, ContainerSettings, Settings
-from fourhands.workbench.terminals import output
 from fourhands.workbench.terminals.terminal import Terminal
 
 CANARY = "canary-4b1d7e0c-do-not-keep"
@@ -256,14 +256,12 @@ def _positions(found: Result) -> list[int]:
 
 
 @pytest.mark.parametrize("at_once", [2, 10_000])
-async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads(
-    at_once: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(output, "_AT_ONCE", at_once)
+async def test_an_agent_sees_no_part_of_a_private_key_however_it_reads(at_once: int) -> None:
     body = [f"{'MIIEpAIBAAKCAQEAx7Zq9v+/k3Jd0' * 2}{number:06d}" for number in range(8)]
     dashes = "-" * 5  # put together here, so that no scanner takes this file for a leak
     key = [f"{dashes}BEGIN PRIVATE KEY{dashes}", *body, f"{dashes}END PRIVATE KEY{dashes}"]
     async with open_app() as app:
+        app.bench.redaction = replace(app.bench.redaction, at_once=at_once)
         Path(app.places.workspace, "note").write_text("\n".join(key) + "\n")
         agent = let_in(app).actor
         terminal = await app.terminals.create(title="work", argv=["/bin/cat", "note"])

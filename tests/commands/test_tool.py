@@ -12,11 +12,11 @@ from tests.kit.person import Person, let_in
 from tests.kit.workbench import open_app
 
 from fourhands.app import App
-from fourhands.commands import tool_terminal
+from fourhands.commands.tool_terminal import COMPLETED_KEPT, Active, session_table
 from fourhands.core.call import Actor, Call, Result
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench.sessions import Session
-from fourhands.workbench.terminals import oneshot
+from fourhands.workbench.terminals.oneshot import OneShotLimits
 from fourhands.workbench.terminals.terminal import Terminal
 
 EASY = Settings(safety=SafetySettings(safe_commands=("python3", "seq", "yes", "cat")))
@@ -109,10 +109,10 @@ async def test_long_output_is_cropped_and_the_rest_can_be_read(app: App) -> None
     assert (await agent("read_output", outputId=data["outputId"])).code == "not-found"
 
 
-async def test_output_beyond_all_bounds_has_true_totals(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oneshot, "KEPT", 10_000)
-    agent = Agent(app, crop_output=200)
-    data = (await agent("bash", command="seq 1 200000")).data
+async def test_output_beyond_all_bounds_has_true_totals() -> None:
+    async with open_app(EASY, one_shot=OneShotLimits(kept=10_000)) as app:
+        agent = Agent(app, crop_output=200)
+        data = (await agent("bash", command="seq 1 200000")).data
     assert data["truncated"]
     marker = len("\n[… 0000000 characters left out …]\n")
     assert abs(int(str(data["characters"])) - (1_288_895 + marker)) <= 2
@@ -315,11 +315,11 @@ async def test_results_have_the_words_that_models_know(app: App) -> None:
 
 
 def test_the_list_is_the_one_that_models_know() -> None:
-    one = tool_terminal.Active(
+    one = Active(
         session_id="term-1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2
     )
     two = msgspec.structs.replace(one, session_id="term-2", command="python server.py", position=2048, uptime_s=120.0)
-    assert tool_terminal.session_table([one, two]) == (
+    assert session_table([one, two]) == (
         "Active Terminal Sessions:\n"
         "ID           | Command                        | Position | Running | Uptime\n"
         "-------------|--------------------------------|----------|---------|--------\n"
@@ -356,12 +356,11 @@ async def test_an_agent_stops_its_own_programs_only(app: App) -> None:
     assert app.bench.terminal(str(person.data["terminalId"])).exit is None
 
 
-async def test_ended_programs_do_not_fill_the_limit(app: App, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tool_terminal, "COMPLETED_KEPT", 2)
+async def test_ended_programs_do_not_fill_the_limit(app: App) -> None:
     agent = Agent(app)
-    for _ in range(5):
+    for _ in range(COMPLETED_KEPT + 3):
         assert (await agent("terminal_start", command="true")).data["complete"]
-    assert len(app.terminals.list()) == 3
+    assert len(app.terminals.list()) == COMPLETED_KEPT + 1
 
 
 async def test_a_persons_terminal_can_be_looked_at(app: App) -> None:

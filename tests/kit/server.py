@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -241,15 +241,19 @@ async def serve_app(
     settings: Settings | None = None,
     *,
     host_timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
+    workbench: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> AsyncIterator[Served]:
-    """A workbench that is served; everything it runs ends with it."""
+    """A workbench that is served; everything it runs ends with it. `workbench` is for the `App`."""
     with short_places() as places:
         places.prepare()
         with claimed(places.state, places.workspace):
             env = environment(places)
             Path(env["HOME"]).mkdir(exist_ok=True)
-            async with App(places.workspace, quick(settings), places=places, env=env, host_timings=host_timings) as app:
+            made = App(
+                places.workspace, quick(settings), places=places, env=env, host_timings=host_timings, **workbench or {}
+            )
+            async with made as app:
                 async with serving(app.bench, app.tasks, **{"port": 0, **options}) as running:
                     yield Served(app, running, places)
                 await app.terminals.stop()

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -73,12 +74,13 @@ async def open_app(
     settings: Settings | None = None,
     places: WorkspaceDirs | None = None,
     timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
+    **more: Any,
 ) -> AsyncIterator[App]:
-    """A whole workbench without doors; its terminals end with it."""
+    """A whole workbench without doors; its terminals end with it. `more` is for the `App`."""
     with contextlib.ExitStack() as stack:
         places = places or stack.enter_context(temporary_places())
         async with App(
-            places.workspace, quick(settings), places=places, env=environment(places), host_timings=timings
+            places.workspace, quick(settings), places=places, env=environment(places), host_timings=timings, **more
         ) as app:
             try:
                 yield app

@@ -18,7 +18,6 @@ from tests.kit.isolation import CANARY, IMAGE, AnySettings, Yard, image, new_yar
 from fourhands.core.errors import CommandNotFound, Denied, NotFound
 from fourhands.providers.termination import carriers
 from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings
-from fourhands.workbench.terminals import oneshot
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
 
@@ -183,22 +182,19 @@ async def test_one_shot_passes_bytes_as_they_are(terminals: Terminals, provider:
     assert done.stdout == data
 
 
-async def test_one_shot_that_takes_too_long_leaves_nobody(
-    terminals: Terminals, provider: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_shot_that_takes_too_long_leaves_nobody(terminals: Terminals, provider: str) -> None:
     canary = f"NOBODY={uuid.uuid4().hex}"
     name, _, value = canary.partition("=")
     heard = asyncio.Event()
 
-    class Listening(oneshot._Watch):
-        def heard(self, number: int, data: bytes) -> None:
-            super().heard(number, data)
-            heard.set()
+    def hear(number: int, data: bytes) -> None:
+        heard.set()
 
-    monkeypatch.setattr(oneshot, "_Watch", Listening)
     script = "(setsid sleep 1000 &); sleep 1000 & trap '' TERM; echo started; wait; sleep 1000"
     async with asyncio.TaskGroup() as group:
-        running = group.create_task(terminals.run_script(script, env={name: value}, timeout_s=100, provider=provider))
+        running = group.create_task(
+            terminals.run_script(script, env={name: value}, timeout_s=100, provider=provider, on_output=hear)
+        )
         async with asyncio.timeout(40):
             await heard.wait()  # an engine takes its time to carry the words over
         let_pass(100)

@@ -309,7 +309,7 @@ async def hiding(door: Door) -> None:
 
 def sized(live: Terminal, size: tuple[int, int]) -> bool:
     """Whether it has its size, and what follows from it is over."""
-    return live.size == size and not live._timers
+    return live.size == size and not live.postponed
 
 
 @part

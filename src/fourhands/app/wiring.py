@@ -9,7 +9,8 @@ import contextlib
 import importlib.metadata
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -39,6 +40,7 @@ from fourhands.core.gate import Gate, GateSettings
 from fourhands.core.question import Questions
 from fourhands.core.registry import Contribution, Registry
 from fourhands.core.tasks import Tasks
+from fourhands.core.timing import Later, call_later
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers.registry import Providers
 from fourhands.safety.environment import withheld
@@ -50,6 +52,7 @@ from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.source import source
 from fourhands.workbench.terminals.host_terminals import HostTimings
+from fourhands.workbench.terminals.oneshot import OneShotLimits
 from fourhands.workbench.terminals.terminals import Terminals
 from fourhands.workbench.workbench import Workbench
 
@@ -86,12 +89,17 @@ class App:
         env: Mapping[str, str] | None = None,
         contributions: Sequence[Contribution] = CONTRIBUTIONS,
         host_timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
+        one_shot: OneShotLimits = OneShotLimits(),  # noqa: B008 - it is frozen
+        now: Callable[[], float] = time.time,
+        later: Later = call_later,
     ) -> None:
         self.settings = settings or load(os.path.realpath(workspace))
         self.places = places or WorkspaceDirs.of(workspace)
         self.events = EventBus()
         self.registry = Registry()
-        self.questions = Questions(self.events, wait_for_audience=self.settings.safety.wait_for_somebody)
+        self.questions = Questions(
+            self.events, wait_for_audience=self.settings.safety.wait_for_somebody, now=now, later=later
+        )
         self.tasks = Tasks()
         self.terminals: Terminals
         self.journal: Journal
@@ -100,6 +108,7 @@ class App:
         self._env = env
         self._contributions = contributions
         self._host_timings = host_timings
+        self._one_shot = one_shot
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> "App":
@@ -113,6 +122,7 @@ class App:
                     env=self._env,
                     keep=True,
                     timings=self._host_timings,
+                    one_shot=self._one_shot,
                 )
             )
             secret_values = withheld(self.terminals.env)

@@ -30,10 +30,14 @@ LOOK_BACK = 4 * LONGEST_KEY
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """The secrets that are taken out of text for agents; `values` are texts known to be secret."""
+    """The secrets that are taken out of text for agents; `values` are texts known to be secret.
+
+    `at_once` is how many lines of a search are redacted together.
+    """
 
     values: tuple[str, ...] = ()
     enabled: bool = True
+    at_once: int = output.REDACTED_AT_ONCE
 
     def text(self, text: str) -> str:
         """Return a whole text without secrets."""
@@ -116,6 +120,7 @@ class AgentOutput:
             head=self.head,
             shows=lambda low, high: not self.hides(low, high),
             redactor=redactor,
+            at_once=self.redaction.at_once,
         )
 
     def screen_rows(self, rows: list[str], cols: int) -> list[str]:

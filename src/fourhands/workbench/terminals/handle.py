@@ -126,6 +126,11 @@ class TerminalHandle:
         """True once its program has ended and all its output is in the log."""
         return self.exit is not None
 
+    @property
+    def postponed(self) -> int:
+        """The number of actions whose time has not come; see `later`."""
+        return len(self._timers)
+
     # -- news ------------------------------------------------------------------------------------------------------
 
     def later(self, delay_s: float, action: Callable[[], None]) -> None:

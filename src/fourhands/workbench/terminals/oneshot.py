@@ -1,4 +1,4 @@
-"""One-shot commands on pipes: standard output and error apart, an exit code, a deadline, and nobody left behind.
+"""One-shot commands on pipes: standard output and error apart, an exit code, a deadline, and no process left behind.
 
 The exit of the program decides, not the end of its pipes: a child that keeps them open is named in the result and
 does not hold the call up. On a deadline the whole tree is ended, and what was printed until then is returned.
@@ -9,7 +9,7 @@ import codecs
 import functools
 import os
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fourhands.core.child import Child, signal_name
@@ -18,13 +18,21 @@ from fourhands.host import processes as tree
 from fourhands.providers.base import Launch
 from fourhands.providers.termination import terminate
 
-KEPT = 8 * 1024 * 1024
-"""Bytes of each stream that are kept from its beginning, and again from its end."""
-
 DRAIN_S = 0.2
 """Seconds for which the pipes are read after the exit while another process still holds them."""
 
 GRACE_S = 1.0
+
+OnOutput = Callable[[int, bytes], None]
+"""Takes what a program prints as it comes: 1 or 2 for the stream, and its bytes, none at its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class OneShotLimits:
+    """The bounds of what is kept of a one-shot command's output; tests pass other ones."""
+
+    kept: int = 8 * 1024 * 1024
+    """Bytes of each stream that are kept from its beginning, and again from its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +58,20 @@ class ExecResult:
 class _Stream:
     """One stream's bytes: the beginning and the end of them, the middle given up when it is too much."""
 
+    kept: int
     head: bytearray = field(default_factory=bytearray)
     tail: bytearray = field(default_factory=bytearray)
     lost: int = 0
 
     def add(self, data: bytes) -> None:
-        room = KEPT - len(self.head)
+        room = self.kept - len(self.head)
         if room > 0:
             self.head += data[:room]
             data = data[room:]
         self.tail += data
-        if len(self.tail) > 2 * KEPT:
-            self.lost += len(self.tail) - KEPT
-            del self.tail[:-KEPT]
+        if len(self.tail) > 2 * self.kept:
+            self.lost += len(self.tail) - self.kept
+            del self.tail[: -self.kept]
 
     def text(self) -> str:
         if not self.lost:
@@ -74,7 +83,8 @@ class _Stream:
 class _Merged:
     """Both streams in the order in which they arrived; characters are decoded per stream."""
 
-    def __init__(self) -> None:
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
         self.left_out = self.lines_left_out = 0
         self._head: list[str] = []
         self._tail: deque[str] = deque()
@@ -83,13 +93,13 @@ class _Merged:
 
     def add(self, number: int, data: bytes, *, final: bool = False) -> None:
         text = self._decoders[number].decode(data, final)
-        if self._head_size < KEPT:
+        if self._head_size < self._kept:
             self._head.append(text)
             self._head_size += len(text)
             return
         self._tail.append(text)
         self._tail_size += len(text)
-        while self._tail_size - len(self._tail[0]) > KEPT:
+        while self._tail_size - len(self._tail[0]) > self._kept:
             lost = self._tail.popleft()
             self._tail_size -= len(lost)
             self.left_out += len(lost)
@@ -122,10 +132,13 @@ def find_program(name: str, path: str, cwd: str) -> str:
 class _Watch:
     """A program that runs, with what it has printed so far."""
 
-    def __init__(self, launch: Launch, mark: str, *, with_input: bool) -> None:
+    def __init__(
+        self, launch: Launch, mark: str, *, with_input: bool, limits: OneShotLimits, on_output: OnOutput | None
+    ) -> None:
         self.began = asyncio.get_running_loop().time()  # before the program is made: its whole life counts
-        self.streams = {1: _Stream(), 2: _Stream()}
-        self.merged = _Merged()
+        self.streams = {number: _Stream(limits.kept) for number in (1, 2)}
+        self.merged = _Merged(limits.kept)
+        self._on_output = on_output
         self.child = Child(
             launch.argv,
             program=launch.program,
@@ -139,14 +152,23 @@ class _Watch:
     def heard(self, number: int, data: bytes) -> None:
         self.streams[number].add(data)
         self.merged.add(number, data, final=not data)
+        if self._on_output is not None:
+            self._on_output(number, data)
 
 
 async def execute(
-    launch: Launch, *, input_data: bytes | None, timeout_s: float, isolation: str, mark: str
+    launch: Launch,
+    *,
+    input_data: bytes | None,
+    timeout_s: float,
+    isolation: str,
+    mark: str,
+    limits: OneShotLimits = OneShotLimits(),  # noqa: B008 - it is frozen
+    on_output: OnOutput | None = None,
 ) -> ExecResult:
     """Run a launch to its end. `mark` is the value of the environment variable by which its tree is found."""
     try:
-        watch = _Watch(launch, mark, with_input=input_data is not None)
+        watch = _Watch(launch, mark, with_input=input_data is not None, limits=limits, on_output=on_output)
     except FileNotFoundError:
         return failed(CommandNotFound(f"command not found: {launch.argv[0]!r}"), isolation)
     except PermissionError:

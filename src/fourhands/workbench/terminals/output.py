@@ -1,4 +1,4 @@
-"""Views on a terminal's log: everything that anybody reads of its output is cut from the one file here.
+"""Views on a terminal's log: every read of its output is cut from the one file here.
 
 Bytes are the truth and positions count them. A view is decoded and sanitized when it is asked for, and its edges
 never fall inside a character or an escape sequence: what is not complete yet belongs to the next read.
@@ -25,6 +25,9 @@ SCROLLBACK = 50_000
 READ_LIMIT = 4 * 1024 * 1024
 """Bytes that one read takes at most; the next one goes on from its end."""
 
+REDACTED_AT_ONCE = 10_000
+"""Lines of a search that are redacted together."""
+
 _SEQUENCE_LIMIT = 256 * 1024
 # A whole escape sequence from its ESC on; what begins and does not match is not complete.
 _WHOLE_SEQUENCE = re.compile(
@@ -34,7 +37,6 @@ _WHOLE_SEQUENCE = re.compile(
 # Blanks with nothing but colours between and behind them.
 _BLANK_TAIL = re.compile(rb" (?: |\x1b\[[\x30-\x3f]*m)*+\Z")
 _TAIL_LIMIT = 1024
-_AT_ONCE = 10_000  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,11 +293,12 @@ def search(
     head: int | None = None,
     shows: Callable[[int, int], bool] | None = None,
     redactor: Redactor | None = None,
+    at_once: int = REDACTED_AT_ONCE,
 ) -> list[OutputMatch]:
     """Lines in which a regular expression is found, the newest `limit` of them, in order.
 
     Lines of which `shows` says no are left out, and with a redactor (one that keeps lines) the others are looked at as
-    it leaves them: what must not be seen cannot be searched for either.
+    it leaves them, `at_once` together: what must not be seen cannot be searched for either.
     """
     if limit < 1:
         raise BadArgument(f"limit must be at least 1, not {limit}")
@@ -306,7 +309,7 @@ def search(
         for at, raw in raw_lines(log, head)
         if shows is None or shows(at, at + len(raw))
     )
-    for match in lines if redactor is None else _redacted(lines, redactor):
+    for match in lines if redactor is None else _redacted(lines, redactor, at_once):
         if compiled.search(match.line):
             found.append(match)
             if len(found) >= 2 * limit:
@@ -314,11 +317,11 @@ def search(
     return found[-limit:]
 
 
-def _redacted(lines: Iterator[OutputMatch], redactor: Redactor) -> Iterator[OutputMatch]:
+def _redacted(lines: Iterator[OutputMatch], redactor: Redactor, at_once: int) -> Iterator[OutputMatch]:
     """Yield the same lines without secrets, some at a time: there may be millions, and a key has many lines."""
     waiting: deque[OutputMatch] = deque()
     text = ""
-    while some := list(islice(lines, _AT_ONCE)):
+    while some := list(islice(lines, at_once)):
         waiting.extend(some)
         *ready, text = (text + redactor.feed("".join(f"{match.line}\n" for match in some))).split("\n")
         for line in ready:

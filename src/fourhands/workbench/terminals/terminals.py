@@ -46,6 +46,7 @@ class Terminals:
         keep: bool = False,
         providers: Mapping[str, Provider] | None = None,
         timings: HostTimings = HostTimings(),  # noqa: B008 - it is frozen
+        one_shot: oneshot.OneShotLimits = oneshot.OneShotLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         self.settings = settings or Settings()
         self.places = places or WorkspaceDirs.of(workspace)
@@ -67,6 +68,7 @@ class Terminals:
         self._known = self._host.known
         self._followers = Followers()
         self._keep = keep
+        self._one_shot = one_shot
         self._mine: set[str] = set()
         self._max = self.settings.terminal.max_terminals
         self._starting = 0
@@ -313,8 +315,12 @@ class Terminals:
         cwd: str | None = None,
         provider: str = "local",
         agent: bool = False,
+        on_output: oneshot.OnOutput | None = None,
     ) -> oneshot.ExecResult:
-        """Run a program to its end on pipes; what went wrong is in the result, with a code of its own."""
+        """Run a program to its end on pipes; what went wrong is in the result, with a code of its own.
+
+        `on_output` is called with what it prints, as it comes.
+        """
         if not 0 < timeout_s <= 24 * 3600:
             raise BadArgument(f"timeout_s must be between 0 and 86400 seconds, not {timeout_s!r}")
         check_words("args", args, least=0)
@@ -337,6 +343,8 @@ class Terminals:
                 timeout_s=timeout_s,
                 isolation=str(chosen.isolation),
                 mark=mark,
+                limits=self._one_shot,
+                on_output=on_output,
             )
         finally:
             if self._tasks is not None and chosen.isolation != Isolation.NONE:
@@ -358,6 +366,7 @@ class Terminals:
         cwd: str | None = None,
         provider: str = "local",
         agent: bool = False,
+        on_output: oneshot.OnOutput | None = None,
     ) -> oneshot.ExecResult:
         """Run a shell script to its end on pipes, by bash where there is one."""
         if not isinstance(script, str) or "\0" in script:
@@ -366,5 +375,13 @@ class Terminals:
         there = os.path.exists("/bin/bash") if shells is None else any(path.endswith("/bash") for path in shells)
         shell = "bash" if there else "sh"
         return await self.execute(
-            shell, ["-c", script], input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=provider, agent=agent
+            shell,
+            ["-c", script],
+            input=input,
+            timeout_s=timeout_s,
+            env=env,
+            cwd=cwd,
+            provider=provider,
+            agent=agent,
+            on_output=on_output,
         )
