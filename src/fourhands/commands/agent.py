@@ -202,20 +202,20 @@ async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> Agent
     name = args.session_id or call.session
     if name is None:
         raise BadArgument("no session is named", hint="pass sessionId")
-    if call.actor.kind == "agent" and bench.sessions.get(name, call.session).id != call.session:
+    if call.session is not None and bench.sessions.get(name, call.session).id != call.session:
         raise BadArgument("an agent can only change its own settings", hint="leave sessionId out")
     session = bench.sessions.get(name, call.session)
     if args.provider is not None:
-        if call.actor.kind == "agent" and args.provider != bench.agent_settings(session).provider:
+        if call.session is not None and args.provider != bench.agent_settings(session).provider:
             raise BadArgument("the provider decides about isolation: only the person may change it")
         await bench.terminals.provider(args.provider)
-    if args.cwd is not None and call.actor.kind == "agent":
+    if args.cwd is not None and call.session is not None:
         raise BadArgument("the directory where your programs start is the person's choice", hint="give cwd with a call")
     names = ("provider", "crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval")
     changes = {field: getattr(args, field) for field in names if getattr(args, field) is not None}
     before = session.state
     if args.reset:
-        chosen = before if call.actor.kind == "agent" else SessionSettings()  # what only the person may change stays
+        chosen = before if call.session is not None else SessionSettings()  # what only the person may change stays
         before = SessionSettings(provider=chosen.provider, cwd=chosen.cwd)
     state = msgspec.structs.replace(before, **changes)
     state.check()

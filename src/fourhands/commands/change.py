@@ -186,7 +186,7 @@ async def _open(bench: Workbench) -> dict[str, tuple[JournalEntry, bytes | None]
         for entry in await bench.journal.query(command=command, limit=LOOKED_AT)
     ]
     for entry in sorted(writes, key=lambda entry: entry.asked):
-        if entry.call.actor.kind != "agent" or entry.result is None or not entry.result.success:
+        if entry.call.session is None or entry.result is None or not entry.result.success:
             continue
         for path, content in (await bench.journal.before(entry.call.id)).items():
             if path not in first and entry.asked > settled.get(path, 0.0):

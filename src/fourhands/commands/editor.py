@@ -153,7 +153,7 @@ async def clear_highlights(
     mine: Annotated[bool, Meta(description="Only your own; what the Escape key does first.")] = False,
 ) -> Nothing:
     """Remove all highlights, or your own only."""
-    owner = owner_of(call) if mine or call.actor.kind == "agent" else None
+    owner = owner_of(call) if mine else call.session
     record_step(bench, effects, "cleared highlights", bench.state.clear_highlights(owner))
     return Nothing()
 

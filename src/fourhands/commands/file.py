@@ -123,7 +123,7 @@ async def _replace(
 ) -> Written:
     """Replace a file's content, make that undoable, and emit the event."""
     files = bench.files(call.actor)
-    if call.actor.kind == "agent":
+    if call.session is not None:
         await effects.before(path, before)
 
     def told(written: Written) -> None:
@@ -135,7 +135,7 @@ async def _replace(
 
 def _tell(bench: Workbench, call: Call, effects: Effects, did: str, written: Written, undo: InvertStep) -> None:
     note_seen(bench, call, written.path, written.version)
-    if call.actor.kind == "agent":
+    if call.session is not None:
         effects.undo(did, undo)
         bench.writes.left[written.path] = written.version
     tell_editor(bench, written.path, written.version)
@@ -149,7 +149,7 @@ async def _append(
     encoding = await asyncio.to_thread(_encoding, files, args.path)
     data = encoded(args.content, encoding, marked=False)
     version = await asyncio.to_thread(files.version, args.path)
-    if call.actor.kind == "agent" and bench.writes.left.get(path) != version:
+    if call.session is not None and bench.writes.left.get(path) != version:
         # Behind an agent's own write nothing is kept: what counts is what was there before the first of them.
         await effects.before(path, await asyncio.to_thread(files.held, args.path))
 

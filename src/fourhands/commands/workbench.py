@@ -39,7 +39,7 @@ class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("snapshot", label="Show workbench state", read_only=True, example={})
 async def snapshot(bench: Workbench, call: Call) -> Everything:
     """Return everything at one revision: panes, editors, highlights, terminals, agents, open questions."""
-    person = call.actor.kind != "agent"
+    person = call.session is None
     return Everything(
         workspace=bench.root if person else ".",
         program=typed(bench.root) if person else NAME,

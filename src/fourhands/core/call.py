@@ -27,6 +27,11 @@ class Actor(Struct, frozen=True, rename="camel"):
     id: str  # an agent's is its session's id
     name: str
 
+    @property
+    def session(self) -> str | None:
+        """The session of an agent, or None for anyone else."""
+        return self.id if self.kind == "agent" else None
+
     @classmethod
     def person(cls, id: str = "person", name: str = "you") -> "Actor":
         """Return the person at the workbench."""
@@ -56,7 +61,7 @@ class Call(Struct, frozen=True, kw_only=True, rename="camel"):
     @property
     def session(self) -> str | None:
         """The agent session this call belongs to, or None for a person's."""
-        return self.actor.id if self.actor.kind == "agent" else None
+        return self.actor.session
 
 
 class Result(Struct, frozen=True, kw_only=True, rename="camel"):

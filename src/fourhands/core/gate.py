@@ -325,7 +325,7 @@ class Gate:
     def _tell(self, context: CallContext, result: Result, quoted: Result) -> None:
         call, undos = context.call, context.effects.undos
         try:
-            if undos and self._undo_sink is not None:
+            if undos and call.actor.kind == "agent" and self._undo_sink is not None:
                 self._undo_sink(call, undos)
             if call.actor.kind == "agent" and self._results is not None:
                 self._results(replace(call, args=broken(call.args)), quoted)

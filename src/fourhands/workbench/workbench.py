@@ -137,7 +137,8 @@ class Workbench:
         limits = FileSettings(
             secret_names_extra=settings.safety.secret_names, secret_names_removed=settings.safety.not_secret_names
         )
-        self._files = {kind: Workspace(root, person=kind == "person", settings=limits) for kind in ("person", "agent")}
+        self._files = Workspace(root, person=True, settings=limits)
+        self._agents_files = Workspace(root, person=False, settings=limits)
         self._seats = Seats(self)
         self._judged: BoundedDict[tuple[str, str], str] = BoundedDict(_JUDGED)  # what a name meant for a judged call
         self._read_by: dict[str, dict[str, int]] = {}
@@ -160,7 +161,7 @@ class Workbench:
 
     def files(self, actor: Actor) -> Workspace:
         """Return the workspace's files as this actor may see them."""
-        return self._files["agent" if actor.kind == "agent" else "person"]
+        return self._files if actor.session is None else self._agents_files
 
     def session(self, call: Call) -> Session | None:
         """Return the agent session a call belongs to."""

@@ -1,5 +1,4 @@
 import asyncio
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,42 +11,71 @@ from tests.kit.workbench import environment, open_app, open_terminals, quick, te
 from fourhands.agents.briefing.state_summary import StateSummary
 from fourhands.core.event import Event
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.workbench.terminals import spare
 from fourhands.workbench.terminals.host_terminals import HostTimings
+from fourhands.workbench.terminals.spare import Spare, is_orphan
+from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.timings import SpareTimings, TerminalTimings
 
 PROGRAM = """
 import sys
-from fourhands.workbench.terminals import spare
-print(spare.new_mark(), flush=True)
+from fourhands.workbench.terminals.spare import Spare
+from fourhands.workbench.terminals.spare import Spare, is_orphan
+from fourhands.workbench.terminals.terminal import Terminal
+from fourhands.workbench.terminals.timings import SpareTimings
+Spare(sys.argv[1], SpareTimings()).open()
+print("open", flush=True)
 sys.stdin.read()
 """
 
 
-def test_a_mark_is_good_until_it_is_dropped() -> None:
-    mark, other = spare.new_mark(), spare.new_mark()
-    assert not spare.is_orphan(mark)
-    spare.drop(mark)
-    assert spare.is_orphan(mark)
-    assert not spare.is_orphan(other)
-    spare.drop(other)
+def claims(directory: Path) -> list[str]:
+    return [path.stem.removeprefix("spare-") for path in directory.iterdir()]
 
 
-def test_a_mark_of_another_process_is_good_as_long_as_it_lives() -> None:
-    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdin=-1, stdout=-1, text=True) as process:
+def test_a_mark_is_good_until_its_owner_closes(tmp_path: Path) -> None:
+    one, other = (Spare(str(tmp_path), SpareTimings()) for _ in range(2))
+    one.open()
+    (mark,) = claims(tmp_path)
+    other.open()
+    assert not is_orphan(str(tmp_path), mark)
+    one.close()
+    assert is_orphan(str(tmp_path), mark)
+    (left,) = claims(tmp_path)
+    assert not is_orphan(str(tmp_path), left)
+    other.close()
+    assert claims(tmp_path) == []
+
+
+def test_a_mark_of_another_process_is_good_as_long_as_it_lives(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as process:
         assert process.stdout is not None
-        mark = process.stdout.readline().strip()
-        assert not spare.is_orphan(mark)
+        process.stdout.readline()
+        (mark,) = claims(tmp_path)
+        assert not is_orphan(str(tmp_path), mark)
         process.kill()
-    assert spare.is_orphan(mark)
+    assert is_orphan(str(tmp_path), mark)
+    assert claims(tmp_path) == []
 
 
-@pytest.mark.parametrize("mark", [True, "", "x", "::", "0:0:0", "PID:1:x", "99999999999999:1:x", "-1:1:x", None, 5])
-def test_what_is_no_mark_of_anybody_alive_is_an_orphans(mark: object) -> None:
-    # Put in here and not above: workers that collect other names for the same test refuse to run any.
-    if isinstance(mark, str):
-        mark = mark.replace("PID", str(os.getpid()))
-    assert spare.is_orphan(mark)
+@pytest.mark.parametrize("mark", [True, "", "x", "::", "/../../x", "0" * 5000, None, 5])
+def test_what_is_no_mark_of_a_living_owner_is_an_orphans(tmp_path: Path, mark: object) -> None:
+    (tmp_path.parent / "x.lock").touch()
+    (tmp_path / "spare-").mkdir()  # so that a name may lead through it
+    assert is_orphan(str(tmp_path), mark)
+    assert (tmp_path.parent / "x.lock").exists()
+
+
+async def test_without_a_place_for_its_claim_no_spare_shell_is_started(tmp_path: Path) -> None:
+    spare = Spare(str(tmp_path / "missing"), SpareTimings(refill_s=0.0))
+    spare.open()
+
+    async def start(facts: dict[str, object]) -> Terminal:
+        raise AssertionError(f"started with {facts}")
+
+    await spare.fill("key", start, {})
+    assert spare.terminal is None
+    spare.close()
 
 
 # A lock as pyenv takes it; HUP and TERM are put off, as by a program that finishes what it has begun.

@@ -252,7 +252,7 @@ class Routes:
     async def instructions(self, request: Request) -> Response:
         """Return a model's instructions: for the agent's own session, or the one that a person names."""
         actor = _principal(request).actor
-        session = actor.id if actor.kind == "agent" else request.query_params.get("sessionId")
+        session = actor.session or request.query_params.get("sessionId")
         return PlainTextResponse(self.hub.instructions(session), media_type="text/markdown")
 
     async def show_chats(self, request: Request) -> Response:

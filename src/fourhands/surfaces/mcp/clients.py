@@ -139,8 +139,8 @@ class McpClients:
             await self._end(peer)
 
     def _welcome(self, context: Context, principal: Credential | None) -> McpClient:
-        if principal is not None and principal.actor.kind == "agent":
-            session = self._bench.sessions.find(principal.actor.id)
+        if principal is not None and principal.actor.session is not None:
+            session = self._bench.sessions.find(principal.actor.session)
             if session is None:
                 raise MCPError(INVALID_REQUEST, "the session of this token has ended")
             return McpClient(session, owned=False, speaks=self.forms.allowed(session.id))

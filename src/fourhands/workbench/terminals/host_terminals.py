@@ -82,7 +82,7 @@ class HostTerminals:
         on_lost: Callable[[list[Terminal]], None],
     ) -> None:
         self.known: dict[str, Terminal] = {}
-        self.spare = Spare(timings.spare)
+        self.spare = Spare(places.state, timings.spare)
         self.tasks: Tasks | None = None
         self.timings = timings
         self._places = places
@@ -169,7 +169,7 @@ class HostTerminals:
     async def _adopt(self, record: Message) -> None:
         """Take over a terminal that was there before this object."""
         if mark := record["meta"].get("spare"):
-            if not is_orphan(mark) and not record["exit"]:
+            if not is_orphan(self._places.state, mark) and not record["exit"]:
                 return  # the server's: this one only looks in
             self._orphans.append(record)
             return

@@ -1,46 +1,53 @@
-"""The spare shell: started before anybody asks, so that whoever does need not wait for a shell to start.
+"""The spare shell: started ahead of time, so that the next terminal need not wait for a shell to start.
 
-There is at most one, like the shell that was asked for last. It has a mark by which others on the same host tell one
-that is still wanted from an orphan.
+There is at most one, like the shell that was asked for last. Its mark names a file that its owner holds locked: others
+on the same host tell by it a shell that is still wanted from an orphan, whatever became of the owner.
 """
 
 import asyncio
 import contextlib
+import fcntl
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from fourhands.core.errors import FourhandsError
 from fourhands.core.ids import ulid
-from fourhands.host import processes
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.timings import SpareTimings
 
 StartShell = Callable[[dict[str, Any]], Awaitable[Terminal]]
 """Starts a shell with these facts."""
 
-_wanted: set[str] = set()
-
 
 class Spare:
     """The place of one spare shell; `open` it before use."""
 
-    def __init__(self, timings: SpareTimings) -> None:
+    def __init__(self, directory: str, timings: SpareTimings) -> None:
+        self._directory = directory
         self._timings = timings
         self.terminal: Terminal | None = None
-        self.leaving: set[Terminal] = set()  # nobody wants these any more, but they may still be starting
+        self.leaving: set[Terminal] = set()  # replaced by another, but they may still be starting
         self._key: object = None
         self._mark = ""
+        self._lock = -1
 
     def open(self) -> None:
-        """From now on its shells are somebody's."""
-        self._mark = new_mark()
+        """Claim the shells that are started from now on; where no file can be made, none is started."""
+        self._mark = ulid()
+        with contextlib.suppress(OSError):
+            self._lock = os.open(_claim(self._directory, self._mark), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Nobody wants its shells any more; the one that is here goes on, as after a crash."""
+        """Give up the claim; a shell that is here stays at its host, as after a crash."""
         self.terminal = None
         self.leaving.clear()
-        drop(self._mark)
+        if self._lock >= 0:
+            with contextlib.suppress(OSError):
+                os.unlink(_claim(self._directory, self._mark))
+            os.close(self._lock)
+            self._lock = -1
 
     def all(self) -> list[Terminal]:
         """Return the shell, and those that were here and are not ended yet."""
@@ -63,7 +70,7 @@ class Spare:
         """Have a shell of this key, instead of any other."""
         await asyncio.sleep(self._timings.refill_s)
         old = self.terminal
-        if old is not None and self._key == key:
+        if self._lock < 0 or (old is not None and self._key == key):
             return
         self.terminal = None
         with contextlib.suppress(FourhandsError, OSError):  # without a spare the next create is slower, no more
@@ -78,37 +85,26 @@ class Spare:
             self.leaving.discard(old)
 
 
-def new_mark() -> str:
-    """Return a mark for the spare shells of one user of a host, in this process; good until `drop`."""
-    mark = f"{os.getpid()}:{_started(os.getpid())}:{ulid()}"
-    _wanted.add(mark)
-    return mark
-
-
-def drop(mark: str) -> None:
-    """Nobody here wants the spare shells of this mark any more."""
-    _wanted.discard(mark)
-
-
-def is_orphan(mark: object) -> bool:
-    """Return True if no server is left that would use a spare shell with this mark."""
-    match str(mark).split(":"):
-        case [pid, started, _] if pid.isdecimal():
-            if int(pid) == os.getpid() and started == str(_started(os.getpid())):
-                return mark not in _wanted
-            return str(_started(int(pid))) != started
+def is_orphan(directory: str, mark: object) -> bool:
+    """Return True if no owner is left that would use a spare shell with this mark."""
+    if not isinstance(mark, str) or not mark.isalnum():
+        return True
+    claim = _claim(directory, mark)
+    try:
+        lock = os.open(claim, os.O_RDWR | os.O_NOFOLLOW)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(claim)  # of one that was killed
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass  # unlinked by another that looked at the same time
+    finally:
+        os.close(lock)
     return True
 
 
-def _started(pid: int) -> int | None:
-    """When a process began, in a form that its number's next bearer does not share; None where it is gone."""
-    if processes.HAVE_PROC:
-        process = processes.look(pid)
-        return process.started if process is not None and process.state not in "ZX" else None
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return None
-    except PermissionError:
-        pass  # somebody else's, but alive
-    return 0
+def _claim(directory: str, mark: str) -> str:
+    return f"{directory}/spare-{mark}.lock"
