@@ -17,9 +17,11 @@ import httpx
 
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import END_TURN, ROUNDS, Connector, Recollection, StreamedMessage
-from fourhands.agents.connectors.completion import Delta, pieces, refusal
+from fourhands.agents.connectors.completion import deltas, refusal
 from fourhands.agents.connectors.launcher import Launcher
 from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
+from fourhands.agents.models.dialects import ANTHROPIC, CHAT
+from fourhands.agents.models.dialects.deltas import Delta
 from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
@@ -89,14 +91,14 @@ async def connected(
 async def spoken(
     client: httpx.AsyncClient, endpoint: Endpoint, system: str, messages: list[HistoryMessage]
 ) -> AsyncGenerator[Delta, None]:
-    """Ask a model once and give its answer as it comes."""
+    """Ask a model once and yield its answer as it comes."""
     path, headers, body = _request(endpoint, system, messages)
     url = endpoint.url.rstrip("/") + path
     async with client.stream("POST", url, headers=headers, json=body) as response:
         if response.status_code >= 400:
             await _refused(response)
-        async for piece in pieces(response, endpoint.kind):
-            yield piece
+        async for delta in deltas(response, ANTHROPIC if endpoint.kind == "anthropic" else CHAT):
+            yield delta
 
 
 class Busy(Unavailable):

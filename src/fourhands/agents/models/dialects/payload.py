@@ -85,6 +85,14 @@ def _plain(value: object) -> Any:
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
+def decode(data: bytes) -> Any:
+    """Return a JSON value, also of JSON as `lenient` reads it; None if it is no JSON."""
+    try:
+        return msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return lenient(data)
+
+
 def lenient(value: bytes | Raw) -> Any:
     """Read JSON of which half a character is missing, or that has numbers that are none; None if it is no JSON."""
     try:
