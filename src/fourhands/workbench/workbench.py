@@ -1,6 +1,6 @@
-"""The workbench: one object that commands act on, whoever calls them.
+"""The workbench: the one object that commands act on, for every caller.
 
-It holds what a person and agents share (terminals, layout, files, sessions, what can be undone) and says what changed
+It holds what a person and agents share (terminals, layout, files, sessions, what can be undone) and reports changes
 by events. It decides no permission: that is the gate's. It works with no browser open and shows the same in ten.
 """
 
@@ -214,9 +214,10 @@ class Workbench:
         return self.terminals.get(self._judged.get((asker.id, name), name), asker.session or "")
 
     def judged_terminal(self, name: str, call: Call) -> TerminalHandle:
-        """Return the terminal that a call means, from now on: what is judged of one is never typed into another.
+        """Return the terminal that a call means, and use the same one for this call from now on.
 
-        Whoever is asked about it may take a while, and meanwhile a title may come to mean another terminal.
+        A person who is asked about the call may take a while, and meanwhile a title may come to mean another terminal:
+        text that was assessed for one terminal is never typed into another.
         """
         terminal = self.terminal(name, call)
         self._judged[call.id, name] = terminal.id
@@ -338,7 +339,7 @@ class Workbench:
     async def disconnect_session(self, id: str) -> None:
         """End the session of an agent whose connection has ended, unless it is the server that goes.
 
-        Then the session stays for the next one, as after a crash: nobody but a person or their agent ends it.
+        Then the session stays for the next server, as after a crash: only a person or their agent ends it.
         """
         if not self.leaving:
             await self.end_session(id)
@@ -363,7 +364,7 @@ class Workbench:
         self.events.emit(AgentReset(session=session.id))
 
     async def clean_up(self, session_id: str) -> None:
-        """Take away what a session made and nobody pinned."""
+        """Remove what a session made, except for terminals that the person pinned."""
         pinned = {tab.content for _, tab in tabs(self.state.layout.root) if tab.type == "terminal" and tab.pinned}
         self.state.end_session(session_id)
         self.outputs.forget(session_id)
