@@ -24,12 +24,12 @@ from fourhands.surfaces.auth import SECRET_LENGTH, TokenLimits, Tokens
 from fourhands.surfaces.discovery import ServerAddress, address_file, publish
 from fourhands.surfaces.http.access import AccessControl, AccessLimits
 from fourhands.surfaces.http.routes import Routes, build, public_files
-from fourhands.surfaces.http.viewer import Viewers
+from fourhands.surfaces.http.viewer import ViewerLimits, Viewers
 from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.routes import McpRoutes
 from fourhands.surfaces.proxy.app import ProxyLimits, proxy_routes
-from fourhands.surfaces.transport import IdleServer, ServerTimeouts, TimedConfig
+from fourhands.surfaces.transport import Frames, IdleServer, ServerTimeouts, TimedConfig
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -46,6 +46,7 @@ class ServerLimits:
     tokens: TokenLimits = field(default_factory=TokenLimits)
     mcp: McpLimits = field(default_factory=McpLimits)
     proxy: ProxyLimits = field(default_factory=ProxyLimits)
+    viewer: ViewerLimits = field(default_factory=ViewerLimits)
     answer_s: float = ANSWER_S
     """For the answer of a program to a call of a command that it announced."""
 
@@ -119,8 +120,9 @@ async def serving(
     port: int | None = None,
     secret: str | None = None,
     limits: ServerLimits = DEFAULT,
+    websockets: type[Frames] = Frames,
 ) -> AsyncIterator[Running]:
-    """Serve a workbench for the length of the block."""
+    """Serve a workbench for the length of the block; `websockets` carries each WebSocket."""
     options, places = bench.settings.server, bench.terminals.places
     tokens = Tokens(Path(places.runtime), Path(places.state), secret, limits.tokens)
     with contextlib.closing(
@@ -130,7 +132,15 @@ async def serving(
         address = ServerAddress(name, number, os.getpid())
         hub = Hub(bench, bench.registry, answer_s=limits.answer_s)
         chats = Transcripts(bench, Path(places.state) / "chats.json")
-        routes = Routes(bench, tokens, hub, chats, look_s=limits.timeouts.look_s, calls_at_once=limits.access.calls)
+        routes = Routes(
+            bench,
+            tokens,
+            hub,
+            chats,
+            look_s=limits.timeouts.look_s,
+            calls_at_once=limits.access.calls,
+            viewer=limits.viewer,
+        )
         mcp = McpRoutes(bench, hub, tasks, tokens, limits.mcp)
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
         app = Starlette(routes=[*proxy_routes(bench, hub, tasks, limits.proxy), *mcp.all(), Mount("/", build(routes))])
@@ -141,7 +151,7 @@ async def serving(
             public=public_files(),
             limits=limits.access,
         )
-        server = IdleServer(TimedConfig(guard, limits.timeouts, MESSAGE_LIMIT))
+        server = IdleServer(TimedConfig(guard, limits.timeouts, MESSAGE_LIMIT, websockets))
         task = tasks.start(server.serve(sockets=[sock]), "the server")
 
         def ended(session: Session) -> None:

@@ -60,12 +60,12 @@ class ServerTimeouts:
 class TimedConfig(uvicorn.Config):
     """uvicorn's configuration with this server's protocols and timeouts."""
 
-    def __init__(self, app: Any, timeouts: ServerTimeouts, message_limit: int) -> None:
+    def __init__(self, app: Any, timeouts: ServerTimeouts, message_limit: int, websockets: "type[Frames]") -> None:
         self.timeouts = timeouts
         super().__init__(
             app,
             http=TimedProtocol,
-            ws=Frames,
+            ws=websockets,
             ws_per_message_deflate=False,
             ws_max_size=message_limit,
             ws_ping_interval=timeouts.ping_s,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.kit.memory import resident
@@ -20,7 +21,8 @@ from websockets.exceptions import ConnectionClosed
 from fourhands.core.tasks import Tasks
 from fourhands.host.log import GRAIN
 from fourhands.settings import Settings, TerminalSettings
-from fourhands.surfaces.http import viewer as module
+from fourhands.surfaces.http.viewer import REPLY_LIMIT, ViewerLimits
+from fourhands.surfaces.server import ServerLimits
 from fourhands.surfaces.transport import Frames
 from fourhands.workbench.terminals.terminal import Terminal
 
@@ -30,12 +32,29 @@ COUNT = "i=0; while [ $i -lt {n} ]; do echo line $i; i=$((i+1)); done; read x"
 RAW = "import tty,sys,os; tty.setraw(0); print('ready', flush=True); "
 
 
-@pytest.fixture(params=["frames", "asgi"], autouse=True)
-def carrier(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+class Plain(Frames):
+    """A connection that does not offer to carry viewers: they go by plain ASGI."""
+
+    async def run_asgi(self) -> None:
+        await super(Frames, self).run_asgi()
+
+
+@pytest.fixture(scope="module", params=[pytest.param(Frames, id="frames"), pytest.param(Plain, id="asgi")])
+def carrier(request: pytest.FixtureRequest) -> type[Frames]:
     """Everything is true of our own frames and of the plain way."""
-    if request.param == "asgi":
-        monkeypatch.setattr(module, "EXTENSION", "not offered")
-    return str(request.param)
+    carrier: type[Frames] = request.param
+    return carrier
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def served(carrier: type[Frames]) -> AsyncIterator[Served]:
+    """One server for all tests by one carrier: each cleans up what would disturb the next."""
+    async with serve_app(websockets=carrier) as running:
+        yield running
+
+
+def limited(carrier: type[Frames], **limits: int) -> contextlib.AbstractAsyncContextManager[Served]:
+    return serve_app(limits=ServerLimits(viewer=ViewerLimits(**limits)), websockets=carrier)
 
 
 @contextlib.asynccontextmanager
@@ -136,8 +155,9 @@ async def test_two_viewers_see_the_same(served: Served) -> None:
             assert bytes(one.data) == bytes(two.data) == all_output(terminal)
 
 
-async def test_what_is_no_longer_kept_is_an_announced_gap() -> None:
-    async with serve_app(Settings(terminal=TerminalSettings(capacity=128 * 1024))) as served:
+async def test_what_is_no_longer_kept_is_an_announced_gap(carrier: type[Frames]) -> None:
+    settings = Settings(terminal=TerminalSettings(capacity=128 * 1024))
+    async with serve_app(settings, websockets=carrier) as served:
         async with python(served, "for i in range(40000): print('row', i)\ninput()") as terminal:
             await settled(terminal, b"row 39999")
             floor = terminal.log.floor
@@ -191,16 +211,14 @@ async def test_a_thousand_reconnects_in_mid_output_lose_and_double_nothing(serve
 # -- slow viewers ----------------------------------------------------------------------------------------------------
 
 
-async def test_who_does_not_acknowledge_is_sent_no_more_than_the_window(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "WINDOW", 100_000)
-    async with python(served, "print('x' * 999_000)\nprint('end')\ninput()") as terminal:
+async def test_who_does_not_acknowledge_is_sent_no_more_than_the_window(carrier: type[Frames]) -> None:
+    code = "print('x' * 999_000)\nprint('end')\ninput()"
+    async with limited(carrier, window=100_000) as served, python(served, code) as terminal:
         async with served.viewer(terminal, "?from=0&ack=1") as slow, served.viewer(terminal, "?from=0") as quick:
             await quick.until(b"end\r\n")  # others are not held up
-            while slow.position < module.WINDOW:
+            while slow.position < 100_000:
                 await slow.step()
-            assert slow.position < module.WINDOW + GRAIN
+            assert slow.position < 100_000 + GRAIN
             await _nothing_more(slow)
             while b"end\r\n" not in slow.data:
                 await slow.tell(type="ack", position=slow.position)
@@ -216,29 +234,26 @@ async def _nothing_more(viewer: Viewer) -> None:
     assert frame["type"] == "refused"
 
 
-async def test_acknowledging_what_was_never_sent_gains_nothing(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "WINDOW", 70_000)
-    async with python(served, "print('x' * 999_000)\nprint('end')\ninput()") as terminal:
+async def test_acknowledging_what_was_never_sent_gains_nothing(carrier: type[Frames]) -> None:
+    code, window = "print('x' * 999_000)\nprint('end')\ninput()", 70_000
+    async with limited(carrier, window=window) as served, python(served, code) as terminal:
         await settled(terminal, b"end")
         async with served.viewer(terminal, "?from=0&ack=1") as viewer:
-            while viewer.position < module.WINDOW:
+            while viewer.position < window:
                 await viewer.step()
             before = viewer.position
             for position in (-5, 0, 10**30):
                 await viewer.tell(type="ack", position=position)
             await viewer.step()  # the last one counts as everything that was sent
-            while viewer.position - before < module.WINDOW:
+            while viewer.position - before < window:
                 await viewer.step()
-            assert viewer.position - before < module.WINDOW + GRAIN
+            assert viewer.position - before < window + GRAIN
             await _nothing_more(viewer)
 
 
-async def test_who_has_fallen_too_far_behind_gets_the_present_screen(
-    served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "WINDOW", 70_000)
-    monkeypatch.setattr(module, "BACKLOG", 300_000)
-    async with python(served, "input()\nfor i in range(60000): print('number', i)\nprint('last')\ninput()") as terminal:
+async def test_who_has_fallen_too_far_behind_gets_the_present_screen(carrier: type[Frames]) -> None:
+    code = "input()\nfor i in range(60000): print('number', i)\nprint('last')\ninput()"
+    async with limited(carrier, window=70_000, backlog=300_000) as served, python(served, code) as terminal:
         async with served.viewer(terminal, "?ack=1") as viewer:
             await viewer.word("screen")
             await viewer.socket.send(b"\r")
@@ -537,7 +552,7 @@ async def test_a_reply_of_one_browser_only_reaches_the_program(served: Served) -
             await second.until(b"typed")
             await second.tell(type="reply", data="\x1b[3;3R")
             await second.until(b"3;3R")
-            await second.tell(type="reply", data="z" * (module.REPLY_LIMIT + 1))
+            await second.tell(type="reply", data="z" * (REPLY_LIMIT + 1))
             await second.socket.send(b"end")
             await second.until(b"end")
             assert b"zz" not in second.data

@@ -27,7 +27,7 @@ from fourhands.surfaces.http.initial_state import first_sight
 from fourhands.surfaces.http.metrics import Metrics
 from fourhands.surfaces.http.openapi import openapi
 from fourhands.surfaces.http.static import Page
-from fourhands.surfaces.http.viewer import Viewers
+from fourhands.surfaces.http.viewer import ViewerLimits, Viewers
 from fourhands.surfaces.http.websocket import serve_socket
 from fourhands.workbench.workbench import Workbench
 
@@ -136,6 +136,7 @@ class Routes:
         *,
         look_s: float = 0.5,
         calls_at_once: int = 64,
+        viewer: ViewerLimits = ViewerLimits(),  # noqa: B008 - it is frozen
     ) -> None:
         self.bench = bench
         self.tokens = tokens
@@ -144,7 +145,7 @@ class Routes:
         self.metrics = Metrics(bench)
         self._look_s = look_s
         self._calls_at_once = calls_at_once
-        self.viewers = Viewers(bench)
+        self.viewers = Viewers(bench, viewer)
 
     def close(self) -> None:
         """Stop counting."""

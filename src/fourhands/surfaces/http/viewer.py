@@ -24,6 +24,7 @@ import contextlib
 import struct
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
@@ -39,12 +40,6 @@ from fourhands.surfaces.http.websocket import PROTOCOL
 from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.seat import GRAIN, Chunk
 from fourhands.workbench.workbench import Workbench
-
-WINDOW = 1024 * 1024
-"""Bytes sent ahead of what a viewer has acknowledged."""
-
-BACKLOG = 4 * 1024 * 1024
-"""A viewer further behind than this gets the present screen instead."""
 
 INPUT_LIMIT = 1024 * 1024
 """Typed bytes that wait for a program which does not read; then nothing more is read of who typed them."""
@@ -66,6 +61,17 @@ RESIZE = "openspace.terminal.resize"
 _POSITION = struct.Struct("!Q")
 
 
+@dataclass(frozen=True, slots=True)
+class ViewerLimits:
+    """The bytes by which a viewer may be behind; tests pass other ones."""
+
+    window: int = 1024 * 1024
+    """Sent ahead of what a viewer has acknowledged."""
+
+    backlog: int = 4 * 1024 * 1024
+    """A viewer further behind than this gets the present screen instead."""
+
+
 class Control(msgspec.Struct, frozen=True):
     """A viewer's word."""
 
@@ -82,8 +88,9 @@ _decoder = msgspec.json.Decoder(Control)
 class Viewers:
     """All viewers of one workbench, and which of them answers for its terminal."""
 
-    def __init__(self, bench: Workbench) -> None:
+    def __init__(self, bench: Workbench, limits: ViewerLimits) -> None:
         self._bench = bench
+        self.limits = limits
         self._of: dict[str, list[Viewer]] = {}  # by terminal; the first in the list answers for it
 
     async def serve(self, socket: WebSocket) -> None:
@@ -180,6 +187,7 @@ class Viewer:
         self.terminal = terminal
         self._seat = bench.person_seat(principal.actor, terminal)
         self._viewers = viewers
+        self._window, self._backlog = viewers.limits.window, viewers.limits.backlog
         self.wake: Callable[[], None] = lambda: None
         self.position = 0
         self.acknowledged: int | None = None
@@ -275,11 +283,11 @@ class Viewer:
         return self._seat.read(self.position, limit)
 
     def _too_far_behind(self) -> bool:
-        return self.acknowledged is not None and self._seat.head - self.position > BACKLOG
+        return self.acknowledged is not None and self._seat.head - self.position > self._backlog
 
     def _may_send(self) -> bool:
         # Acknowledgements are not heard while input is stalled: then only the connection itself holds back output.
-        return self.acknowledged is None or self._stalled or self.position - self.acknowledged < WINDOW
+        return self.acknowledged is None or self._stalled or self.position - self.acknowledged < self._window
 
     def _show_screen(self, behind: int | None = None) -> None:
         """Queue the present state for a new or late client: screen, modes, cursor, and the position that follows."""
