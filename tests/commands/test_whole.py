@@ -1,23 +1,27 @@
 """Commands that do several things do all of them or nothing: at limits, in faults, and when their caller goes away."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+import contextlib
+import os
+import resource
+import signal
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from tests.kit.hosts import listed
+from tests.kit.hosts import asked, listed, stopped
 from tests.kit.server import until
 from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor
-from fourhands.core.errors import FourhandsError, LimitReached
-from fourhands.host.client import HostClient, HostReply
+from fourhands.core.errors import LimitReached
 from fourhands.settings import Settings, TerminalSettings
-from fourhands.workbench.files.workspace import Workspace
+from fourhands.workbench.files.replacement import REPLACING
 from fourhands.workbench.layout.panes import tabs
+from fourhands.workbench.layout.state import WorkbenchState
 
 STARTS: tuple[tuple[str, dict[str, object]], ...] = (
     ("openspace.terminal.create", {}),
@@ -57,6 +61,19 @@ def fill(app: App) -> None:
             app.bench.state.open_editor(name, owner="person")
         except LimitReached:
             return
+
+
+@contextlib.contextmanager
+def no_descriptor_left() -> Iterator[None]:
+    """This process can open nothing more."""
+    free = os.dup(0)
+    os.close(free)
+    usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free, usual[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, usual)
 
 
 @pytest.mark.timeout(60)
@@ -105,13 +122,11 @@ async def test_where_no_pane_has_room_a_terminal_is_a_tab(app: App) -> None:
 
 
 @pytest.mark.parametrize(("command", "args"), STARTS)
-async def test_what_cannot_be_shown_does_not_run_on(
-    app: App, command: str, args: dict[str, object], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def broken(*_: object, **__: object) -> None:
+async def test_what_cannot_be_shown_does_not_run_on(app: App, command: str, args: dict[str, object]) -> None:
+    def broken(kind: str) -> str:
         raise RuntimeError("a fault of ours")
 
-    monkeypatch.setattr(app.bench.state, "open", broken)
+    app.bench.state = WorkbenchState(new_id=broken)
     assert (await app.call(command, args)).code == "internal"
     assert app.terminals.list() == []
     assert await on_the_host(app) == []
@@ -119,27 +134,13 @@ async def test_what_cannot_be_shown_does_not_run_on(
 
 @pytest.mark.parametrize(("command", "args"), STARTS)
 async def test_a_caller_who_goes_away_during_the_start_leaves_nothing_running(
-    app: App, command: str, args: dict[str, object], monkeypatch: pytest.MonkeyPatch
+    app: App, command: str, args: dict[str, object]
 ) -> None:
-    asked, let_go = asyncio.Event(), asyncio.Event()
-    request = HostClient.request
-
-    async def slow(self: HostClient, do: str, **body: object) -> HostReply:
-        if do != "create":
-            return await request(self, do, **body)
+    with stopped(app.terminals.host_pid):
         async with asyncio.TaskGroup() as group:
-            answer = group.create_task(request(self, do, **body))
-            await asyncio.sleep(0)  # the host has been asked
-            asked.set()
-            await let_go.wait()
-            return await answer
-
-    monkeypatch.setattr(HostClient, "request", slow)
-    async with asyncio.TaskGroup() as group:
-        call = group.create_task(app.call(command, args))
-        await asked.wait()
-        call.cancel()
-    monkeypatch.undo()
+            call = group.create_task(app.call(command, args))
+            await asked(app.places)
+            call.cancel()
     assert app.terminals.list() == []
     async with asyncio.timeout(20):
         while await on_the_host(app):
@@ -148,20 +149,16 @@ async def test_a_caller_who_goes_away_during_the_start_leaves_nothing_running(
     assert (await app.call(*STARTS[0])).success
 
 
-async def test_an_answer_that_cannot_be_taken_in_ends_what_it_tells_of(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    request = HostClient.request
-
-    async def without(self: HostClient, do: str, **body: object) -> HostReply:
-        reply = await request(self, do, **body)
-        if do == "create":
-            raise FourhandsError("no descriptor is left")
-        return reply
-
-    with monkeypatch.context() as patched:
-        patched.setattr(HostClient, "request", without)
-        assert not (await app.call(*STARTS[1])).success
+async def test_an_answer_that_cannot_be_taken_in_ends_what_it_tells_of(app: App) -> None:
+    with stopped(host := app.terminals.host_pid):
+        async with asyncio.TaskGroup() as group:
+            call = group.create_task(app.call(*STARTS[1]))
+            await asked(app.places)
+            with no_descriptor_left():
+                os.kill(host, signal.SIGCONT)
+                result = await call
+    assert not result.success
+    assert "too many open files" in result.error
     async with asyncio.timeout(20):
         while await on_the_host(app):
             pass
@@ -201,30 +198,18 @@ async def test_an_editor_whose_highlight_has_no_room_is_not_opened(app: App) -> 
     assert not app.bench.state.editors()
 
 
-async def test_a_write_whose_caller_goes_away_is_whole_and_can_be_undone(
-    app: App, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_whose_caller_goes_away_is_whole_and_can_be_undone(app: App) -> None:
     file = Path(app.bench.root, "a.txt")
     file.write_text("old")
     app.bench.state.open_editor("a.txt", owner="person", version="then")
-    ada, loop = agent(app), asyncio.get_running_loop()
-    begun, goes_on = asyncio.Event(), asyncio.Event()
-    write: Callable[..., Any] = Workspace.write
-
-    def slow(self: Workspace, *args: Any, **more: Any) -> Any:
-        loop.call_soon_threadsafe(begun.set)
-        asyncio.run_coroutine_threadsafe(goes_on.wait(), loop).result(20)
-        return write(self, *args, **more)
-
-    monkeypatch.setattr(Workspace, "write", slow)
+    ada = agent(app)
     async with asyncio.TaskGroup() as group:
-        call = group.create_task(app.call("openspace.file.write", {"path": "a.txt", "content": "new"}, actor=ada))
-        await begun.wait()
-        call.cancel()
-        await asyncio.sleep(0)
-        call.cancel()  # twice: the second one must not get through either
-        goes_on.set()
-    monkeypatch.undo()
+        with REPLACING:  # as another write holds it
+            call = group.create_task(app.call("openspace.file.write", {"path": "a.txt", "content": "new"}, actor=ada))
+            await until(lambda: list(file.parent.glob(".fourhands-*.tmp")))
+            call.cancel()
+            await asyncio.sleep(0)
+            call.cancel()  # twice: the second one must not get through either
     assert call.cancelled()
     assert file.read_text() == "new"
     assert app.bench.state.editor("a.txt").version == app.bench.files(ada).version("a.txt")

@@ -1,5 +1,6 @@
 """The whole of it: the tour, what agents changed, a server that is killed, no mouse, and rules of accessibility."""
 
+import contextlib
 import re
 import shutil
 import signal
@@ -17,8 +18,6 @@ from tests.journeys.test_terminals import new_terminal
 from tests.kit.browser import LIMIT_S, Served, Visit, keep_toasts, save, screen, until, wait_for_screen
 from tests.kit.npm_agents import missing
 from tests.kit.workbench import MINIMAL
-
-from fourhands.workbench.records.ledger import Ledger
 
 WEB = Path(__file__).parents[2] / "web"
 
@@ -90,15 +89,20 @@ def test_an_undo_that_would_lose_what_a_person_wrote_is_refused_with_the_differe
     assert file.read_text() == "class Shop:\n    mine = 1"
 
 
-def test_what_the_journal_could_not_keep_is_marked_until_it_can_again(
-    page: Page, served: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(self: Ledger, items: object) -> None:
-        raise sqlite3.OperationalError("database or disk is full")
+@contextlib.contextmanager
+def unwritable(journal: Path) -> Iterator[None]:
+    """A journal that another program has damaged, for the length of the block."""
+    with contextlib.closing(sqlite3.connect(journal)) as other:
+        other.execute("ALTER TABLE call RENAME TO away")
+        try:
+            yield
+        finally:
+            other.execute("ALTER TABLE away RENAME TO call")
 
+
+def test_what_the_journal_could_not_keep_is_marked_until_it_can_again(page: Page, served: Served) -> None:
     bar = page.get_by_text("Not recorded: the journal cannot be written")
-    with monkeypatch.context() as disk:
-        disk.setattr(Ledger, "write", full)
+    with unwritable(served.app.journal.path):
         assert served.call("openspace.editor.open", {"path": "README.md"}).success
         expect(page.locator(".activity .deed", has_text="README.md").locator(".unrecorded")).to_be_visible()
         expect(bar).to_be_visible()

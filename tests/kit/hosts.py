@@ -2,17 +2,20 @@
 
 import asyncio
 import contextlib
+import fcntl
 import os
 import re
 import select
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 from fourhands.core.errors import FourhandsError
@@ -23,6 +26,33 @@ from fourhands.host.paths import WorkspaceDirs
 
 Message = dict[str, Any]
 LIMIT_S = 40
+
+
+@contextlib.contextmanager
+def stopped(pid: int) -> Iterator[None]:
+    """A host that stands still for the length of the block, or until it is continued."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+async def asked(places: WorkspaceDirs) -> None:
+    """Wait until this process has asked a host, which stands still, for something."""
+    async with asyncio.timeout(LIMIT_S):
+        while not _unread(places.socket):  # noqa: ASYNC110 - there is nothing to wait for
+            await asyncio.sleep(0.005)
+
+
+def _unread(path: str) -> int:
+    """The bytes that this process has sent to a socket of this path, and that the other side has not read."""
+    found = 0
+    for fd in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as sock:
+            if sock.family == socket.AF_UNIX and sock.getpeername() == path:
+                found += struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
+    return found
 
 
 class Events:

@@ -3,10 +3,10 @@
 import pytest
 from tests.kit.server import LIMIT_S, Served
 
-from fourhands.commands import terminal_output as commands
 from fourhands.core.call import Actor
-from fourhands.core.errors import NotFound
+from fourhands.core.ids import new_id
 from fourhands.surfaces.http.initial_state import first_sight
+from fourhands.workbench.layout.panes import tabs
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -49,13 +49,12 @@ async def test_it_is_not_for_agents(served: Served) -> None:
         assert (await client.get("/openspace/first")).status_code == 403
 
 
-async def test_a_terminal_that_has_just_gone_is_left_out(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    await _open(served, "going")
-
-    async def gone(*_: object) -> None:
-        raise NotFound("no such terminal")
-
-    monkeypatch.setattr(commands, "replay", gone)
+async def test_a_terminal_that_has_just_gone_is_left_out(served: Served) -> None:
+    await _open(served, "behind")
+    state, gone = served.app.bench.state, new_id("term")
+    state.open("terminal", gone, owner="person")
+    assert [tab.content for pane, tab in tabs(state.layout.root) if tab.id == pane.active_tab] == [gone]
     first = await first_sight(served.app.bench, Actor.person("somebody"))
+    state.close(gone)
     assert first.screens == {}
     assert first.state.terminals

@@ -28,6 +28,7 @@ from fourhands.core import errors
 from fourhands.core.quote import broken
 from fourhands.surfaces.discovery import ServerAddress, claimed, find_server, held, publish
 from fourhands.surfaces.http.routes import status_of
+from fourhands.workbench.layout.state import WorkbenchState
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -131,13 +132,21 @@ async def test_a_body_that_is_no_object_is_refused(served: Served, body: bytes) 
     assert response.json()["code"] == "bad-argument"
 
 
-async def test_a_fault_of_ours_is_told_without_its_details(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: object) -> bytes:
+class Faulty(WorkbenchState):
+    """A state that cannot say its revision, which is one of the metrics."""
+
+    @property
+    def rev(self) -> int:
         raise ZeroDivisionError("a secret detail")
 
-    monkeypatch.setattr("fourhands.surfaces.http.metrics.Metrics.text", fail)
-    async with served.client() as client:
-        response = await client.get("/metrics")
+
+async def test_a_fault_of_ours_is_told_without_its_details(served: Served) -> None:
+    usual, served.app.bench.state = served.app.bench.state, Faulty()
+    try:
+        async with served.client() as client:
+            response = await client.get("/metrics")
+    finally:
+        served.app.bench.state = usual
     assert response.status_code == 500
     assert response.json()["code"] == "internal"
     assert "secret" not in response.text
