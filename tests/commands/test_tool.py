@@ -315,9 +315,7 @@ async def test_results_have_the_words_that_models_know(app: App) -> None:
 
 
 def test_the_list_is_the_one_that_models_know() -> None:
-    one = Active(
-        session_id="term-1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2
-    )
+    one = Active(session_id="term-1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2)
     two = msgspec.structs.replace(one, session_id="term-2", command="python server.py", position=2048, uptime_s=120.0)
     assert session_table([one, two]) == (
         "Active Terminal Sessions:\n"
