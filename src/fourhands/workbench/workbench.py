@@ -216,8 +216,7 @@ class Workbench:
     def judged_terminal(self, name: str, call: Call) -> TerminalHandle:
         """Return the terminal that a call means, and use the same one for this call from now on.
 
-        A person who is asked about the call may take a while, and meanwhile a title may come to mean another terminal:
-        text that was assessed for one terminal is never typed into another.
+        While a person is asked, a title may come to mean another terminal; what was assessed is never typed into that.
         """
         terminal = self.terminal(name, call)
         self._judged[call.id, name] = terminal.id

@@ -133,7 +133,7 @@ async def dangerous_variables(doors: Doors) -> None:
 @DOCUMENT.works(
     "Security 3",
     "working directory boundaries",
-    "A link that leads out, `..` beyond the root and `/` are `bad-cwd`, before anybody is asked about the command.",
+    "A link that leads out, `..` beyond the root and `/` are `bad-cwd`, before a person is asked about the command.",
 )
 async def boundaries(doors: Doors) -> None:
     (doors.root / "out").symlink_to("/etc")

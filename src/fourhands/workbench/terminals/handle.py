@@ -113,7 +113,7 @@ class TerminalHandle:
 
     @property
     def created(self) -> float:
-        """When somebody asked for it; a spare shell was started before."""
+        """The time at which a caller asked for it, in seconds since the epoch; a spare shell was started before."""
         return float(self.meta.get("created") or self._spawned)
 
     @property

@@ -40,7 +40,7 @@ class Spare:
             fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Give up the claim; a shell that is here stays at its host, as after a crash."""
+        """Release the claim; a shell that is here stays at its host, as after a crash."""
         self.terminal = None
         self.leaving.clear()
         if self._lock >= 0:
