@@ -119,6 +119,7 @@ TERMINALS = "fourhands.workbench.terminals"
 FOR_EVERYONE = {
     "agent_output": {"Redaction"},
     "authorship": {"AuthorSpan"},
+    "events": None,
     "handle": None,
     "info": None,
     "launch": {"LONGEST_TITLE", "check_title", "resolve_cwd", "spelled_cwd"},

@@ -1,5 +1,6 @@
 import asyncio
 
+import msgspec
 import pytest
 from msgspec import UNSET
 
@@ -149,3 +150,23 @@ async def test_data_goes_by_its_names_on_the_wire_and_a_strange_value_as_text():
     first, second = subscription.take()
     assert (first.data, first.revision, first.actor) == ({"aName": "x"}, 3, Actor.person())
     assert second.data == {"aName": "y", "thing": ["(1+2j)"]}
+
+
+async def test_a_listener_gets_the_struct_and_a_client_its_json_form():
+    events = EventBus()
+    heard: list[Event] = []
+    events.published.subscribe(heard.append)
+    happened = _ThingHappened(a_name="x")
+    with events.subscribe() as subscription:
+        events.emit(happened)
+        told = await anext(subscription)
+    assert heard[0].payload is happened
+    assert told.payload is happened
+    members = {"kind": "", "data": {"aName": "x"}, "revision": None, "actor": None, "time": told.time}
+    assert msgspec.json.decode(msgspec.json.encode(told)) == members
+
+
+def test_an_event_of_plain_or_changed_data_has_no_struct():
+    assert Event(kind="pane.moved", data={"aName": "x"}).payload is None
+    event = Event.of(_ThingHappened(a_name="x"))
+    assert msgspec.structs.replace(event, data={"aName": "y"}).payload is None, "it would be that of x"

@@ -11,9 +11,10 @@ from msgspec import Meta, Struct
 
 from fourhands.commands import help as help_module
 from fourhands.core.call import Call, Result
+from fourhands.core.call_events import CallFinished
 from fourhands.core.consent import Consent, MemoryConsentStore
 from fourhands.core.errors import NotFound
-from fourhands.core.event import Event, EventBus
+from fourhands.core.event import EventBus
 from fourhands.core.question import Questions
 from fourhands.core.quote import Given
 from fourhands.core.registry import Contribution, Registry
@@ -178,8 +179,17 @@ class World:
     def finish(self, session: Session, command: str, number: int = 1, **more: Any) -> None:
         """As the gate does when a block has run: record, then tell."""
         record(self.bench, session, command, number, **more)
-        self.events.publish(
-            Event(kind="call.finished", data={"session": session.id, "command": command, "number": number})
+        self.events.emit(
+            CallFinished(
+                session=session.id,
+                command=command,
+                number=number,
+                ok=True,
+                code="",
+                error="",
+                severity="info",
+                duration_ms=1.0,
+            )
         )
 
 

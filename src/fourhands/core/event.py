@@ -1,7 +1,8 @@
 """Events and the bus that carries them to all clients except the caller.
 
 Each kind of event is a struct beside the code that emits it: a subclass of `EventData`. The manual's page of events
-and the page's types are generated from these structs.
+and the page's types are generated from these structs. A listener inside the program reads the struct (`payload`), a
+client its JSON form (`data`).
 
 The bus belongs to the event loop. Publishing never waits: a subscriber that is slow loses its backlog and finds one
 `events.missed` marker in its place, after which it must take a snapshot. What is published later follows the marker, so
@@ -51,7 +52,8 @@ class EventsMissed(EventData, frozen=True, kw_only=True):
 MISSED = EventsMissed.event
 
 
-class Event(Struct, frozen=True, kw_only=True, rename="camel"):
+# `dict` makes room for the payload: as a field it would be in the JSON form.
+class Event(Struct, frozen=True, kw_only=True, rename="camel", dict=True):
     """Something that happened: `kind` is `noun.past`, `revision` the workbench's after it."""
 
     kind: str
@@ -64,7 +66,15 @@ class Event(Struct, frozen=True, kw_only=True, rename="camel"):
     def of(cls, data: EventData, *, revision: int | None = None, actor: Actor | None = None) -> "Event":
         """Return the event that carries `data`; a value in it without a JSON form becomes its Python text."""
         members = msgspec.to_builtins(data, enc_hook=repr)
-        return cls(kind=data.event_kind(), data=members, revision=revision, actor=actor)
+        event = cls(kind=data.event_kind(), data=members, revision=revision, actor=actor)
+        msgspec.structs.force_setattr(event, "_payload", data)
+        return event
+
+    @property
+    def payload(self) -> EventData | None:
+        """The struct that was emitted, for listeners inside the program; None if the event was made of plain data."""
+        payload: EventData | None = self.__dict__.get("_payload")
+        return payload
 
 
 class Signal(Generic[_T]):

@@ -12,7 +12,7 @@ No answer is neither yes nor no: it is the error `no-answer`; a refusal is `deni
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -87,6 +87,10 @@ class QuestionWithdrawn(EventData, frozen=True, kw_only=True):
     id: str
     session: str
     reason: str
+
+
+QuestionClosed: TypeAlias = QuestionAnswered | QuestionExpired | QuestionWithdrawn
+"""The events after which a question is no longer open."""
 
 
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -24,7 +24,7 @@ from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Dispose, Event
-from fourhands.core.question import Answer, Choice, Question
+from fourhands.core.question import Answer, Choice, Question, QuestionClosed
 from fourhands.core.tasks import Tasks
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.console import INTERRUPTED, DirectoryType, told
@@ -156,13 +156,13 @@ class EditorConnection:
     # -- questions -------------------------------------------------------------------------------------------------
 
     def _happened(self, event: Event) -> None:
-        if event.kind == "question.asked" and event.data.get("session") in self._leave:
-            id = str(event.data["id"])
-            question = next((one for one in self._bench.questions.open() if one.id == id), None)
+        data = event.payload
+        if isinstance(data, Question) and data.session in self._leave:
+            question = next((one for one in self._bench.questions.open() if one.id == data.id), None)
             if question is not None:
-                self._asking[id] = self._tasks.start(self._ask(question), "a question to an editor")
-        elif event.kind.startswith("question."):
-            asking = self._asking.pop(str(event.data.get("id")), None)
+                self._asking[data.id] = self._tasks.start(self._ask(question), "a question to an editor")
+        elif isinstance(data, Question | QuestionClosed):
+            asking = self._asking.pop(data.id, None)
             if asking is not None:
                 asking.cancel()  # Answered elsewhere: the editor is told to withdraw it.
 

@@ -16,7 +16,7 @@ from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
-from fourhands.core.question import Answer
+from fourhands.core.question import Answer, Question
 from fourhands.safety.shell import visible
 from fourhands.safety.variables import changes_execution
 from fourhands.workbench.sessions import Session
@@ -65,13 +65,13 @@ class Approvals:
 
         def asked(event: Event) -> None:
             nonlocal used
-            data = event.data
-            if event.kind != "question.asked" or data.get("session") != session.id or used:
+            question = event.payload
+            if not isinstance(question, Question) or question.session != session.id or used:
                 return
-            used = data.get("command") == "openspace.terminal.exec" and data.get("shown") == wanted
+            used = question.command == "openspace.terminal.exec" and question.shown == wanted
             if used:
                 # Not at once: the surfaces that show questions must hear of this one before it is answered.
-                asyncio.get_running_loop().call_soon(answer, str(data["id"]))
+                asyncio.get_running_loop().call_soon(answer, question.id)
 
         forget = self._bench.events.published.subscribe(asked)
         try:

@@ -32,6 +32,7 @@ from fourhands.agents.connectors.resume import ResumeFile
 from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unsupported
 from fourhands.core.event import Event
 from fourhands.workbench.agent_options import Described, PastChat
+from fourhands.workbench.events import AgentReset
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.terminals.oneshot import find_program
 from fourhands.workbench.workbench import Workbench
@@ -293,7 +294,7 @@ class AcpAgent(Connector):
 
     def _happened(self, event: Event) -> None:
         super()._happened(event)
-        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+        if isinstance(data := event.payload, AgentReset) and data.session == self.session.id:
             self.cancel()
             self._reset = True
 

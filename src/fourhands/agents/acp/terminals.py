@@ -21,6 +21,7 @@ from fourhands.core.errors import BadEnv, FourhandsError, NotFound
 from fourhands.core.event import Event
 from fourhands.core.quote import broken
 from fourhands.workbench.sessions import Session
+from fourhands.workbench.terminals.events import TerminalClosed
 from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.seat import AgentSeat, Slice
@@ -205,9 +206,9 @@ class AcpTerminals:
         return resolve_cwd(cwd, self._bench.root, self._bench.settings.terminal.allowed_root, absolute=True)
 
     def _happened(self, event: Event) -> None:
-        if event.kind == "terminal.closed":
+        if isinstance(closed := event.payload, TerminalClosed):
             # Told before the terminal lets go of its log: the last chance to read it.
-            held = self._held.get(str(event.data.get("terminalId")))
+            held = self._held.get(closed.terminal_id)
             if held is not None:
                 held.final = _cut(held.seat.tail_now(held.limit), held.limit)
 

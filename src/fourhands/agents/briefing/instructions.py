@@ -25,10 +25,12 @@ from fourhands.agents.briefing.external import ExternalPosts
 from fourhands.agents.briefing.shorten import one_line
 from fourhands.agents.briefing.state_summary import StateSummary
 from fourhands.commands.help import HELP, block, line
+from fourhands.core.call_events import CallFinished
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Event
 from fourhands.core.queue import QueueLimits
 from fourhands.core.quote import broken
+from fourhands.workbench.events import SessionEnded
 from fourhands.workbench.sessions import CommandResult, Session
 from fourhands.workbench.workbench import Workbench
 
@@ -185,15 +187,15 @@ class Instructions:
         return f"- {result.command_id} → FAILED: {one_line(reason, 200)} {time}"
 
     def _happened(self, event: Event) -> None:
-        if event.kind == "call.finished":
-            session = self._bench.sessions.find(str(event.data.get("session")))
+        data = event.payload
+        if isinstance(data, CallFinished):
+            session = self._bench.sessions.find(data.session)
             if session is not None:
-                command = str(event.data.get("command"))
-                self._used.setdefault(session.id, Counter())[command] += 1
-                self._used_by_all[command] += 1
-                self._note_reading(session, event.data.get("number"))
-        elif event.kind == "agent.ended":
-            self._used.pop(str(event.data.get("session")), None)
+                self._used.setdefault(session.id, Counter())[data.command] += 1
+                self._used_by_all[data.command] += 1
+                self._note_reading(session, data.number)
+        elif isinstance(data, SessionEnded):
+            self._used.pop(data.session, None)
 
     def _note_reading(self, session: Session, number: object) -> None:
         """Remember how far a session has read a terminal, for what its digest calls unread."""

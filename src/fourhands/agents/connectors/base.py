@@ -21,11 +21,12 @@ from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
 from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.agents.connectors.events import AgentAsked, AgentFailed, AgentFinished, AgentSaid, AgentThought
 from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
+from fourhands.core.call_events import AgentResumed, CallFinished, SessionEvent
 from fourhands.core.errors import FourhandsError, LimitReached
 from fourhands.core.event import Event, EventData
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
-from fourhands.workbench.events import AgentChanged, AgentNoted
+from fourhands.workbench.events import AgentChanged, AgentNoted, AgentReset, AgentStopping
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -221,13 +222,14 @@ class Connector:
     # -- events ----------------------------------------------------------------------------------------------------
 
     def _happened(self, event: Event) -> None:
-        if event.data.get("session") != self.session.id:
+        data = event.payload
+        if not isinstance(data, SessionEvent | CallFinished) or data.session != self.session.id:
             return
-        if event.kind == "agent.stopping":
+        if isinstance(data, AgentStopping):
             self.cancel()
-        elif event.kind == "agent.resumed":
+        elif isinstance(data, AgentResumed):
             self._resumed.set()
-        elif event.kind in ("call.finished", "agent.reset"):
+        elif isinstance(data, CallFinished | AgentReset):
             self.keep()
 
     def _status(self, status: str) -> None:

@@ -25,6 +25,7 @@ from fourhands.agents.models.dialects.deltas import Delta
 from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
+from fourhands.workbench.events import AgentReset
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -220,7 +221,7 @@ class ChatModel(Connector):
         raise AssertionError("unreachable")
 
     def _happened(self, event: Event) -> None:
-        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+        if isinstance(data := event.payload, AgentReset) and data.session == self.session.id:
             self.cancel()
             self.history = []  # another list: what the turn that ends still adds to the old one is gone too
         super()._happened(event)

@@ -19,7 +19,7 @@ from fourhands.agents.connectors.base import FORGOTTEN, GOES_ON
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.event import Event
 from fourhands.core.timing import Throttle
-from fourhands.workbench.events import AgentNoted
+from fourhands.workbench.events import AgentNoted, SessionStarted
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -97,10 +97,9 @@ class Transcripts:
         return {"time": time.time(), "chats": chats}
 
     def _happened(self, event: Event) -> None:
-        about = event.data.get("session")
-        if event.kind == "agent.started":
-            id = about.get("id") if isinstance(about, dict) else None
-            if isinstance(id, str) and (session := self._bench.sessions.find(id)) is not None:
+        about = event.data.get("session")  # of the JSON form, as it is kept
+        if isinstance(data := event.payload, SessionStarted):
+            if (session := self._bench.sessions.find(data.session.id)) is not None:
                 self._begin(session)
                 self._saving.request()
         elif isinstance(about, str) and (chat := self._chats.get(about)) is not None:

@@ -31,6 +31,7 @@ from fourhands.agents.opencode.permissions import OpenCodePermissions
 from fourhands.agents.opencode.server import Gateway, OpenCodeAddress, started
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
+from fourhands.workbench.events import AgentReset
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -223,7 +224,7 @@ class OpenCodeConnector(Connector):
 
     def _happened(self, event: Event) -> None:
         super()._happened(event)
-        if event.kind == "agent.reset" and event.data.get("session") == self.session.id:
+        if isinstance(data := event.payload, AgentReset) and data.session == self.session.id:
             self._reset = True
 
     def _fail(self, error: FourhandsError) -> None:

@@ -3,6 +3,7 @@
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from fourhands.core.call_events import CallFinished
 from fourhands.core.event import Event
 from fourhands.workbench.workbench import Workbench
 
@@ -34,14 +35,11 @@ class Metrics:
         self.close = bench.events.published.subscribe(self._note)
 
     def _note(self, event: Event) -> None:
-        if event.kind == "call.finished":
-            command = str(event.data["command"])
-            known = command if command in self._bench.registry else "unknown"
-            outcome = "ok" if event.data["ok"] else str(event.data["code"])
+        if isinstance(call := event.payload, CallFinished):
+            known = call.command if call.command in self._bench.registry else "unknown"
+            outcome = "ok" if call.ok else call.code
             self._calls.labels(known, event.actor.kind if event.actor else "", outcome).inc()
-            duration = event.data["durationMs"]
-            if isinstance(duration, int | float):
-                self._seconds.labels(known).observe(duration / 1000)
+            self._seconds.labels(known).observe(call.duration_ms / 1000)
         elif event.kind.startswith("question."):
             self._questions.labels(event.kind.partition(".")[2]).inc()
 

@@ -40,6 +40,7 @@ from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pending_call import CURRENT
 from fourhands.surfaces.mcp.resources import INSTRUCTIONS, reading
 from fourhands.surfaces.mcp.sdk import Context
+from fourhands.workbench.events import FileChanged
 from fourhands.workbench.workbench import Workbench
 
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
@@ -107,7 +108,7 @@ def _what_changes(registry: Registry, uri: str) -> Callable[[Event], bool]:
         return lambda event: event.kind == PUBLISHED or event.kind.startswith("terminal.")
     command, args = reading(registry, uri)
     if command == _FILE:
-        return lambda event: event.kind == "file.changed" and event.data.get("path") == args["path"]
+        return lambda event: isinstance(data := event.payload, FileChanged) and data.path == args["path"]
     return lambda event: False
 
 

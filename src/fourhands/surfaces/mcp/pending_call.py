@@ -12,12 +12,10 @@ from collections import deque
 from collections.abc import Callable
 from contextvars import ContextVar
 
-import msgspec
-
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.errors import Conflict
 from fourhands.core.event import Event
-from fourhands.core.question import Answer, Question
+from fourhands.core.question import Answer, Question, QuestionClosed
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
@@ -25,8 +23,6 @@ from fourhands.workbench.workbench import Workbench
 
 CURRENT: ContextVar["PendingCall | None"] = ContextVar("CURRENT", default=None)
 """The exchange whose task this is: a question is asked inside the call that needs it."""
-
-CLOSED = ("question.answered", "question.withdrawn", "question.expired")
 
 
 class PendingCall:
@@ -126,13 +122,13 @@ class PendingCall:
         if CURRENT.get() is self:
             self.caused.append(event)
             self.changed.set()
-        if event.kind == "question.asked":
+        data = event.payload
+        if isinstance(data, Question):
             # Only what this very call asks, and only where its client can show it.
             if CURRENT.get() is self and self._leave is not None:
-                question = msgspec.convert(event.data, Question)
-                self.open[question.id] = question
+                self.open[data.id] = data
                 self.changed.set()
-        elif event.kind in CLOSED and self.open.pop(str(event.data.get("id")), None) is not None:
+        elif isinstance(data, QuestionClosed) and self.open.pop(data.id, None) is not None:
             self.changed.set()
 
     def _ended(self) -> None:

@@ -30,6 +30,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.proxy.errors import ProxyError
 from fourhands.surfaces.proxy.exchange import Asked, ProxyExchange, refuse
+from fourhands.workbench.events import AgentStopping
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -141,8 +142,8 @@ class Proxy:
         return session
 
     def _happened(self, event: Event) -> None:
-        if event.kind == "agent.stopping":
-            for answer in self._answers.get(str(event.data.get("session")), ()):
+        if isinstance(data := event.payload, AgentStopping):
+            for answer in self._answers.get(data.session, ()):
                 answer.stop()
 
     def _ended(self, session: Session) -> None:
