@@ -73,7 +73,10 @@ async def test_only_what_agents_do_is_listed_for_undo(app: App) -> None:
     assert [action.actor for action in app.bench.undo.actions()] == [ada.id]
 
 
-async def test_an_agents_snapshot_has_neither_the_persons_drafts_nor_the_place(app: App) -> None:
+async def test_an_agents_snapshot_has_neither_the_persons_drafts_nor_the_place(
+    app: App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")  # the program is named by its place then
     ada = let_in(app, "ada")
     assert (await ask(app, "editor.open", path="a.txt")).success
     assert (await ask(app, "editor.set_draft", path="a.txt", text="not saved")).success
@@ -82,6 +85,7 @@ async def test_an_agents_snapshot_has_neither_the_persons_drafts_nor_the_place(a
     assert "not saved" not in repr(seen.data)
     mine = await ask(app, "workbench.snapshot")
     assert (mine.data["workspace"], "not saved" in repr(mine.data)) == (app.bench.root, True)
+    assert mine.data["program"] != "fourhands"
 
 
 async def test_a_binary_file_is_given_up_to_a_limit_and_in_pieces_beyond(app: App) -> None:

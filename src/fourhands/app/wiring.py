@@ -205,10 +205,9 @@ class App:
             for undo in undos:
                 await undo.inverse()
 
-        if call.actor.kind == "agent":
-            description = "; ".join(undo.description for undo in undos)
-            action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
-            self.events.emit(ActionDone(call_id=action.call_id, description=action.description))
+        description = "; ".join(undo.description for undo in undos)
+        action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
+        self.events.emit(ActionDone(call_id=action.call_id, description=action.description))
 
     def _leave(self) -> None:
         """Everything stays as it is for the next server, in whatever way this one goes; `fourhands stop` ends it."""

@@ -85,7 +85,7 @@ class Terminals:
         async with contextlib.AsyncExitStack() as stack:
             await host.join()
             stack.callback(self.leave)
-            host.spare.open()
+            await asyncio.to_thread(host.spare.open)
             await host.adopt_all()
             stack.push_async_callback(self._clean_up)
             self._tasks = host.tasks = await stack.enter_async_context(Tasks())
