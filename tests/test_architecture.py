@@ -36,9 +36,15 @@ DOORS = ("cli", "mcp", "acp", "proxy")
 
 
 @functools.cache
+def parsed(path: Path) -> ast.Module:
+    """Return a file's syntax tree."""
+    return ast.parse(path.read_text())
+
+
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, also inside functions, but not for type checking only."""
-    tree = ast.parse(path.read_text())
+    tree = parsed(path)
     hidden = {
         id(node)
         for branch in ast.walk(tree)
@@ -66,12 +72,14 @@ def layer(module: str) -> str | None:
 FILES = sorted(path for path in ROOT.rglob("*.py") if path not in (ROOT / "__init__.py", ROOT / "__main__.py"))
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_point_down(path: Path) -> None:
-    own = path.relative_to(ROOT).with_suffix("").parts[0]
-    assert own in LEVEL, f"{path} lies in no known folder"
-    upward = {name for name in imports(path) if (found := layer(name)) and LEVEL[found] > LEVEL[own]}
-    assert not upward, f"{own} must not import {', '.join(sorted(upward))}"
+def test_imports_point_down() -> None:
+    upward = {}
+    for path in FILES:
+        own = path.relative_to(ROOT).with_suffix("").parts[0]
+        assert own in LEVEL, f"{path} lies in no known folder"
+        if found := {name for name in imports(path) if (other := layer(name)) and LEVEL[other] > LEVEL[own]}:
+            upward[path.relative_to(ROOT).as_posix()] = found
+    assert upward == {}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "core").rglob("*.py")), ids=lambda path: path.name)
@@ -148,44 +156,58 @@ def outside_terminals() -> list[Path]:
     return [path for path in FILES if not any(folder in path.parents for folder in inside)]
 
 
-@pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_seats_lead_to_a_keyboard_or_an_output(path: Path) -> None:
+def past_seats(path: Path) -> list[str]:
+    """Return what a file imports that leads to a keyboard or an output without a seat."""
     own = path.relative_to(ROOT).as_posix()
-    tree = ast.parse(path.read_text())
-    for node in ast.walk(tree):
+    found = []
+    for node in ast.walk(parsed(path)):
         if not isinstance(node, ast.ImportFrom) or node.module is None:
             continue
-        names = {alias.name for alias in node.names}
-        if node.module == "fourhands.host":
-            assert names.isdisjoint({"pty", "log"}), f"{own} imports the host's {names}"
-        if node.module in ("fourhands.host.pty", "fourhands.host.log"):
-            assert own == "settings/__init__.py", f"{own} imports {node.module}"
-        if node.module == TERMINALS and own not in EMBEDDING:
-            assert (own, names) == ("app/serve.py", {"screen"}), f"{own} imports {names} of {TERMINALS}"
-        if not node.module.startswith(TERMINALS + ".") or own in EMBEDDING:
+        module, names = node.module, {alias.name for alias in node.names}
+        if module == "fourhands.host" and names & {"pty", "log"}:
+            found.append(f"{own} imports the host's {names}")
+        if module in ("fourhands.host.pty", "fourhands.host.log") and own != "settings/__init__.py":
+            found.append(f"{own} imports {module}")
+        if own in EMBEDDING:
             continue
-        name = node.module.removeprefix(TERMINALS + ".")
-        assert name in FOR_EVERYONE, f"{own} imports {node.module}: use a seat"
-        allowed = FOR_EVERYONE[name]
-        assert allowed is None or names <= allowed, f"{own} imports {names} of {node.module}: use a seat"
+        if module == TERMINALS and (own, names) != ("app/serve.py", {"screen"}):
+            found.append(f"{own} imports {names} of {TERMINALS}")
+        if module.startswith(TERMINALS + "."):
+            name = module.removeprefix(TERMINALS + ".")
+            allowed = FOR_EVERYONE.get(name, set())
+            if allowed is not None and not names <= allowed:
+                found.append(f"{own} imports {names} of {module}")
+    return found
 
 
-@pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_reaches_past_a_seat(path: Path) -> None:
-    used = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
-    assert not used & RAW, f"{path.relative_to(ROOT)} uses {used & RAW}"
+def test_only_seats_lead_to_a_keyboard_or_an_output() -> None:
+    assert [line for path in outside_terminals() for line in past_seats(path)] == []
 
 
-@pytest.mark.parametrize("path", outside_terminals(), ids=lambda path: str(path.relative_to(ROOT)))
-def test_only_seats_and_the_gate_tell_agents_from_people(path: Path) -> None:
-    own = path.relative_to(ROOT).as_posix()
-    if own.startswith("core/"):
-        return
-    tested = [
+def test_nothing_reaches_past_a_seat() -> None:
+    reaching = {}
+    for path in outside_terminals():
+        used = {node.attr for node in ast.walk(parsed(path)) if isinstance(node, ast.Attribute)}
+        if used & RAW:
+            reaching[path.relative_to(ROOT).as_posix()] = used & RAW
+    assert reaching == {}
+
+
+def agents_told_apart(path: Path) -> list[int]:
+    """Return the lines that ask whether an agent calls."""
+    return [
         node.lineno
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in ast.walk(parsed(path))
         if isinstance(node, ast.Compare)
         and any(isinstance(side, ast.Constant) and side.value == "agent" for side in (node.left, *node.comparators))
         and "kind" in ast.unparse(node)
     ]
-    assert not tested, f"{own} asks in lines {tested} whether an agent calls: use its seat, or `call.session`"
+
+
+def test_only_seats_and_the_gate_tell_agents_from_people() -> None:
+    told_apart = {
+        path.relative_to(ROOT).as_posix(): lines
+        for path in outside_terminals()
+        if ROOT / "core" not in path.parents and (lines := agents_told_apart(path))
+    }
+    assert told_apart == {}, "use the seat, or `call.session`"

@@ -5,6 +5,7 @@ import re
 import statistics
 
 import pytest
+from tests.test_architecture import agents_told_apart, outside_terminals
 from tests.test_names import PACKAGE, ROOT, public_names, sources
 
 MOST_LINES = 430
@@ -21,6 +22,12 @@ def repeated_names() -> int:
     return len(names) - len(set(names))
 
 
+def told_apart() -> int:
+    """Return how often code outside of terminals and core asks whether an agent calls."""
+    core = PACKAGE / "core"
+    return sum(len(agents_told_apart(path)) for path in outside_terminals() if core not in path.parents)
+
+
 def measured() -> dict[str, float]:
     """Return the rows of the table in docs/architecture.md, as they are now."""
     lines = sizes().values()
@@ -30,6 +37,7 @@ def measured() -> dict[str, float]:
         "median lines of a file": statistics.median(lines),
         "lines of the largest file": max(lines),
         "public classes and types with the name of another": repeated_names(),
+        "places outside seats and gate that ask whether an agent calls": told_apart(),
     }
 
 
