@@ -24,7 +24,7 @@ THEMES = ("dark", "light")
 WIDE = (1280, 800)
 
 LIMITS = '''\
-"""How often somebody may call."""
+"""How often a caller may call."""
 
 import time
 from collections import deque
