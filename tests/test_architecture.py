@@ -3,6 +3,7 @@
 import ast
 import functools
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ STANDARD_LIBRARY_ONLY = (
     "recovery",
     "system",
 )
-DOORS = ("cli", "mcp", "acp", "proxy")
+DOORS = ("cli", "http", "mcp", "acp", "proxy")
 
 
 @functools.cache
@@ -80,6 +81,40 @@ def test_imports_point_down() -> None:
         if found := {name for name in imports(path) if (other := layer(name)) and LEVEL[other] > LEVEL[own]}:
             upward[path.relative_to(ROOT).as_posix()] = found
     assert upward == {}
+
+
+IN_ORDER: list[tuple[str, tuple[str, ...]]] = [
+    ("agents", ("blocks", "models", "briefing", "connectors", "acp", "opencode"))
+]
+"""Packages of a layer, each of which may import those before it; the last two do not import each other."""
+
+APART: list[tuple[str, tuple[str, ...]]] = [
+    ("workbench", ("files", "layout", "records", "terminals")),
+    ("agents", ("acp", "opencode")),
+]
+"""Packages of a layer that do not import each other, nor what joins them."""
+
+
+def crossing(layer: str, package: str, others: Sequence[str]) -> list[str]:
+    """Return what files of a package import of other packages of its layer."""
+    forbidden = tuple(f"fourhands.{layer}.{other}" for other in others)
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in sorted((ROOT / layer / package).rglob("*.py"))
+        for name in sorted(imports(path))
+        if name in forbidden or name.startswith(tuple(f"{one}." for one in forbidden))
+    ]
+
+
+def test_packages_of_a_layer_keep_their_order() -> None:
+    for layer_, packages in IN_ORDER:
+        assert {path.name for path in (ROOT / layer_).iterdir() if (path / "__init__.py").exists()} == set(packages)
+        for number, package in enumerate(packages):
+            assert crossing(layer_, package, packages[number + 1 :]) == []
+    for layer_, packages in APART:
+        joining = [path.stem for path in (ROOT / layer_).glob("*.py") if path.stem != "__init__"]
+        for package in packages:
+            assert crossing(layer_, package, [*joining, *(one for one in packages if one != package)]) == []
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "core").rglob("*.py")), ids=lambda path: path.name)

@@ -22,7 +22,7 @@ from tests.kit.server import Served
 
 from fourhands.agents.blocks.interceptor import Interceptor
 from fourhands.agents.blocks.runner import BlockRunner
-from fourhands.agents.briefing.trial_tasks import Scratch
+from fourhands.agents.connectors.trial_tasks import Scratch
 from fourhands.app import App
 from fourhands.core import call as core
 from fourhands.core.call import Actor

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.agents.briefing.test_trial import RIGHT, task_of
+from tests.agents.connectors.test_trial import RIGHT, task_of
 from tests.kit.agree import run_cli
 from tests.kit.model import Answer, Model, Request
 from tests.kit.program import MAIN, Home, new_home

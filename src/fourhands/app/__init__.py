@@ -17,7 +17,7 @@ from fourhands.surfaces.console import DirectoryType
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from fourhands.agents.briefing.trial_tasks import Scratch
+    from fourhands.agents.connectors.trial_tasks import Scratch
     from fourhands.app.wiring import CONTRIBUTIONS as CONTRIBUTIONS
     from fourhands.app.wiring import App as App
     from fourhands.providers.base import Provider

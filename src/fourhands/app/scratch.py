@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from fourhands.agents.briefing.hub import Hub
-from fourhands.agents.briefing.trial_tasks import FILES, OPEN, TERMINALS, Scratch
+from fourhands.agents.connectors.trial_tasks import FILES, OPEN, TERMINALS, Scratch
 from fourhands.app.wiring import App
 from fourhands.core.errors import Unavailable
 from fourhands.host.paths import WorkspaceDirs

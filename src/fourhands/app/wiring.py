@@ -168,7 +168,13 @@ class App:
             stack.push_async_callback(self.bench.save)
             await stack.enter_async_context(self.tasks)
             stack.callback(self._leave)
-            watch = Watch(self.bench, lambda path, version: tell_editor(self.bench, path, version))
+            watch = Watch(
+                self.bench.files(Actor.person()),
+                self.bench.state.editors,
+                self.bench.writes,
+                self.events,
+                lambda path, version: tell_editor(self.bench, path, version),
+            )
             self.tasks.start(watch.run(), "the watch over open files")
             await self._clean_up(self.bench.left_behind() - set(self.bench.sessions.absent))
             if left := self.bench.left_behind():

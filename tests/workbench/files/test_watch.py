@@ -23,7 +23,8 @@ def watch(app: App, files: WatchedFiles | None = None) -> tuple[Watch, list[tupl
         told.append((path, version))
         app.bench.state.set_version(path, version)
 
-    return Watch(app.bench, tell, files=files), told
+    bench = app.bench
+    return Watch(files or bench.files(Actor.person()), bench.state.editors, bench.writes, app.events, tell), told
 
 
 async def test_a_change_from_outside_is_told_once() -> None:
@@ -147,7 +148,9 @@ async def test_the_longer_nothing_happens_the_rarer_it_looks_and_without_open_fi
             async def look(self) -> None:
                 looks.put_nowait(self.pause_s)
 
-        looking = Counted(app.bench, lambda path, version: None, every_s=0.01)
+        bench = app.bench
+        files = bench.files(Actor.person())
+        looking = Counted(files, bench.state.editors, bench.writes, app.events, lambda *_: None, every_s=0.01)
         async with Tasks() as tasks, asyncio.timeout(15):
             tasks.start(looking.run(), "the watch")
             assert await looks.get() == 0.01

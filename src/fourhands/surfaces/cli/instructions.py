@@ -15,9 +15,9 @@ import msgspec
 
 from fourhands import __version__
 from fourhands.agents.briefing.budget import tokens
-from fourhands.agents.briefing.trial import Judged, Trial, shown
-from fourhands.agents.briefing.trial_tasks import TASKS, Scratch
 from fourhands.agents.connectors.chat_model import Endpoint
+from fourhands.agents.connectors.trial import Judged, Trial, shown
+from fourhands.agents.connectors.trial_tasks import TASKS, Scratch
 from fourhands.core.errors import BadArgument
 from fourhands.surfaces.cli.base import one_line, show
 from fourhands.surfaces.console import FAILED, INTERRUPTED

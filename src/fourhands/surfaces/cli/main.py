@@ -19,7 +19,7 @@ from fourhands.surfaces.console import DirectoryType, told
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from fourhands.agents.briefing.trial_tasks import Scratch
+    from fourhands.agents.connectors.trial_tasks import Scratch
     from fourhands.providers.base import Provider
 
 LATE = {

@@ -7,13 +7,13 @@ what the workbench wrote itself, or a touch, is not reported.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
-from fourhands.core.call import Actor
 from fourhands.core.errors import FourhandsError
+from fourhands.core.event import EventBus
 from fourhands.workbench.files.workspace import DirectoryEntry
-from fourhands.workbench.workbench import Workbench
+from fourhands.workbench.files.writes import Writes
 
 EVERY_S = 1.0
 """The interval of checks while something happens."""
@@ -36,20 +36,36 @@ class WatchedFiles(Protocol):
         """Return the version of a file's content."""
 
 
+class OpenFile(Protocol):
+    """A file that an editor shows, with the version of its content that the editor knows."""
+
+    @property
+    def path(self) -> str:
+        """Path from the workspace."""
+
+    @property
+    def version(self) -> str | None:
+        """The version, or None while it is not known."""
+
+
 class Watch:
     """Checks the open files again and again, until it is cancelled; `tell` gets a path and its new version."""
 
     def __init__(
         self,
-        bench: Workbench,
+        files: WatchedFiles,
+        opened: Callable[[], Iterable[OpenFile]],
+        writes: Writes,
+        events: EventBus,
         tell: Callable[[str, str], None],
         *,
         every_s: float = EVERY_S,
-        files: WatchedFiles | None = None,
     ) -> None:
-        self._bench = bench
+        self._files = files
+        self._opened = opened
+        self._writes = writes
+        self._events = events
         self._tell = tell
-        self._files: WatchedFiles = files or bench.files(Actor.person())
         self._every_s = every_s
         self.pause_s = every_s
         self._seen: dict[str, _Look] = {}
@@ -57,13 +73,13 @@ class Watch:
     async def run(self) -> None:
         """Check until cancelled."""
         heard = asyncio.Event()
-        dispose = self._bench.events.published.subscribe(lambda _: heard.set())
+        dispose = self._events.published.subscribe(lambda _: heard.set())
         try:
             while True:
                 heard.clear()
                 await self.look()
                 try:
-                    async with asyncio.timeout(self.pause_s if self._bench.state.editors() else None):
+                    async with asyncio.timeout(self.pause_s if self._opened() else None):
                         await heard.wait()
                 except TimeoutError:
                     self.pause_s = min(self.pause_s * SLOWER, RAREST * self._every_s)
@@ -75,10 +91,10 @@ class Watch:
 
     async def look(self) -> None:
         """Check each open file once, and report those with another content than their editor knows."""
-        quiet = self._bench.writes.since()
+        quiet = self._writes.since()
         if quiet is None:
             return  # a write is going on; its end is an event, after which this runs again
-        paths = [editor.path for editor in self._bench.state.editors()]
+        paths = [editor.path for editor in self._opened()]
         if not paths:
             self._seen.clear()
             return
@@ -87,10 +103,10 @@ class Watch:
         self._seen = seen
         for path in changed:
             version = await asyncio.to_thread(self._version, path)
-            if self._bench.writes.since() != quiet:  # what was read may be from before, or not yet told by its writer
+            if self._writes.since() != quiet:  # what was read may be from before, or not yet told by its writer
                 self._seen.pop(path, None)
                 continue
-            known = {editor.path: editor.version for editor in self._bench.state.editors()}
+            known = {editor.path: editor.version for editor in self._opened()}
             if path in known and known[path] != version and version is not None:
                 self._tell(path, version)
 

@@ -9,11 +9,11 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Any, Literal, TypeAlias
 
-from fourhands.agents.briefing.shorten import one_line
 from fourhands.agents.models.dialects import payload
 from fourhands.agents.models.dialects.base import DEFAULT, DialectLimits
 from fourhands.agents.models.dialects.sse import SseParser, data_of
 from fourhands.core.errors import Unavailable
+from fourhands.core.text import one_line
 
 EXCERPT = 200
 """Most bytes or characters of a message that cannot be read, in a log or an error."""

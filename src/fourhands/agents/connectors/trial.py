@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
 from fourhands.agents.briefing.shorten import one_line
-from fourhands.agents.briefing.trial_tasks import TASKS, Scratch, Task
 from fourhands.agents.connectors.base import MOST_SAID
 from fourhands.agents.connectors.chat_model import Busy, Endpoint, connected, spoken
 from fourhands.agents.connectors.resume import HistoryMessage
+from fourhands.agents.connectors.trial_tasks import TASKS, Scratch, Task
 from fourhands.core import schema
 from fourhands.core.errors import BadArgument, FourhandsError, LimitReached, NotFound, Unavailable
 

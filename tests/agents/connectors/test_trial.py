@@ -7,9 +7,9 @@ import pytest
 from tests.kit.answering import listening, once
 from tests.kit.model import Answer, Model, Request
 
-from fourhands.agents.briefing.trial import Judged, Trial, judge, shown
-from fourhands.agents.briefing.trial_tasks import TASKS, Scratch, Task
 from fourhands.agents.connectors.chat_model import Endpoint
+from fourhands.agents.connectors.trial import Judged, Trial, judge, shown
+from fourhands.agents.connectors.trial_tasks import TASKS, Scratch, Task
 from fourhands.app import CONTRIBUTIONS
 from fourhands.commands.help import block
 from fourhands.core.errors import BadArgument, Unavailable
