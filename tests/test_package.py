@@ -22,6 +22,8 @@ from tests.kit.search_path import NODE, path_without
 from tests.kit.wheels import stock_python, wheelhouse
 from websockets.asyncio.client import connect
 
+from fourhands import __version__
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fourhands"
 LIMIT_S = 200
@@ -112,7 +114,7 @@ async def test_an_installed_wheel_works_by_itself(installed: Path, tmp_path_fact
     home = Home(str(tmp_path_factory.mktemp("home")))
     where = await said(installed.parent / "python", home, "-c", "import fourhands; print(fourhands.__file__)")
     assert str(installed.parent.parent) in where, "the sources must not stand in for the wheel"
-    assert "0.1.0" in await said(installed, home, "--version")
+    assert __version__ in await said(installed, home, "--version")
     findings = json.loads(await said(installed, home, "doctor", "--json"))
     assert not [finding for finding in findings if finding["level"] == "problem"]
 

@@ -7,7 +7,7 @@ too and must not load the whole server with it.
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _WHERE: dict[str, str] = {
     "Actor": "fourhands.core.call",
