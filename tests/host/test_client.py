@@ -173,6 +173,15 @@ async def test_a_full_descriptor_table_costs_one_request_not_the_link(house: Hou
     os.close(reply.fds[0])
 
 
+async def test_a_process_with_many_open_files_can_start_a_host(house: House) -> None:
+    many = [os.dup(0) for _ in range(1100)]
+    try:
+        assert (await (await house.link()).request("list")).body["terminals"] == []
+    finally:
+        for fd in many:
+            os.close(fd)
+
+
 async def test_a_closed_link_says_so_and_leaves_the_host_alone(house: House) -> None:
     link = await house.join()
     term = await house.create("cat", link=link)

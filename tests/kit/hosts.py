@@ -9,7 +9,7 @@ import select
 import shutil
 import signal
 import socket
-import struct
+import stat
 import subprocess
 import sys
 import tempfile
@@ -40,19 +40,12 @@ def stopped(pid: int) -> Iterator[None]:
 
 async def asked(places: WorkspaceDirs) -> None:
     """Wait until this process has asked a host, which stands still, for something."""
+    unread = bytes(4)
     async with asyncio.timeout(LIMIT_S):
-        while not _unread(places.socket):  # noqa: ASYNC110 - there is nothing to wait for
+        while not any(  # noqa: ASYNC110 - the kernel tells of no such thing
+            any(fcntl.ioctl(fd, termios.TIOCOUTQ, unread)) for fd in links(places).values()
+        ):
             await asyncio.sleep(0.005)
-
-
-def _unread(path: str) -> int:
-    """The bytes that this process has sent to a socket of this path, and that the other side has not read."""
-    found = 0
-    for fd in map(int, os.listdir("/proc/self/fd")):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as sock:
-            if sock.family == socket.AF_UNIX and sock.getpeername() == path:
-                found += struct.unpack("i", fcntl.ioctl(sock, termios.TIOCOUTQ, bytes(4)))[0]
-    return found
 
 
 class Events:
@@ -262,9 +255,12 @@ def links(places: WorkspaceDirs) -> dict[int, int]:
     """The descriptors of this process that lead to the host, by the inodes of their sockets."""
     found = {}
     for fd in map(int, os.listdir("/dev/fd")):
-        with contextlib.suppress(OSError), socket.socket(fileno=os.dup(fd)) as one:
-            if one.getpeername() == places.socket:
-                found[os.fstat(fd).st_ino] = fd
+        with contextlib.suppress(OSError):
+            if not stat.S_ISSOCK(os.fstat(fd).st_mode):
+                continue  # a copy of which no socket can be made would stay open
+            with socket.socket(fileno=os.dup(fd)) as one:
+                if one.getpeername() == places.socket:
+                    found[os.fstat(fd).st_ino] = fd
     return found
 
 

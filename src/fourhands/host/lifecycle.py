@@ -83,7 +83,9 @@ def start(places: WorkspaceDirs, options: HostOptions, start_s: float = START_S)
 def _answer(fd: int, timeout_s: float) -> str:
     """Return what is written to a pipe until its other side is closed."""
     deadline, text = time.monotonic() + timeout_s, b""
-    while select.select([fd], [], [], max(0.0, deadline - time.monotonic()))[0]:
+    poll = select.poll()  # select itself knows no descriptor above 1023
+    poll.register(fd, select.POLLIN)
+    while poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
         piece = os.read(fd, 4096)
         if not piece:
             return text.decode("utf-8", "replace")
