@@ -13,6 +13,7 @@ from typing import Any
 
 from fourhands.core.errors import FourhandsError
 from fourhands.core.ids import ulid
+from fourhands.host import owner
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.timings import SpareTimings
 
@@ -90,19 +91,10 @@ def is_orphan(directory: str, mark: object) -> bool:
     if not isinstance(mark, str) or not mark.isalnum():
         return True
     claim = _claim(directory, mark)
-    try:
-        lock = os.open(claim, os.O_RDWR | os.O_NOFOLLOW)
-    except OSError:
-        return True
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.unlink(claim)  # of one that was killed
-    except BlockingIOError:
+    if owner.locked(claim):
         return False
-    except OSError:
-        pass  # unlinked by another that looked at the same time
-    finally:
-        os.close(lock)
+    with contextlib.suppress(OSError):
+        os.unlink(claim)  # of an owner that was killed
     return True
 
 
