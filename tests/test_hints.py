@@ -38,7 +38,7 @@ def _named(target: ast.expr) -> bool:
     return isinstance(target, ast.Name) and target.id in ("hint", "rest", "how", "IN_PIECES", "_BY_ID")
 
 
-def _words(node: ast.expr) -> str:
+def _words(node: ast.AST) -> str:
     """The literal parts of a text, however it is put together."""
     found = [one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)]
     return " ".join(found)
@@ -87,3 +87,17 @@ async def test_an_unknown_command_is_answered_with_what_its_caller_may_use() -> 
             person = await app.call(id)
             assert person.code == "not-found"
         assert "openspace.file.remove" in (await app.call("openspace.file.remov")).hint
+
+
+def test_no_text_for_a_person_at_a_shell_takes_the_program_to_be_on_their_path() -> None:
+    """`typed()` says how it is called there; `fourhands` alone is often not found."""
+    verb = re.compile(r"\bfourhands (terminal|call|open|stop|serve|doctor|journal|classify)\b")
+    bare = []
+    for path in sorted((SOURCE / "surfaces" / "cli").rglob("*.py")):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            told = isinstance(node, ast.keyword) and node.arg == "hint"
+            told = told or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith("echo"))
+            if told and verb.search(_words(node)):
+                bare.append(f"{path.name}: {_words(node)}")
+    assert bare == []

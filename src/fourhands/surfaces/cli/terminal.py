@@ -17,6 +17,7 @@ from typing import Any
 import click
 
 from fourhands.core.errors import FourhandsError, NotFound
+from fourhands.core.invocation import typed
 from fourhands.core.tasks import Tasks
 from fourhands.host import owner
 from fourhands.host.paths import WorkspaceDirs
@@ -88,7 +89,7 @@ async def list_terminals(workspace: str, as_json: bool) -> None:
     if as_json:
         show(found, as_json=True)
     elif not found:
-        click.echo("No terminals. Start one: fourhands terminal run --keep LINE")
+        click.echo(f"No terminals. Start one: {typed()} terminal run --keep LINE")
     else:
         _print(found)
 
@@ -339,7 +340,7 @@ async def kill(names: tuple[str, ...], workspace: str, as_json: bool) -> None:
 async def attach(name: str | None, workspace: str) -> None:
     """Use the terminal NAME, or a new one, from here; Ctrl-] detaches and leaves it running."""
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise FourhandsError("attach needs a terminal of its own", hint="to read its output: fourhands terminal read")
+        raise FourhandsError("attach needs a terminal of its own", hint=f"to read its output: {typed()} terminal read")
     if name is not None and not is_served(workspace) and not _is_hosted(workspace):
         raise NotFound.of("terminal", name, ())
     await ensure_server(workspace)
@@ -355,7 +356,7 @@ async def attach(name: str | None, workspace: str) -> None:
         id, title = made["terminalId"], made["title"]
     end = await attached(served.client, id)
     if end is None:
-        click.echo(f"\r\nDetached; still running. Reattach with: fourhands terminal attach {id}")
+        click.echo(f"\r\nDetached; still running. Reattach with: {typed()} terminal attach {id}")
     else:
         how = end["signal"] or f"exit code {end['code']}"
         click.echo(f"\r\n{title} has ended: {how}")
