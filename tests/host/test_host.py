@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.kit.fifo import opened_for
 from tests.kit.hosts import Events, House, Term, carriers, is_alive, need, new_house, wait_gone
 
 from fourhands.core.errors import FourhandsError
@@ -74,8 +75,7 @@ async def test_a_program_may_close_its_terminal_and_open_it_again(house: House) 
     term = await house.python(code % (f"{house.root}/closed", pipe))
     while not os.path.exists(f"{house.root}/closed"):
         await term.ask("members")
-    fd = await asyncio.to_thread(os.open, pipe, os.O_WRONLY)
-    os.close(fd)
+    os.close(await opened_for(Path(pipe)))
     await term.until(rb"back")
     term.type(b"\n")
     assert (await term.exit())["code"] == 0

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
+from tests.kit.fifo import let_through, opened_for
 from tests.kit.workbench import open_terminals
 
 from fourhands.core.errors import Conflict
@@ -92,10 +93,10 @@ async def test_an_agent_that_waited_for_a_line_waits_for_what_it_runs_too(termin
         await asyncio.sleep(0)
         await one.terminal.type("\r")
         one.lease.person_typed("person", b"\r")
-        gate = await asyncio.to_thread(open, f"{terminals.places.workspace}/gate", "w")  # it runs
+        gate = await opened_for(Path(terminals.places.workspace, "gate"))  # it runs
         assert not waiting.done()
-        gate.write("on\n")
-        gate.close()
+        os.write(gate, b"on\n")
+        os.close(gate)
         async with asyncio.timeout(40):
             await waiting
     assert one.terminal.catch_up().state == "prompt"
@@ -108,12 +109,6 @@ async def between_prompts(terminals: Terminals, **timings: float) -> Board:
     await one.terminal.type("mkfifo gate\n")
     assert (await one.terminal.wait(finished=True, deadline_s=40)).reason == "finished"
     return one
-
-
-async def let_through(gate: Path) -> None:
-    """End the wait of a shell that reads from a gate."""
-    async with asyncio.timeout(40):
-        await asyncio.to_thread(gate.write_text, "go\n")
 
 
 async def test_an_agent_that_saw_a_command_end_types_at_the_prompt_that_follows(terminals: Terminals) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.clock import let_pass
+from tests.kit.fifo import let_through
 from tests.kit.server import until
 from tests.kit.workbench import open_terminals
 
@@ -143,7 +144,7 @@ async def test_a_line_waits_for_the_prompt_that_follows_the_end_of_another() -> 
             second = group.create_task(terminal.run("echo second", timeout_s=40))
             await asyncio.sleep(0)
             assert not second.done()
-            await asyncio.to_thread(Path(terminal.cwd, "gate").write_text, "go\n")
+            await let_through(Path(terminal.cwd, "gate"))
         assert second.result().output == "second\n"
 
 
@@ -215,7 +216,7 @@ async def test_a_line_that_was_never_typed_is_told_as_such_and_not_run_later(ter
     assert (done.reason, done.exit_code, done.sure) == ("not-typed", None, False)
     while not (work / "gate").exists():
         await terminal.wait(quiet_s=0.05)
-    await asyncio.to_thread((work / "gate").write_text, "go\n")
+    await let_through(work / "gate")
     assert (await terminal.run("ls", timeout_s=40)).output == "gate\n"
 
 
@@ -236,7 +237,7 @@ async def test_after_the_deadline_the_exit_code_and_the_output_can_be_had(termin
     assert (done.reason, done.output) == ("deadline", "early\n")
     with pytest.raises(Conflict, match="busy"):
         await terminal.run("echo two")
-    await asyncio.to_thread(Path(terminals.places.workspace, "gate").write_text, "go\n")
+    await let_through(Path(terminals.places.workspace, "gate"))
     seen = await terminal.wait(finished=True, deadline_s=40)
     assert (seen.reason, seen.exit_code, seen.sure, seen.start) == ("finished", 5, True, done.start)
     assert seen.start is not None

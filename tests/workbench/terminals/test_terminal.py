@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.clock import let_pass
+from tests.kit.fifo import let_through
 from tests.kit.workbench import open_terminals
 
 from fourhands.core.errors import BadArgument
@@ -255,8 +256,10 @@ async def test_what_runs_right_after_a_resize_is_in_the_replay(terminals: Termin
 
 async def test_what_is_printed_after_enter_is_in_the_replay_though_its_command_has_not_begun(tmp_path: Path) -> None:
     """A line may be on its way for long, and hooks of the user's print before the shell marks its beginning."""
-    os.mkfifo(gate := tmp_path / "gate")
-    hook = f"PS0='$(echo first >/dev/tty; read -r < {gate}; echo second >/dev/tty; read -r < {gate})'"
+    gates = [tmp_path / "one", tmp_path / "two"]
+    for gate in gates:
+        os.mkfifo(gate)
+    hook = "PS0='$(echo first >/dev/tty; read -r < {}; echo second >/dev/tty; read -r < {})'".format(*gates)
     timings = HostTimings(terminal=TerminalTimings(redraw_s=20.0))
     async with open_terminals(timings=timings) as terminals:
         terminal = await terminals.create(shell="bash")
@@ -264,14 +267,14 @@ async def test_what_is_printed_after_enter_is_in_the_replay_though_its_command_h
         await terminal.type("true\n")
         await terminal.wait(pattern="^first$", position=0, deadline_s=40)
         terminal.resize(100, 30)
-        await asyncio.to_thread(gate.write_text, "\n")
+        await let_through(gates[0])
         await terminal.wait(pattern="^second$", position=0, deadline_s=40)
         let_pass(20)
         await asyncio.sleep(0.01)  # the timers that are due now run, and they are older than this one
         assert terminal.catch_up().state == "prompt"
         assert terminal.redraws == []
         assert b"second" in terminal.scrollback().data
-        await asyncio.to_thread(gate.write_text, "\n")
+        await let_through(gates[1])
 
 
 async def test_keys_that_were_typed_just_before_a_resize_are_in_the_replay() -> None:
