@@ -34,7 +34,7 @@ def opened_on_this_thread() -> Iterator[dict[str, set[str]]]:
 
 
 def _hear(event: str, args: tuple[object, ...]) -> None:
-    if event not in WATCHED or not _watching or str(args[0]).startswith("/proc/"):
+    if event not in WATCHED or not _watching or f"{args[0]}/".startswith("/proc/"):
         return
     found = _watching.get(threading.get_ident())
     if found is None:
