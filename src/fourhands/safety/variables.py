@@ -34,6 +34,43 @@ def changes_execution(name: str) -> bool:
     return name in _CHANGING or name.startswith(_CHANGING_STARTS) or name.endswith(_CHANGING_ENDS)
 
 
+# The shell's own tables of what a name runs, and zsh's lists of functions that it calls by itself.
+_TABLES = frozenset(
+    [
+        "BASH_ALIASES",
+        "BASH_CMDS",
+        "aliases",
+        "galiases",
+        "saliases",
+        "dis_aliases",
+        "functions",
+        "dis_functions",
+        "commands",
+    ]
+)
+
+
+def changes_names(name: str) -> bool:
+    """Return True if a variable is one of the shell's own tables of what a name runs."""
+    return name in _TABLES or name.endswith("_functions")
+
+
+# Where programs look for their configuration, plug-ins, credentials and servers.
+_GUIDES = re.compile(
+    r"HOME|XDG_\w+|GLOBIGNORE|\w*_CONFIG(?:_\w+)?|\w+_CONFIG_(?:FILE|DIR|PATH|HOME)|\w*CONFIG_FILE|\w*CONFIG_DIR|KUBECONFIG|\w+_CONF"
+    r"|\w+_HOME|\w+_(?:HOST|CONTEXT|PROFILE|ENDPOINT\w*)|AWS_\w+|DOCKER_\w+|CLOUDSDK_\w+|GOROOT|GOPATH|GOENV|GOTOOLCHAIN"
+    r"|GIT_(?:ATTR\w*|ALTERNATE\w*|NAMESPACE|CEILING\w*|DISCOVERY\w*)|\w+RC|(?:MAN|INFO|LOC|NLS|CD|FIGNORE|MODULE_)PATH|TERMINFO\w*"
+    r"|PYTHON(?:USERBASE|PLATLIBDIR|WARNINGS|CASEOK)|VIRTUAL_ENV|PIP_\w+|UV_\w+|CARGO_(?:BUILD|TARGET|NET|REGISTR|UNSTABLE)\w*"
+    r"|\w*_PROXY|\w*_proxy|SSL_\w+|\w*_CA_BUNDLE|NODE_EXTRA\w+|TMPDIR|SHELLCHECK_OPTS|MAKE|AR|LD|PKG_CONFIG\w*|CGO_\w*FLAGS"
+)
+_UNGUIDED = frozenset({"XDG_SESSION_TYPE", "CARGO_TARGET_DIR", "TERM_HOST"})
+
+
+def guides_programs(name: str) -> bool:
+    """Return True if a variable decides which files, programs or servers other programs use."""
+    return _GUIDES.fullmatch(name) is not None and name not in _UNGUIDED
+
+
 # Where a shell looks for its start-up files, and writes what was typed; and what our own part of those is told by.
 _GUIDING = frozenset({"HOME", "XDG_CONFIG_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_HOME", "XDG_DATA_DIRS", "HISTFILE"})
 
@@ -78,6 +115,11 @@ def names_program(name: str, value: str) -> bool:
     if not _ANY_BY_VALUE.fullmatch(name):
         return False
     return any(named.fullmatch(name) and not harmless.fullmatch(value) for named, harmless in _BY_VALUE)
+
+
+def takes_value(name: str) -> bool:
+    """Return True if it depends on a variable's value whether it is harmless."""
+    return _ANY_BY_VALUE.fullmatch(name) is not None
 
 
 def is_secret_variable(name: str) -> bool:

@@ -169,6 +169,10 @@ PACKAGES = [
     "root_link/node_modules/x", "node_modules", "a/b/node_modules/c", "ｎode_modules/x", "node_modules:x/y",
     "{base}/ws/node_modules/x", "node_modules/../a.txt",
 ]  # fmt: skip
+OWN = [
+    ".fourhands/settings.toml", ".FOURHANDS/settings.toml", "dir/.fourhands/new", ".fourhands",
+    "{base}/ws/.fourhands/x", ".four\u200bhands/x", "root_link/.fourhands/x", "FOURHA~1/x", "．fourhands/x",
+]  # fmt: skip
 NO_FILE = [
     "dir", "empty", ".", "./.", "in_dir", "root_link", "dot", "pipe", "sock", "to_pipe", "{base}/ws", "dir/..",
     "dir/sub/top",
@@ -250,6 +254,14 @@ def test_an_agent_does_not_touch_an_unfinished_write(base):
 def test_an_agent_does_not_write_into_packages(base, path):
     with pytest.raises(DeniedPath, match="node_modules"):
         follow(base, path, WRITE)
+
+
+@table("path", OWN)
+def test_an_agent_does_not_change_our_settings(base, path):
+    with pytest.raises(DeniedPath, match="settings of Fourhands"):
+        follow(base, path, WRITE)
+    with pytest.raises(DeniedPath, match="settings of Fourhands"):
+        follow(base, path, REMOVE)
 
 
 @pytest.mark.parametrize("path", ["node_modules/p/index.js", "pkg/node_modules/q/index.js", "to_packages/p/index.js"])

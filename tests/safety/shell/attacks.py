@@ -501,7 +501,6 @@ systemctl -M x status
 systemctl edit x
 systemctl set-environment X=y
 journalctl --vacuum-size=1
-journalctl --rotate
 journalctl --file=.env
 timedatectl set-time x
 localectl set-x
@@ -546,6 +545,8 @@ cat < /dev/sda
 """
 
 NOT_SAFE = r"""
+journalctl --rotate
+aws s3 ls
 mapfile -C rm -c 1 a < f
 alias ls=rm; ls x
 enable -f ./x.so x

@@ -7,6 +7,168 @@ between `«` and `»`.
 import re
 
 BLOCKS = r"""
+unknown C5.4
+    rg x ~/project
+    cat *
+    cat ~/*
+    cat ../*
+    head -1 *.json
+    shopt -s dotglob
+    grep -r x .
+    grep -r x /tmp
+    rg x ..
+    rg -uu x
+    cat *(D)
+    cat +(.)env
+
+dangerous C3.4
+    a[$(rm x)]=1
+    x=$(cat f); arr[$x]=1
+    arr[$(cat f)]=1
+    BASH_ALIASES[ls]=x
+    BASH_CMDS[ls]=./x; ls
+    BASH_CMDS=([ls]=./x)
+    declare -A BASH_ALIASES=([ls]=x)
+    hash -p./x ls
+    hash -rp ./x ls
+    functions[ls]=x
+    aliases[ls]=x
+    commands[ls]=./x
+    precmd_functions+=(x)
+
+unknown C3.4
+    A=1 ls
+    env A=1 ls
+    HOME=. git status
+    HOME=/x; git log
+    XDG_CONFIG_HOME=. git status
+    AWS_CONFIG_FILE=./x aws s3 ls
+    KUBECONFIG=./x kubectl get pods
+    DOCKER_HOST=tcp://x docker ps
+    env HOME=. git status
+    FOO=bar make test
+    GOROOT=. go test ./...
+    PIP_PYTHON=./x pip list
+
+unknown C3.1
+    ls | xargs grep foo
+    find . -exec grep foo {} +
+    find . -type f -exec cat {} +
+    find / -name token -exec cat {} +
+    find . -type f | xargs cat
+    git ls-files | xargs cat
+    fd -H -x cat
+
+unknown C7
+    git -C dir status
+    cd b && git status
+    cd a; cd ..; git status
+    git -C b log
+    (cd sub && git diff)
+    git diff --no-index a b
+
+unknown C2.5
+    x=$(cat f); echo $((x))
+    x=$(cat f); ((x))
+    read x < f; echo $((x))
+    [[ x -gt $(cat f) ]]
+    x=$(cat f); [[ $x -gt 1 ]]
+    echo ${arr[$(cat f)]}
+    x=$(cat f); echo ${arr[x]}
+    x=$(cat f); echo ${s:x:1}
+    let "y=$(cat f)"
+    declare -i n=$(cat f)
+    x=$(cat f); typeset -i n=x
+    declare -i n=x
+    declare -i n; n=$(cat f)
+    typeset -i n; read n < f
+    test -v "$(cat f)"
+    printf -v "$(cat f)" y
+    unset "$(cat f)"
+    read "$(cat f)"
+    export "$(cat f)"
+    declare -n r="$(cat f)"; echo $r
+    for ((i=0;i<$(cat f);i++)); do :; done
+    mapfile -t a < f; echo $((a[0]))
+    echo $(($1))
+    echo $[ $(cat f) ]
+    n=1; n=$(cat f); echo $((n))
+    wc() { cat f; }; echo $(( $(wc -l) ))
+
+safe C7
+    n=$(wc -l < f); echo $((n + 1))
+    i=0; while [ $i -lt 3 ]; do i=$((i+1)); done
+    for ((i=0;i<3;i++)); do echo $i; done
+    [[ $# -gt 1 ]]
+    [[ ${#x} -gt 1 ]]
+    echo $((RANDOM % 10))
+    declare -A m; echo ${m[$k]}
+    echo ${a[@]} ${a[0]}
+    cat src/*.py
+    head -3 docs/*.md
+    find . -name '*.py' | xargs wc -l
+    git ls-files '*.ts' | xargs grep x
+    rg -l x | xargs head -3
+    LC_ALL=C sort f
+    PYTHONHASHSEED=0 pytest -q
+    GIT_OPTIONAL_LOCKS=0 git status
+    timeout 9 pytest -x
+    grep -rn x src
+    grep -rn --include='*.py' x .
+    bash -lc ls
+
+unknown C6.6
+    pip --python ./x list
+    cargo --config x=1 check
+    pytest --rootdir=/tmp/x
+    pytest /tmp/x
+    vitest --globalSetup ./x
+    make -e test
+    go test -C /tmp/x
+    ruff check --config x
+    tsc --noEmit --plugins x
+    git log --exec-thing
+
+dangerous C6.3
+    bash --rcfile f -ic ls
+    bash --init-file f -ic ls
+
+unknown C6.3
+    bash -ic ls
+    zsh -i -c ls
+    bash -O expand_aliases -c ls
+
+dangerous C2.4
+    ls *(e:'x':)
+    echo *(oe:'x':)
+    ls **/*(.e:x:)
+    ls *(+x)
+
+dangerous C5.4
+    cat .en[v]
+    cat *.pe[m]
+    cat id_[r]sa
+    cat .[^x]nv
+
+dangerous C7
+    cat /tmp/*/*/token
+    cat /run/user/*/four*/*/token
+    cd /tmp; cat fourhands-0/x/token
+    cat /tmp/**/token
+
+dangerous C5.1
+    - rm x
+    repeat 3 rm x
+    =rm x
+    zf_rm x
+    sched +1 rm x
+
+dangerous C3.3
+    /bin/r[m] x
+
+dangerous C5.2
+    echo x > .fourhands/settings.toml
+
 safe -
     # only a comment
     «  »
@@ -25,7 +187,6 @@ safe C7
     grep -rn TODO src
     grep -rn main /usr/include
     grep -r x /tmp/build
-    rg x ~/project
     AWS_PAGER= aws --version
     GH_PAGER=cat git log
 
@@ -223,7 +384,6 @@ dangerous C5.1
     echo `echo \`rm x\``
     A=$(rm x)
     A=$(rm x) ls
-    a[$(rm x)]=1
     a=($(rm x))
     ls > $(rm x)
     ls < $(rm x)
@@ -451,7 +611,6 @@ dangerous C3.4
 
 safe -
     A=1
-    A=1 ls
     export A=1
     A=(1 2 3)
     A=$(date)
@@ -510,12 +669,9 @@ safe C7
     nice -n 5 ls
     timeout 5 ls
     ls | xargs
-    ls | xargs grep foo
     find . -name '*.py' | xargs wc -l
-    find . -exec grep foo {} +
     find . -exec ls {} \;
     fd -x wc -l
-    env A=1 ls
     time ls
     stdbuf -oL grep x y
     command -v rm
@@ -725,7 +881,6 @@ safe C7
     cat .env.example
     cat keys.py
     cat credentials.ts
-    cat *
     cat *.py
     jq .env package.json
     grep .env notes.txt
@@ -1010,7 +1165,6 @@ safe C7
     git config --get user.name
     git config --list
     git config user.name
-    git -C dir status
     git -c color.ui=always log
     git -c core.pager=cat log
     git --no-pager log

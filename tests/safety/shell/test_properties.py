@@ -41,6 +41,8 @@ SIMPLE = [
 ]
 # How each wrapper is written in front of a command.
 PREFIXES = {
+    "repeat": ["repeat", "2"],
+    "sched": ["sched", "+1"],
     "timeout": ["timeout", "5"],
     "nice": ["nice", "-n", "5"],
     "flock": ["flock", "/tmp/lock"],
@@ -85,7 +87,7 @@ def test_quoting_and_spacing_never_hide_a_dangerous_command(words, how, blank, a
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from(SIMPLE), st.lists(st.sampled_from(sorted(set(WRAPPERS) - {"ts"})), min_size=1, max_size=4))
+@given(st.sampled_from(SIMPLE), st.lists(st.sampled_from(sorted(set(WRAPPERS) - {"ts", "-"})), min_size=1, max_size=4))
 def test_no_wrapper_lowers_the_level(words, wrappers):
     prefix = [word for name in wrappers for word in PREFIXES.get(name, [name])]
     line = " ".join([*prefix, *words])

@@ -27,6 +27,7 @@ _DECEIVING = re.compile(f"[{BIDI}{INVISIBLE}\u2028\u2029]")
 # The second of each pair is the short name that an old file system gives the first.
 _GIT = frozenset({".git", "git~1"})
 _NODE_MODULES = frozenset({"node_modules", "node_m~1"})
+_OWN = frozenset({".fourhands", "fourha~1"})
 
 
 class Purpose(Enum):
@@ -102,6 +103,12 @@ def is_packages_name(name: str) -> bool:
     return _is(name, _NODE_MODULES)
 
 
+@lru_cache(maxsize=8192)
+def is_own_name(name: str) -> bool:
+    """Return True if some file system or reader would take this name for the directory of a workspace's settings."""
+    return _is(name, _OWN)
+
+
 @lru_cache(maxsize=65536)  # a search checks every file of a workspace, again and again
 def _is_secret(full: str, names: SecretNames | None) -> bool:
     return is_secret_name(full, names)
@@ -138,6 +145,10 @@ class PathPolicy:
         if purpose in _WRITING and is_packages_name(part):
             raise _denied(
                 path, "agents may not write below node_modules", "change package.json and run the package manager"
+            )
+        if purpose in _WRITING and is_own_name(part):
+            raise _denied(
+                path, "agents may not change the settings of Fourhands", "ask the person to change them in an editor"
             )
         if TEMPORARY.match(part):
             raise _denied(path, "it is the temporary file of an unfinished write", "read the file itself")

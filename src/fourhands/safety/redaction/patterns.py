@@ -8,6 +8,7 @@ import re
 
 import re2
 
+from fourhands.safety.redaction.forms import SIGNS, without_forms
 from fourhands.safety.variables import is_harmless_value, is_secret_variable
 
 
@@ -136,6 +137,7 @@ _suspicious = _automaton(
     r"(?i:cookie[\"']?\s*:)",
     r"(?i:x-[a-z-]*(?:key|token|secret)[\"']?\s*:)",
     rf"(?i:(?:{'|'.join(_assignment_words)})[\w-]*(?:=|[\"']\s*:))",
+    *SIGNS,
 )
 
 
@@ -177,7 +179,7 @@ def _line_without_secrets(text: str) -> str:
         if "=" in text:
             text = _assignment.sub(_in_assignment, _variable_line.sub(_in_variable_line, text))
         text = _member.sub(_in_member, text)
-    return text
+    return without_forms(text, _is_stand_in, placeholder("secret"))
 
 
 def _in_authorization(found: re.Match[str]) -> str:
@@ -242,6 +244,10 @@ def _is_variable(name: str) -> bool:
 
 def _is_no_secret(value: str) -> bool:
     return _stand_in.match(value) is not None or _call.match(value) is not None
+
+
+def _is_stand_in(value: str) -> bool:
+    return _is_no_secret(value) or _path.fullmatch(value) is not None or _identifier.fullmatch(value) is not None
 
 
 def _is_literal(name: str, value: str) -> bool:

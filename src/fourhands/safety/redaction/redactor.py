@@ -18,6 +18,7 @@ from fourhands.safety.redaction.patterns import placeholder, without_secrets
 
 LONGEST_KEY = 1 << 14
 SHORTEST_VALUE = 8
+_SHORTEST_BEGUN = 3  # fewer characters of a value are no part of it that matters
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,15 @@ def redact_lines(lines: Sequence[str], values: Iterable[str] = ()) -> list[str]:
     """Replace every secret in consecutive lines and return as many; each line of a key becomes one placeholder."""
     redactor = Redactor(values, keep_lines=True)
     return (redactor.feed("\n".join(lines)) + redactor.close()).split("\n") if lines else []
+
+
+def begun_value(text: str, values: Sequence[str]) -> int:
+    """Return how many characters at the end of a text may be the beginning of one of the values."""
+    for size in range(min(len(text), max(map(len, values), default=0) - 1), _SHORTEST_BEGUN - 1, -1):
+        end = text[-size:]
+        if any(len(value) > size and value.startswith(end) for value in values):
+            return size
+    return 0
 
 
 class Redactor:

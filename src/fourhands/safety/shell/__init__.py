@@ -37,14 +37,15 @@ def classify(line: str, rules: ClassifierRules | None = None, *, interactive: bo
     rules = rules or _DEFAULT
     text = line.replace("\r\n", "\n")
     with _uncollected() if len(text) > _LONG else contextlib.nullcontext():
-        finding, parts = LineClassifier(rules).line(text)
+        classifier = LineClassifier(rules)
+        finding, parts = classifier.line(text)
     finding = worst(*raw(text), finding)
     if finding.rank < DANGEROUS and rules.patterns and rules.patterns.found_in(text):
-        finding = finding._replace(rank=DANGEROUS, rule="rules", reason="matches your list of dangerous commands")
+        finding = dangerous("rules", "matches your list of dangerous commands")
     if interactive and finding.rank < DANGEROUS and recalls(text, interactive if isinstance(interactive, str) else ""):
         finding = dangerous("C2.6", "history expansion (! or ^) may insert earlier commands")
     reason = finding.reason if finding is not FINE or parts else "nothing to run"
-    return Verdict(LEVELS[finding.rank], reason, finding.rule, parts)
+    return Verdict(LEVELS[finding.rank], reason, finding.rule, parts, classifier.effects.final(finding.kinds))
 
 
 @contextlib.contextmanager

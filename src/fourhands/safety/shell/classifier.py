@@ -9,6 +9,7 @@ import re
 from fourhands.safety.shell import lookalikes as raw_text
 from fourhands.safety.shell.context import CommandContext, Stdin
 from fourhands.safety.shell.file_rules import NULL, device, normal, written
+from fourhands.safety.shell.globs import lists_narrowly
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.lexical import chunks, fork_bomb
 from fourhands.safety.shell.parser.expansion import (
@@ -22,10 +23,12 @@ from fourhands.safety.shell.parser.expansion import (
     output,
     resolve_all,
     shown,
+    subscript,
 )
 from fourhands.safety.shell.parser.scanner import scan
 from fourhands.safety.shell.parser.structure import CommandScope, Simple, structure
 from fourhands.safety.shell.parser.tokens import (
+    ARITH,
     DEPTH_LIMIT,
     LIT,
     MOST_TOKENS,
@@ -56,6 +59,7 @@ class LineClassifier(ProgramClassifier):
         self.substituted = False
         self.baits: dict[int, str] = {}
         self.loads: set[int] = set()
+        self.narrow: set[int] = set()  # pipelines that list no secret names
         self.cache: dict[tuple[object, ...], Finding] = {}
 
     # Texts ---------------------------------------------------------------------------------------------------
@@ -75,18 +79,17 @@ class LineClassifier(ProgramClassifier):
             shape = structure(script)
             broken = broken or shape.broken or shape.too_deep
             argvs: list[list[str]] = []
-            outer = self.baits, self.loads, self.substituted
-            self.baits, self.loads, self.substituted = {}, set(), script is not found.script
+            outer = self.baits, self.loads, self.narrow, self.substituted
+            self.baits, self.loads, self.narrow, self.substituted = {}, set(), set(), script is not found.script
             for number, command in enumerate(shape.commands):
                 finding, argv = self.simple(command, number, argvs)
                 argvs.append(argv)
                 if command.place.piped and argv:
                     self._remember(command, number, argv)
-                if finding.rank > result.rank:
-                    result = finding
+                result = worst(result, finding)
                 if not command.compound or finding.rank:
                     parts.append(_part(script, command, finding, argv))
-            self.baits, self.loads, self.substituted = outer
+            self.baits, self.loads, self.narrow, self.substituted = outer
         if self.left < 0:
             result = worst(dangerous("C2.1", f"too long to check: more than {MOST_TOKENS:,} words and signs"), result)
         elif broken:
@@ -172,7 +175,7 @@ class LineClassifier(ProgramClassifier):
         if start < 0:
             return "nothing"
         known = start == number - 1 and output(argvs[start]) is not None
-        return "more" if known or start in self.loads or self.baits.get(start) else "data"
+        return "more" if known or start in self.loads or start in self.narrow or self.baits.get(start) else "data"
 
     def _quick(self, words: list[str | Word], fed: str) -> Finding | None:
         """Classify plain words by a table alone, which is enough for most commands of most lines."""
@@ -198,7 +201,8 @@ class LineClassifier(ProgramClassifier):
         findings = [FINE]
         words = command.words
         if command.arithmetic:
-            return worst(FINE, *self._expansions(words)), []
+            inside = [self.evaluation(word.pieces) for word in words if isinstance(word, Word)]
+            return worst(FINE, *inside, *self._expansions(words)), []
         before = 0
         for word in words:
             sign = assignment(word)
@@ -210,6 +214,8 @@ class LineClassifier(ProgramClassifier):
         rest = words[before:]
         argv = resolve_all(rest, self.variables)
         context = self._case(command, number, argvs)
+        if before and rest:
+            findings.append(self.in_front(words[:before], argv))
         if rest:
             named = self._name(rest[0], argv, command)
             if named is not None:
@@ -252,6 +258,7 @@ class LineClassifier(ProgramClassifier):
         context = CommandContext(self)
         if start >= 0:
             context.bait, context.from_network = self.baits.get(start, ""), start in self.loads
+            context.narrow = start in self.narrow
             text = output(argvs[start]) if start == number - 1 else None
             context.stdin = Stdin("data", source="|") if text is None else Stdin("text", text, "|")
         for redirect in (*command.place.inputs, *command.redirects):
@@ -269,6 +276,8 @@ class LineClassifier(ProgramClassifier):
         start = command.place.fed_from if command.place.fed_from >= 0 else number
         if argv[0] in NETWORK:
             self.loads.add(start)
+        if lists_narrowly(argv):
+            self.narrow.add(start)
         if start not in self.baits and (found := self.secret(argv[1:])):
             self.baits[start] = found
 
@@ -311,6 +320,7 @@ class LineClassifier(ProgramClassifier):
 
     def _assign(self, word: str | Word, name: str, sign: str) -> Finding:
         value = assigned(word, self.variables)
+        index = subscript(word, self.variables)
         before = self.variables.get(name)
         if sign == "+=" and isinstance(before, str) and isinstance(value, str):
             value = before + value if len(before) + len(value) <= LONGEST_VALUE else DYNAMIC
@@ -319,7 +329,8 @@ class LineClassifier(ProgramClassifier):
         elif sign == "+=" and name not in self.variables:
             value = DYNAMIC
         self.set(name, value)
-        return self.setting(name, value)
+        finding = self.setting(name, value)
+        return finding if index is None else worst(finding, self.subscript(name, index))
 
     def _expansions(self, words: list[str | Word]) -> list[Finding]:
         findings: list[Finding] = []
@@ -346,8 +357,14 @@ class LineClassifier(ProgramClassifier):
                         findings.append(
                             unknown("C5.4", f"expands a variable whose name is only known at run time: ${{!{name}}}")
                         )
+                findings.append(self.index(piece.inner))
                 if depth < DEPTH_LIMIT:
                     self._pieces(piece.inner.operand, findings, depth + 1)
+            elif piece.kind == ARITH and isinstance(piece.inner, Word):
+                findings.append(self.evaluation(piece.inner.pieces))
+                if depth < DEPTH_LIMIT:
+                    self._pieces(piece.inner.pieces, findings, depth + 1)
+                continue
             elif piece.kind != VAR:
                 if piece.kind == LIT and not piece.text.isascii() and (found := raw_text.hosts(piece.text)):
                     findings.append(found)
@@ -385,6 +402,7 @@ class LineClassifier(ProgramClassifier):
         nothing = not argv or argv in ([":"], ["true"], *_NOTHING_PRINTED[:4])
         if target_finding.rank and empties and nothing:
             findings.append(dangerous("C5.1", f"empties {shown(path)}"))
+            self.effects.lose([path], self.cwd)
         if context.from_network or (argv and argv[0] in NETWORK):
             self.downloads.add(normal(path, self.cwd))
         return worst(FINE, *findings)

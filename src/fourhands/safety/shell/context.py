@@ -6,12 +6,14 @@ from typing import Protocol
 
 from fourhands.safety.shell.levels import Finding
 from fourhands.safety.shell.options import Tool
+from fourhands.safety.shell.verdict import ClassifierRules
 
 
 class Classifier(Protocol):
     """The classifier of whole commands, for programs that run other commands."""
 
     cwd: str
+    rules: ClassifierRules
     downloads: set[str]
 
     def enter(self, directory: str) -> Finding:
@@ -54,6 +56,7 @@ class CommandContext:
     classifier: Classifier
     stdin: Stdin = _NOTHING
     bait: str = ""  # a secret name among the arguments of the commands whose output this one reads
+    narrow: bool = False  # those commands list no secret names
     from_network: bool = False  # one of those commands fetched its output from the network
 
 

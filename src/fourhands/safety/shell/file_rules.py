@@ -17,7 +17,7 @@ _PROTECTED = re.compile(
     r"\.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile|zlogin|"
     r"zlogout|kshrc|cshrc|tcshrc|"
     r"login|inputrc|xinitrc|xprofile|xsessionrc|pam_environment)\Z"
-    r"|(?:config|\.config)/fish/|\.ssh(?:/|\Z)|\.git(?:/|\Z)|\.gitconfig\Z|\.config/git/"
+    r"|(?:config|\.config)/fish/|\.ssh(?:/|\Z)|\.git(?:/|\Z)|\.gitconfig\Z|\.fourhands(?:/|\Z)|\.config/git/"
     r"|\.config/systemd/|\.local/share/systemd/|\.config/autostart/|Library/Launch(?:Agents|Daemons)/|"
     r"var/spool/(?:cron|at)"
     r"|authorized_keys\Z)",
@@ -94,6 +94,8 @@ def is_protected(path: str, cwd: str = "") -> bool:
 def is_outside(path: str, cwd: str = "", workspace: str = "") -> bool:
     """Return True if a directory is neither in the workspace, nor temporary, nor part of the installed system."""
     clean = normal(path, cwd)
+    if clean in ("/tmp", "/var/tmp", "/run"):  # all that is in there, of other programs too
+        return True
     if workspace and (clean == workspace or clean.startswith(workspace.rstrip("/") + "/")):
         return False
     return (clean[:1] in ("/", "~", DYNAMIC, COMMAND) and not _SHARED.match(clean)) or clean.startswith("..")
@@ -180,9 +182,15 @@ def _glob(pattern: str, name: str) -> bool:
     return len(out) < 40 and re.fullmatch("".join(out), name) is not None
 
 
-def own(argv: list[str]) -> str:
-    """Return the first argument that names a directory of Fourhands itself."""
+def own(argv: list[str], cwd: str = "", directories: tuple[str, ...] = ()) -> str:
+    """Return the first argument that names a directory of Fourhands itself, or a file below one."""
+    near = "fourhands" in cwd and _FOURHANDS.search(cwd + "/") is not None
     for word in argv:
-        if "fourhands" in word and any(_FOURHANDS.search(normal(path)) for path in candidates(word)):
-            return word
+        if not (near or directories or "fourhands" in word):
+            continue
+        for path in candidates(word):
+            clean = normal(path, cwd)
+            below = any(clean == place or clean.startswith(place + "/") for place in directories)
+            if below or _FOURHANDS.search(clean) or (not near and _FOURHANDS.search(normal(path))):
+                return word
     return ""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fourhands.safety.shell.levels import DANGEROUS, READ_ONLY, ROUTINE, SAFE, UNKNOWN, Finding
+from fourhands.safety.shell.levels import DANGEROUS, READ_ONLY, SAFE, UNKNOWN, Finding, dangerous
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -26,7 +26,7 @@ class Tool:
     """
 
     rank: int = SAFE
-    reason: str = ROUTINE
+    reason: str = READ_ONLY
     rule: str = "C7"
     operands: str = "read"
     skip: int = 0
@@ -38,6 +38,7 @@ class Tool:
     danger: Mapping[str, str] = field(default_factory=dict)
     ask: Mapping[str, str] = field(default_factory=dict)
     deep: frozenset[str] = NOTHING
+    always_deep: bool = False  # reads below directories without them too, but no hidden files
     single: bool = False
     subs: Mapping[str, "Tool"] = field(default_factory=dict)
     finding: Finding = field(init=False, repr=False)
@@ -46,7 +47,15 @@ class Tool:
 
     def __post_init__(self) -> None:
         valued = self.takes | self.writes | self.runs | self.texts
-        object.__setattr__(self, "finding", Finding(self.rank, self.rule, self.reason))
+        object.__setattr__(
+            self,
+            "finding",
+            (
+                dangerous(self.rule, self.reason)
+                if self.rank == DANGEROUS
+                else Finding(self.rank, self.rule, self.reason)
+            ),
+        )
         object.__setattr__(self, "with_value", valued)
         listed = valued | self.danger.keys() | self.ask.keys() | self.unskip | self.deep
         object.__setattr__(self, "known", tuple(sorted(option for option in listed if option.startswith("--"))))
@@ -144,7 +153,11 @@ def subcommands(
         for name in names.split():
             rule, plain = ruled(reason, "C7")
             table[name] = Tool(
-                rank=rank, rule=rule, reason=f"{plain}: {name}", operands="read" if rank else "text", takes=words(takes)
+                rank=rank,
+                rule=rule,
+                reason=f"{plain}: {name}" if rank else READ_ONLY,
+                operands="read" if rank else "text",
+                takes=words(takes),
             )
     table.update({name.replace("_", "-").strip("-"): tool for name, tool in nested.items()})
     return Tool(rank=UNKNOWN, reason="not known to be harmless", operands="read", takes=words(takes), subs=table)

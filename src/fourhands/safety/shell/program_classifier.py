@@ -5,18 +5,21 @@ here too.
 """
 
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import lru_cache
 
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.safety.shell import lookalikes as raw_text
+from fourhands.safety.shell.assignments import DECLARE, HIDDEN, NAMES, Assignments
 from fourhands.safety.shell.context import CommandContext, ProgramHandler
-from fourhands.safety.shell.file_rules import device, is_outside, is_protected, normal, own, secret, written
+from fourhands.safety.shell.effects import EffectsRecord
+from fourhands.safety.shell.file_rules import NULL, device, is_outside, is_protected, normal, own, secret, written
+from fourhands.safety.shell.globs import has_glob, matched, reading
 from fourhands.safety.shell.levels import DANGEROUS, FINE, SAFE, UNKNOWN, Finding, dangerous, unknown, worst
-from fourhands.safety.shell.options import Tool, read, ruled
+from fourhands.safety.shell.options import Arguments, Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
-from fourhands.safety.shell.parser.expansion import COMMAND, DYNAMIC, Value, is_static, literal, shown
+from fourhands.safety.shell.parser.expansion import COMMAND, DYNAMIC, MARK, STAR, is_static, literal, shown
 from fourhands.safety.shell.parser.tokens import DEPTH_LIMIT
 from fourhands.safety.shell.programs.files import FILES
 from fourhands.safety.shell.programs.filters import FILTERS
@@ -27,6 +30,7 @@ from fourhands.safety.shell.programs.packages import PACKAGES
 from fourhands.safety.shell.programs.services import SERVICES
 from fourhands.safety.shell.programs.wrappers import unwrap, wrapper_name
 from fourhands.safety.shell.tables.arguments import suspicious
+from fourhands.safety.shell.tables.harmless import unlisted
 from fourhands.safety.shell.tables.names import (
     HARMLESS_PAGERS,
     HELPFUL,
@@ -39,13 +43,7 @@ from fourhands.safety.shell.tables.services import DATABASE_TOOLS
 from fourhands.safety.shell.tables.system import SYSTEM, SYSTEM_PREFIXES, WINDOWS
 from fourhands.safety.shell.tables.tools import PROJECT
 from fourhands.safety.shell.verdict import ClassifierRules
-from fourhands.safety.variables import changes_execution, names_program
 
-_DECLARE = frozenset({"export", "declare", "typeset", "readonly", "local"})
-_NAMES = (
-    frozenset({"test", "[", "[[", "printf", "read", "let", "unset", "mapfile", "readarray", "wait", "getopts"})
-    | _DECLARE
-)
 SECRET_VARIABLE = re.compile(rf"(?:\A|_)(?:{'|'.join(sorted(SECRET_PARTS))})(?:_|\Z)", re.IGNORECASE)
 _SYSTEM_BIN = re.compile(
     r"/(?:usr/(?:local/)?)?s?bin/[^/]+|/opt/homebrew/bin/[^/]+|/snap/bin/[^/]+|/lib(?:32|"
@@ -53,9 +51,7 @@ _SYSTEM_BIN = re.compile(
 )
 _PROGRAM = re.compile(r"[\w./+-]+(?: +-[\w=-]+)*")
 _COMPRESSORS = words_of("gzip pigz bzip2 pbzip2 lbzip2 xz pixz zstd pzstd lz4 lzop lzip compress")
-_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"})
-# What arithmetic would run if a variable had it as its value (C2.5).
-_HIDDEN = re.compile(r"\A\s*\w+\[[^\]]*(?:\$\(|`)")
+_READ = frozenset({"read", "last", "second"})  # what a table says of operands that are read
 _MOST_WRAPPERS = 32
 _MOST_SEARCHED = 200  # words
 _MOST_PLACES = 32
@@ -74,27 +70,21 @@ UNFED = frozenset(
 SUSPECTS = frozenset((*HANDLERS, *TABLE, *WRAPPERS, *PRIVILEGE, *DATABASE_TOOLS, *WINDOWS))
 
 
-class ProgramClassifier(ABC):
+class ProgramClassifier(Assignments):
     """The classifier of programs; what one changes counts for the next."""
 
     def __init__(self, rules: ClassifierRules) -> None:
+        super().__init__()
         self.rules = rules
+        self.effects = EffectsRecord()
         self.names: SecretNames | None = rules.secret_names
         self.cwd = ""
         self.places: list[str] = []  # every directory that the line has gone to
         self.revisiting = False
-        self.hidden = FINE  # what the values of variables hide
         self.inside = 0
         self.searching = False
         self.downloads: set[str] = set()
-        self.variables: dict[str, Value | None] = {}
-        self.older: dict[str, list[Value | None]] = {}
-        self.functions: set[str] = set()
         self.forwarders: set[str] = set()
-
-    @abstractmethod
-    def script(self, text: str, what: str) -> Finding:
-        """Classify a text that a shell will run later; text that is not static is dangerous."""
 
     @abstractmethod
     def lexical(self, text: str) -> Finding:
@@ -133,10 +123,15 @@ class ProgramClassifier(ABC):
             if not argv:
                 return worst(*findings)
             program = literal(argv[0])
+            if program[:1] == "=" and len(program) > 1 and is_static(program):  # zsh: the program of that name
+                argv = [program[1:], *argv[1:]]
+                program = argv[0]
             name = program if "/" not in program else normal(program).rsplit("/", 1)[-1]
+            name = name.removeprefix("zf_")  # zsh's own forms of rm, mv and others
             if not program.isascii() and is_static(program) and (found := raw_text.name(program)):
                 findings.append(found)
             if name in PRIVILEGE and argv[1:] not in (["--version"], ["--help"]):
+                self.effects.program(name, argv[1:], DANGEROUS, self.cwd)
                 return worst(*findings, dangerous("C4", f"runs with other privileges: {name}"))
             if "/" in program and not _SYSTEM_BIN.fullmatch(normal(program)):
                 findings.append(self._local(program))
@@ -156,6 +151,7 @@ class ProgramClassifier(ABC):
             findings.append(dangerous("C5.1", f"{WINDOWS[program]} on Windows: {program}"))
         else:
             findings.append(self._program(name, argv, context))
+            self.effects.program(name, argv[1:], findings[-1].rank, self.cwd)
         if argv and self.rules.patterns:
             findings.append(self.user_rules(argv))
         return worst(*findings)
@@ -165,7 +161,8 @@ class ProgramClassifier(ABC):
         text, name = "\n".join(argv), argv[0]
         if "/dev/tcp/" in text or "/dev/udp/" in text:
             return dangerous("C7", "opens a connection: /dev/tcp")
-        if "fourhands" in text and name not in ("echo", "printf") and (found := own(argv)):
+        inside = "fourhands" in text or "fourhands" in self.cwd
+        if inside and name not in ("echo", "printf") and (found := own(argv, self.cwd, self.rules.own_directories)):
             return dangerous("C7", f"touches a directory of Fourhands itself: {shown(found)}")
         return FINE
 
@@ -186,18 +183,17 @@ class ProgramClassifier(ABC):
         ):
             return FINE
         finding = FINE
-        if name in _NAMES:
-            finding = worst(names_variable(argv, context), *(self.setting(word, None) for word in _set_by(name, rest)))
-            self._builtin(name, argv)
-            if name in _DECLARE:
-                finding = worst(finding, *(self.setting(*_split(word)) for word in rest if "=" in word))
-                if any(word.startswith("-") and "p" in word for word in rest[:1]):
-                    finding = worst(finding, self._printenv(rest))
+        if name in NAMES:
+            finding = worst(names_variable(argv, context), self.builtin(name, argv))
+            if name in DECLARE and any(word.startswith("-") and "p" in word for word in rest[:1]):
+                finding = worst(finding, self._printenv(rest))
         elif name == "printenv":
             return self._printenv(rest)
-        elif name == "set" and rest:
+        elif name in ("set", "shopt", "setopt") and rest:
             self._positional(rest)
-        elif name == "hash" and "-p" in rest:
+            if any(word.lower().replace("_", "") in ("dotglob", "globdots") for word in rest):
+                finding = unknown("C5.4", "lets patterns match hidden files, secrets too")
+        elif name == "hash" and any(word[:1] == "-" and "p" in word for word in rest):
             return dangerous("C3.4", "changes what a name runs")
         handler = _handler(name)
         if handler is not None:
@@ -212,9 +208,23 @@ class ProgramClassifier(ABC):
         else:
             finding = worst(finding, self._unlisted(name, argv, context))
         finding = worst(finding, *suspicious(name, rest))
+        if finding.rank == SAFE and rest and name not in self.functions:
+            finding = worst(finding, unlisted(name, rest, TABLE.get(name)), self._foreign(name, rest))
         if finding.rank == UNKNOWN and name in self.rules.safe_commands:
             return Finding(SAFE, "rules", f"{name} is in your list of safe commands")
         return finding
+
+    def _foreign(self, name: str, rest: list[str]) -> Finding:
+        """Classify a routine task's operands: outside the workspace it runs what is not the project."""
+        if name not in PROJECT and name not in ("cargo", "go", "make", "npm", "pnpm", "yarn"):
+            return FINE
+        for word in rest:
+            path = normal(word.partition("=")[2] or word, self.cwd) if "/" in word or word[:2] == ".." else ""
+            if path[:1] in ("/", "~") or path == ".." or path.startswith("../"):
+                home = self.rules.workspace.rstrip("/")
+                if not home or not (path + "/").startswith(home + "/"):
+                    return unknown("C6.6", f"{name} runs code outside the workspace: {shown(word)}")
+        return FINE
 
     def _unlisted(self, name: str, argv: list[str], context: CommandContext) -> Finding:
         if name in DATABASE_TOOLS:
@@ -225,7 +235,7 @@ class ProgramClassifier(ABC):
         if name in self.functions:
             if name in self.forwarders and len(argv) > 1:
                 return self.argv(argv[1:], context)
-            if any(_HIDDEN.search(word) for word in argv[1:]):
+            if any(HIDDEN.search(word) for word in argv[1:]):
                 return dangerous("C2.5", f"a command hidden in an argument of {name}")
             return Finding(SAFE, "C2.2", f"calls the function {name}, whose commands are classified")
         if found := self.secret(argv[1:]):
@@ -259,6 +269,8 @@ class ProgramClassifier(ABC):
             bad = [word for word in operands if is_protected(word, self.cwd)]
             return worst(*findings, *(dangerous("C5.2", f"changes {shown(word)}: a protected path") for word in bad))
         targets = operands[_WRITTEN[kind]] if kind in _WRITTEN else []
+        if kind == "write" and targets and all(normal(word, self.cwd) == NULL for word in targets):
+            return worst(FINE, *findings[1:])  # tee /dev/null
         findings += [written(word, self.cwd) for word in targets if word != "-"]
         read_words = operands
         if args.options:
@@ -272,18 +284,35 @@ class ProgramClassifier(ABC):
             ]
         if found := self.secret(read_words):
             findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
+        if kind in _READ and (globbed := [word for word in operands if has_glob(word)]):
+            findings.extend(self.globbed(word) for word in globbed)
         if kind == "read" and (found := device(operands, self.cwd)):
             findings.append(dangerous("C5.4", f"reads the whole device {shown(found)}"))
-        if tool.deep and args.has(*tool.deep):
-            findings.extend(
-                unknown("C5.4", f"reads every file below {shown(word)}, secrets too")
-                for word in operands
-                if is_outside(word, self.cwd, self.rules.workspace)
-            )
+        if tool.deep:
+            findings.extend(self._deep(tool, args, operands))
         places = [self.cwd, *operands] if operands else []
         if tool.rank == SAFE and kind == "read" and any(DYNAMIC in word or COMMAND in word for word in places):
             findings.append(unknown("C3.1", "reads a file whose name is only known at run time"))
         return worst(*findings)
+
+    def globbed(self, word: str) -> Finding:
+        """Classify a pattern whose files are read."""
+        return reading(word, normal(word, self.cwd), self.rules.workspace, self.rules.own_directories, self.names)
+
+    def _deep(self, tool: Tool, args: Arguments, operands: list[str]) -> list[Finding]:
+        """Classify a program that may read every file below a directory; some pass over hidden files by themselves."""
+        hidden = args.has(*tool.deep)
+        if not (hidden or tool.always_deep):
+            return []
+        wanted = args.values("--include", "-g", "--glob")
+        narrow = bool(wanted) and not any(matched(_pattern(name))[0] for name in wanted)
+        outside = [word for word in operands if is_outside(word, self.cwd, self.rules.workspace)]
+        findings = [unknown("C5.4", f"reads every file below {shown(word)}, secrets too") for word in outside]
+        if hidden and not narrow and not outside and any(normal(word, self.cwd) == "." for word in operands or ["."]):
+            findings.append(
+                unknown("C5.4", "reads every file of the workspace, secrets too; name a directory or files")
+            )
+        return findings
 
     def enter(self, directory: str) -> Finding:
         """Follow a change of directory; earlier directories still count, since the change may fail."""
@@ -312,17 +341,6 @@ class ProgramClassifier(ABC):
             return unknown("rules", "too long to compare with your dangerous commands")
         return FINE
 
-    def _builtin(self, name: str, argv: list[str]) -> None:
-        if name in ("read", "mapfile", "readarray"):
-            for word in argv[1:]:
-                if not word.startswith("-"):
-                    self.set(word, DYNAMIC)
-        elif name in _DECLARE:
-            for word in argv[1:]:
-                variable, equals, value = word.partition("=")
-                if equals and variable.isidentifier() and not value.startswith("("):
-                    self.set(variable, value)
-
     def _positional(self, rest: list[str]) -> None:
         if "--" in rest:
             values = rest[rest.index("--") + 1 :]
@@ -339,38 +357,15 @@ class ProgramClassifier(ABC):
                 return dangerous("C5.4", f"prints the secret variable {shown(word)}")
         return FINE
 
-    def set(self, name: str, value: Value | None) -> None:
-        """Set a variable; its earlier values in this line still count."""
-        if any(_HIDDEN.search(text) for text in ([value] if isinstance(value, str) else value or ())):
-            self.hidden = dangerous("C2.5", f"a command hidden in the value of {name}")
-        if name in self.variables and self.variables[name] != value:
-            older = self.older.setdefault(name, [])
-            if len(older) < 64 and self.variables[name] not in older:
-                older.append(self.variables[name])
-        self.variables[name] = value
-
-    def setting(self, name: str, value: Value | None) -> Finding:
-        """Classify the assignment of a variable (C3.4)."""
-        if name == "PROMPT_COMMAND" and isinstance(value, str):
-            return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
-        if name.endswith("_PAGER") and name != "GIT_PAGER" and value in ("", "cat"):
-            return FINE  # how pagers are switched off
-        if changes_execution(name) or (name == "path" and isinstance(value, list)):  # zsh's PATH
-            return dangerous("C3.4", f"sets {name}: changes what programs run")
-        text = value if isinstance(value, str) else DYNAMIC
-        if names_program(name, literal(text)):
-            known = is_static(text)
-            return Finding(DANGEROUS if known else UNKNOWN, "C3.4", f"sets {name}: changes what programs run")
-        if name in _REPOSITORY:
-            return unknown("C7", f"git uses another repository: {name}")
-        if name.startswith("GIT_TRACE") and text.startswith("/"):
-            return written(text)
-        return FINE
-
 
 @lru_cache(maxsize=1024)
 def _handler(name: str) -> ProgramHandler | None:
     return HANDLERS.get(name) or (interpreter if VERSIONED.fullmatch(name) else None)
+
+
+def _pattern(name: str) -> str:
+    """Return a pattern that a program reads as one that the shell would."""
+    return name.replace("*", STAR).replace("?", MARK)
 
 
 def _runs(option: str, value: str) -> Finding:
@@ -383,19 +378,3 @@ def _runs(option: str, value: str) -> Finding:
     ):
         return FINE
     return dangerous("C6.5", f"runs a program: {option} {shown(value)[:40]}")
-
-
-def _set_by(name: str, rest: list[str]) -> list[str]:
-    """Return the variables that a builtin sets by name, without an assignment."""
-    if name in ("read", "mapfile", "readarray"):
-        return [word for word in rest if not word.startswith("-")]
-    if name == "printf":
-        return [rest[at + 1] for at, word in enumerate(rest[:-1]) if word == "-v"]
-    if name in ("declare", "typeset", "local") and any(word.startswith("-") and "n" in word for word in rest):
-        return [word.partition("=")[2] for word in rest]
-    return []
-
-
-def _split(word: str) -> tuple[str, str]:
-    name, _, value = word.partition("=")
-    return name.removesuffix("+"), value

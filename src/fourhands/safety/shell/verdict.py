@@ -9,9 +9,13 @@ from fourhands.core.call import RiskLevel
 from fourhands.core.errors import BadArgument
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.safety.regex import Patterns
+from fourhands.safety.shell.effects import LineEffects
 
 _MOST_RULES = 1000
 _NAME = re.compile(r"[^\s/;&|<>()$`'\"\\*?\[\]{}=]+")
+
+
+NO_EFFECTS = LineEffects()
 
 
 class VerdictPart(NamedTuple):
@@ -32,6 +36,7 @@ class Verdict:
     reason: str
     rule: str
     parts: list[VerdictPart] = field(default_factory=list)
+    effects: LineEffects = NO_EFFECTS
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,7 @@ class ClassifierRules:
     dangerous_commands: tuple[str, ...] = ()
     secret_names: SecretNames | None = None
     workspace: str = ""
+    own_directories: tuple[str, ...] = ()  # of Fourhands itself, besides the usual ones
     patterns: Patterns = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

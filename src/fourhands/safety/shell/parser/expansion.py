@@ -1,8 +1,8 @@
 """Expansion of words into the arguments a program would get, as far as the text alone decides them.
 
 A resolved argument is a plain string in which private-use characters stand for what is not plain: `DYNAMIC` for text
-that only the running shell knows, `COMMAND` and `PROCESS` for the output of a substitution, and one for each unquoted
-pattern sign. `shown` turns them back for people.
+that only the running shell knows, `NUMBER` for such text that is a number, `COMMAND` and `PROCESS` for the output of a
+substitution, and one for each unquoted pattern sign. `shown` turns them back for people.
 """
 
 import re
@@ -12,9 +12,11 @@ from fourhands.safety.shell.parser.quoting import unescaped
 from fourhands.safety.shell.parser.tokens import (
     ARITH,
     LIT,
+    OPERATOR,
     PARAM,
     PLAIN,
     PROC,
+    REDIRECT,
     SUB,
     VAR,
     WORD,
@@ -26,7 +28,7 @@ from fourhands.safety.shell.parser.tokens import (
 
 DYNAMIC, STAR, MARK, BRACKET = "\ue000", "\ue001", "\ue002", "\ue003"
 _OPEN, _CLOSE, _COMMA, _SPLIT = "\ue004", "\ue005", "\ue006", "\ue007"
-COMMAND, PROCESS = "\ue008", "\ue009"
+COMMAND, PROCESS, NUMBER = "\ue008", "\ue009", "\ue00a"
 GLOBS = frozenset({STAR, MARK, BRACKET})
 
 Value = str | list[str]
@@ -37,6 +39,7 @@ _VALUE = str.maketrans({"*": STAR, "?": MARK, "[": BRACKET, " ": _SPLIT, "\t": _
 _SHOWN = str.maketrans(
     {
         DYNAMIC: "…",
+        NUMBER: "…",
         COMMAND: "$(…)",
         PROCESS: "<(…)",
         STAR: "*",
@@ -50,10 +53,32 @@ _SHOWN = str.maketrans(
 _LITERAL = str.maketrans({STAR: "*", MARK: "?", BRACKET: "[", _OPEN: "{", _CLOSE: "}", _COMMA: ","})
 _BACK = str.maketrans({_OPEN: "{", _CLOSE: "}", _COMMA: ","})
 _RANGE = re.compile(r"(-?\d{1,6})\.\.(-?\d{1,6})|([A-Za-z])\.\.([A-Za-z])")
+_COUNTING = re.compile(r"wc -[lwcm]|nproc(?: --all)?|date \+%[sNHMSdmYju]|id -[ug]")
+_TOP_LEVEL = ["git", "rev-parse", "--show-toplevel"]
 _MOST_WORDS = 512
 LONGEST_VALUE = 1_000
+_SUBSCRIPT = re.compile(r"\w+\[(.*?)\]\+?=", re.ASCII | re.DOTALL)
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(\[[^\]]*\])?(\+?)=", re.ASCII)
 # Their values are known well enough to classify paths.
+# The shell itself counts these.
+COUNTERS = frozenset(
+    [
+        "#",
+        "?",
+        "$",
+        "!",
+        "RANDOM",
+        "SRANDOM",
+        "SECONDS",
+        "EPOCHSECONDS",
+        "LINENO",
+        "UID",
+        "EUID",
+        "PPID",
+        "BASHPID",
+        "SHLVL",
+    ]
+)
 _KNOWN = {"HOME": "~", "PWD": ".", "TMPDIR": "/tmp"}
 
 
@@ -74,7 +99,7 @@ def _replaced(text: str, table: dict[int, str]) -> str:
 
 def is_static(text: str) -> bool:
     """Return True if the text alone decides this argument (patterns do not count)."""
-    return text.isascii() or not (DYNAMIC in text or COMMAND in text or PROCESS in text)
+    return text.isascii() or not (DYNAMIC in text or COMMAND in text or PROCESS in text or NUMBER in text)
 
 
 def assignment(word: str | Word) -> tuple[str, str] | None:
@@ -102,6 +127,13 @@ def assigned(word: str | Word, variables: Variables) -> Value:
         return resolve_all(word.elements, variables)
     text = _joined(word.pieces, variables, value=True).partition("=")[2]
     return _replaced(text, _BACK) if len(text) <= LONGEST_VALUE else DYNAMIC
+
+
+def subscript(word: str | Word, variables: Variables) -> str | None:
+    """Return the subscript of an assignment `name[…]=`, or nothing."""
+    text = word if isinstance(word, str) else _joined(word.pieces, variables, value=True)
+    found = _SUBSCRIPT.match(text)
+    return found[1] if found else None
 
 
 def resolve_all(words: Iterable[str | Word], variables: Variables) -> list[str]:
@@ -143,7 +175,9 @@ def _joined(pieces: list[WordPart], variables: Variables, value: bool = False) -
         quoted = quoted or value
         if kind == VAR:
             known = variables.get(text, _KNOWN.get(text))
-            if isinstance(known, list) and text in ("@", "*"):
+            if text in COUNTERS and text not in variables:
+                out.append(NUMBER)
+            elif isinstance(known, list) and text in ("@", "*"):
                 out.append(_SPLIT.join(known))
             else:
                 out.append(_expanded(known, quoted))
@@ -151,11 +185,14 @@ def _joined(pieces: list[WordPart], variables: Variables, value: bool = False) -
             out.append(_parameter(inner, variables, quoted))
         elif kind == SUB and isinstance(inner, Script):
             result = _substituted(inner, variables)
-            out.append(COMMAND if result is None else _expanded(result, quoted))
+            if result is None:
+                out.append(COMMAND + NUMBER if numeric(inner) else COMMAND)
+            else:
+                out.append(_expanded(result, quoted))
         elif kind == PROC:
             out.append(PROCESS)
         elif kind == ARITH:
-            out.append(DYNAMIC)
+            out.append(NUMBER)
     return "".join(out)
 
 
@@ -169,6 +206,8 @@ def _expanded(value: Value | None, quoted: bool) -> str:
 
 def _parameter(param: Param, variables: Variables, quoted: bool) -> str:
     value = variables.get(param.name, _KNOWN.get(param.name))
+    if param.lead == "#" and param.name:
+        return NUMBER
     if value is None or param.lead or (param.op and param.op not in ("-", ":-", "=", ":=")):
         return DYNAMIC
     if param.index in ("@", "*") and isinstance(value, list):
@@ -191,7 +230,29 @@ def _substituted(script: Script, variables: Variables) -> str | None:
             words.append(token.value)
         else:
             return None
+    if words == _TOP_LEVEL:
+        return "."
     return output(resolve_all(words, variables)) if words[0] in ("echo", "printf") else None
+
+
+def numeric(script: Script) -> bool:
+    """Return True if a substitution prints one number: its last command counts and prints nothing else."""
+    words: list[str] = []
+    for token in script.tokens[-16:]:
+        if token.kind == PLAIN and isinstance(token.value, str):
+            words = [*words, *token.value.split()]
+        elif token.kind == WORD and isinstance(token.value, str | Word):
+            words.append(token.value if isinstance(token.value, str) else DYNAMIC)
+        elif token.kind == OPERATOR and token.value == "|":
+            words = []
+        elif token.kind != REDIRECT:
+            return False
+    if len(script.tokens) > 16 or not words:
+        return False
+    name, rest = words[0], words[1:]
+    if name == "grep":
+        return rest[:1] == ["-c"] and len(rest) <= 3
+    return _COUNTING.fullmatch(" ".join(words)) is not None if name == "date" or len(rest) < 2 else False
 
 
 def output(argv: list[str]) -> str | None:

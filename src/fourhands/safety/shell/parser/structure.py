@@ -251,6 +251,10 @@ def _compound(
     if loop:
         values = [token.value for token in loop if not isinstance(token.value, Redirect)]
         commands.append(Simple([], [], place, tokens[first].start, loop[-1].end, values, compound=True))
+    if kind in _LOOPS and first + 1 < len(tokens) and tokens[first + 1].kind == ARITHMETIC:
+        head = tokens[first + 1]
+        if isinstance(head.value, Word):
+            commands.append(Simple([head.value], [], place, head.start, head.end, arithmetic=True, compound=True))
     if redirects:
         commands.append(Simple([], redirects, place, tokens[last + 1].start, tokens[after - 1].end, compound=True))
     inputs = [redirect for redirect in redirects if redirect.op.startswith("<")]

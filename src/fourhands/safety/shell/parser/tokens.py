@@ -21,7 +21,7 @@ class WordPart(NamedTuple):
     kind: int
     text: str
     quoted: bool
-    inner: "Param | Script | None" = None
+    inner: "Param | Script | Word | None" = None
 
 
 @dataclass(slots=True)

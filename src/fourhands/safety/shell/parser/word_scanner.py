@@ -7,7 +7,7 @@ built on this one.
 import re
 from abc import ABC, abstractmethod
 
-from fourhands.safety.shell.levels import dangerous
+from fourhands.safety.shell.levels import dangerous, unknown
 from fourhands.safety.shell.parser.quoting import ansi_c
 from fourhands.safety.shell.parser.tokens import (
     ARITH,
@@ -29,9 +29,15 @@ from fourhands.safety.unicode import blanks
 _LOOKAHEAD = 100_000
 
 _PLAIN = re.compile(r"[\w./:=,@%+~^\[\]-]+", re.ASCII)
+_CLASS = re.compile(r"\[.+\]")  # a pattern, unless it is a subscript
+_SUBSCRIPTED = re.compile(r"\w+\[[^\]]*\]\+?=|\[\[?\Z", re.ASCII)
+# What zsh takes for conditions on files behind a pattern: some of them run code.
+_QUALIFIERS = re.compile(r"[^|()*?\[\]]*(?:\[-?\d+(?:,-?\d+)?\])?")
+_QUALIFIER_RUNS = re.compile(r"e[^\w\s]|[oO]e|\+\w")
 _RUN = re.compile(r"[^ \t\n;&|()<>'\"\\$`!]+")
 _DOUBLE = re.compile(r'[^"\\$`]+')
 _PARAMETER = re.compile(r"[A-Za-z_]\w*|[0-9@*#?$!-]", re.ASCII)
+_ZSH_PARAMETER = re.compile(r"[~=^+]+[A-Za-z_]\w*", re.ASCII)  # plain text in bash
 _PARAM_HEAD = re.compile(r"([!#]?)([A-Za-z_]\w*|\d+|[@*#?$!-])", re.ASCII)
 _PARAM_RUN = re.compile(r"[^}'\"\\$`]+")
 _ARITH_RUN = re.compile(r"[^()\[\]'\"\\$`]+")
@@ -114,7 +120,9 @@ class WordScanner(ABC):
             self.scan.broken = True
             return text[begin : self.pos]
         if len(pieces) == 1 and elements is None and pieces[0].kind == LIT and _PLAIN.fullmatch(text, begin, self.pos):
-            return pieces[0].text
+            plain = pieces[0].text
+            if not _CLASS.search(plain) or _SUBSCRIPTED.match(plain):
+                return plain
         return Word(pieces, elements)
 
     def piece(self, pieces: list[WordPart], sign: str, quoted: bool = False) -> None:
@@ -183,6 +191,16 @@ class WordScanner(ABC):
         self.pos += 1
 
     def _extglob(self, pieces: list[WordPart]) -> None:
+        begin = self.pos
+        self._group(pieces)
+        inside, behind = self.text[begin + 1 : self.pos - 1], self.text[self.pos : self.pos + 1]
+        if behind in ("", *" \t\n;&|)<>"):
+            if _QUALIFIER_RUNS.search(inside) and "|" not in inside.partition(":")[0]:
+                self.scan.findings.append(dangerous("C2.4", "zsh runs code in a pattern's qualifiers"))
+            elif _QUALIFIERS.fullmatch(inside):
+                self.scan.findings.append(unknown("C5.4", "zsh takes the parentheses for conditions on files"))
+
+    def _group(self, pieces: list[WordPart]) -> None:
         self.pos += 1
         pieces.append(WordPart(LIT, "(", False))
         level = 1
@@ -226,9 +244,9 @@ class WordScanner(ABC):
         if following == "(":
             if text.startswith("((", at + 1) and self.closes(at + 1) is not None:
                 self.pos = at + 3
-                self.arith(")")
+                inside = self.arith(")")
                 self.pos += 1
-                pieces.append(WordPart(ARITH, "", quoted))
+                pieces.append(WordPart(ARITH, "", quoted, Word(inside)))
             else:
                 self.pos = at + 2
                 pieces.append(WordPart(SUB, "", quoted, self.nested()))
@@ -237,17 +255,17 @@ class WordScanner(ABC):
             pieces.append(WordPart(PARAM, "", quoted, self.param()))
         elif following == "[":
             self.pos = at + 2
-            self.arith("]")
-            pieces.append(WordPart(ARITH, "", quoted))
+            inside = self.arith("]")
+            pieces.append(WordPart(ARITH, "", quoted, Word(inside)))
         elif following == "'" and not quoted:
             value, self.pos, closed = ansi_c(text, at + 2)
             self.scan.broken |= not closed
             pieces.append(WordPart(LIT, value, True))
         elif following == '"' and not quoted:
             self.pos = at + 1
-        elif found := _PARAMETER.match(text, at + 1):
+        elif found := _PARAMETER.match(text, at + 1) or _ZSH_PARAMETER.match(text, at + 1):
             self.pos = found.end()
-            pieces.append(WordPart(VAR, found.group(), quoted))
+            pieces.append(WordPart(VAR, found.group().lstrip("~=^+"), quoted))
         else:
             self.pos = at + 1
             pieces.append(WordPart(LIT, "$", True))

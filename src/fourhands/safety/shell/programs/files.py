@@ -3,11 +3,13 @@
 import re
 
 from fourhands.safety.shell.context import CommandContext, ProgramHandler
-from fourhands.safety.shell.file_rules import NULL, is_protected, normal, written
+from fourhands.safety.shell.file_rules import NULL, is_outside, is_protected, normal, written
+from fourhands.safety.shell.globs import found_narrowly, lists_narrowly
 from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Tool, read, words
-from fourhands.safety.shell.parser.expansion import is_static, literal, shown
+from fourhands.safety.shell.parser.expansion import DYNAMIC, is_static, literal, shown
 from fourhands.safety.shell.tables.names import SHELLS
+from fourhands.safety.shell.tables.readers import reads_content
 from fourhands.safety.shell.tables.system import LOOK_OPTIONS, LOOKS, LOOKS_BARE, SYSTEM
 
 _RM = Tool()
@@ -116,6 +118,9 @@ def find(argv: list[str], context: CommandContext) -> Finding:
             break
         roots.append(word)
     bait = context.classifier.secret([*names, *roots])
+    workspace = context.classifier.rules.workspace
+    outside = any(is_outside(root, context.classifier.cwd, workspace) for root in roots)
+    some = bait or ("" if found_narrowly(rest) and not outside else DYNAMIC)
     at = 0
     while at < len(rest):
         word = rest[at]
@@ -138,7 +143,7 @@ def find(argv: list[str], context: CommandContext) -> Finding:
                 ),
                 len(rest),
             )
-            findings.append(_each(rest[at:end], bait, f"find {word}", context))
+            findings.append(_each(rest[at:end], some, f"find {word}", context))
             at = end + 1
         elif not is_static(word) and word[:1] in "\ue000\ue008" and word not in roots:
             findings.append(unknown("C3.1", "find with an argument that is only known at run time"))
@@ -154,7 +159,7 @@ def _each(inner: list[str], bait: str, what: str, context: CommandContext) -> Fi
         script = next((word for word in inner[1:] if not word.startswith("-")), "")
         if name == "{}" or not script or "{}" in script or script == "-":
             return dangerous("C4", f"{what} builds a shell script from file names")
-    if bait:
+    if bait and (bait != DYNAMIC or reads_content(name)):
         inner = [word.replace("{}", bait) if "{}" in word else word for word in inner]
     return context.classifier.argv(inner, context)
 
@@ -175,7 +180,8 @@ def fd(argv: list[str], context: CommandContext) -> Finding:
             inner = argv[at + 1 :]
             end = next((place for place, sign in enumerate(inner) if sign == ";"), len(inner))
             inner = inner[:end] if "{}" in " ".join(inner) else [*inner[:end], "{}"]
-            return worst(FINE, _each(inner, context.classifier.secret(argv[1:at]), f"fd {word}", context))
+            bait = context.classifier.secret(argv[1:at]) or ("" if lists_narrowly(argv[:at]) else DYNAMIC)
+            return worst(FINE, _each(inner, bait, f"fd {word}", context))
         if word.startswith(("--exec=", "--exec-batch=")) or (
             re.fullmatch(r"-\w*[xX].+", word) and not word.startswith("--") and word[1] in "xX"
         ):
@@ -349,7 +355,8 @@ def cd(argv: list[str], context: CommandContext) -> Finding:
     """Classify a change of directory, and follow it."""
     operands = [word for word in argv[1:] if not word.startswith("-")]
     if operands or len(argv) == 1:
-        return context.classifier.enter(operands[-1] if operands else "~")
+        moved = FINE._replace(reason="changes the directory")
+        return worst(moved, context.classifier.enter(operands[-1] if operands else "~"))
     return FINE  # back to where the line has been before
 
 

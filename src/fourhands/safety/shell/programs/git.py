@@ -3,7 +3,8 @@
 import re
 
 from fourhands.safety.shell.context import CommandContext
-from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, worst
+from fourhands.safety.shell.file_rules import normal
+from fourhands.safety.shell.levels import FINE, SAFE, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Arguments, Tool, read
 from fourhands.safety.shell.parser.expansion import STAR, is_static, literal, shown
 from fourhands.safety.shell.tables.git import GIT, GLOBAL, HARMLESS_KEY, LISTS, PATCH, RUNNING_KEY, RUNS
@@ -31,7 +32,19 @@ def git(argv: list[str], context: CommandContext) -> Finding:
     if any(word.startswith(("ext::", "fd::")) or "=ext::" in word for word in rest):
         findings.append(dangerous("C7", "git with an ext:: address runs a program"))
     findings.append(_sub(sub, rest, context))
+    if worst(*findings).rank == SAFE and (other := _elsewhere(glob, context)):
+        # Its configuration names programs, and any directory may be made to look like a repository.
+        findings.append(unknown("C7", f"git obeys the configuration of another directory: {shown(other)}"))
     return worst(*findings)
+
+
+def _elsewhere(glob: Arguments, context: CommandContext) -> str:
+    """Return the directory in which git runs, if it is not the workspace."""
+    here = context.classifier.cwd
+    for directory in glob.values("-C"):
+        here = normal(directory, here)
+    home = context.classifier.rules.workspace.rstrip("/")
+    return "" if here in ("", ".") or (home and here == home) else here
 
 
 def _global(glob: Arguments, context: CommandContext) -> Finding:

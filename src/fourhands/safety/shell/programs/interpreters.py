@@ -5,14 +5,20 @@ import re
 from fourhands.safety.shell.context import CommandContext, ProgramHandler
 from fourhands.safety.shell.file_rules import normal
 from fourhands.safety.shell.levels import DANGEROUS, FINE, Finding, dangerous, unknown, worst
-from fourhands.safety.shell.options import Tool, read, words
+from fourhands.safety.shell.options import Arguments, Tool, read, words
 from fourhands.safety.shell.parser.expansion import COMMAND, PROCESS, is_static, literal, shown
 from fourhands.safety.shell.tables.names import INTERPRETERS, SHELLS
 from fourhands.safety.shell.tables.tools import PROJECT
 
 _STRING = re.compile(r"[\"']([^\"'\n]{1,255})[\"']")
 _POSITIONAL = re.compile(r"\$[{@*0-9]")
-_SHELL = Tool(takes=words("-o -O +o +O --rcfile --init-file"), texts=words("-c"))
+_SHELL = Tool(takes=words("-o -O +o +O --rcfile --init-file --init-command"), texts=words("-c"))
+_SHELL_OPTIONS = words(
+    "-c -e -u -x -v -n -l -f -h -p -B -E -T -P --norc --noprofile --posix --login --verbose --no-rcs --no-config"
+)
+_SHELL_MODES = words(
+    "errexit nounset pipefail xtrace verbose noglob noclobber posix nullglob globstar failglob extglob"
+)
 _STDIN = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 # Calls that start programs, change files, open connections or evaluate decoded text, in any of the languages (C6.2).
 _CALLS = re.compile(
@@ -42,6 +48,8 @@ _CALLS = re.compile(
 def shell(argv: list[str], context: CommandContext) -> Finding:
     """Classify a shell: `-c` text, a script file, or what it reads."""
     args = read(_plus(argv[1:]), _SHELL, stop=True)
+    for value in args.values("--rcfile", "--init-file"):
+        return dangerous("C6.3", f"starts a shell with the file {shown(value)}")
     if args.has("-c"):
         text = (args.values("-c") or [""])[0]
         # -c takes the first operand, also behind further options: bash -c -e 'x'.
@@ -52,15 +60,26 @@ def shell(argv: list[str], context: CommandContext) -> Finding:
         if finding.rank < DANGEROUS and _POSITIONAL.search(text):
             tails = [context.classifier.argv([*args.operands[first:], "{}"], context) for first in (0, 1)]
             finding = worst(finding, *(tail for tail in tails if tail.rank == DANGEROUS))
-        return finding
-    for value in args.values("--rcfile", "--init-file"):
-        return dangerous("C6.3", f"starts a shell with the file {shown(value)}")
+        return worst(finding, _shell_options(argv[0], args, context))
     if args.has("--version", "--help"):
         return FINE
     operand = args.operands[0] if args.operands else ""
     if operand and not args.has("-s") and operand not in _STDIN:
         return script_file(operand, argv[0], context)
     return stdin_program(argv[0], context)
+
+
+def _shell_options(name: str, args: Arguments, context: CommandContext) -> Finding:
+    """Classify the options beside `-c`: an interactive shell runs start-up files, and some change what words mean."""
+    for option, value in args.options:
+        if option in ("-C", "--init-command") and name == "fish" and value:
+            return worst(
+                unknown("C6.3", f"{name} {option}"), context.classifier.script(literal(value), f"{name} {option}")
+            )
+        known = value in _SHELL_MODES if option in ("-o", "-O") else option in _SHELL_OPTIONS
+        if not known:
+            return unknown("C6.3", f"{name} with an option that is not known to be harmless: {option}")
+    return FINE
 
 
 def _plus(rest: list[str]) -> list[str]:
@@ -280,7 +299,9 @@ def editor(argv: list[str], context: CommandContext) -> Finding:
     if rest in (["--version"], ["--help"]):
         return FINE
     args = read(rest, _EDITOR)
-    commands = args.values("-c", "--cmd") + [word[1:] for word in rest if word.startswith("+")]
+    # In ex's silent mode -s has no value, so the command may stand behind it.
+    behind = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in ("-c", "--cmd", "-ec", "-esc")]
+    commands = args.values("-c", "--cmd") + behind + [word[1:] for word in rest if word.startswith("+")]
     if context.stdin.kind == "text":
         commands.append(context.stdin.text)
     if context.stdin.kind == "data" and argv[0] in ("ed", "ex", "vi", "vim"):

@@ -7,7 +7,7 @@ from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, wor
 from fourhands.safety.shell.options import Tool, read, words
 from fourhands.safety.shell.parser.expansion import is_static, literal, shown
 from fourhands.safety.shell.programs.subcommands import first_verb, subcommand
-from fourhands.safety.shell.tables.tools import PACKAGE_TOOLS, ROUTINE
+from fourhands.safety.shell.tables.tools import PACKAGE_TOOLS, ROUTINE, ROUTINE_TASK
 
 _FOREIGN = re.compile(
     r"(?:git|hg|svn|bzr|https?|ssh|file|ftp|github|gitlab|bitbucket|gist)(?:\+\w+)?:|git@|[\w.-]+/[\w.-]+(?:#|"
@@ -17,7 +17,7 @@ _FOREIGN = re.compile(
 _URL = re.compile(
     r"(?:git|hg|svn|bzr|https?|ssh|file|ftp)(?:\+\w+)?://|git@|git\+|.*@\s*(?:git\+|https?:|file:)", re.IGNORECASE
 )
-_ROUTINE = FINE._replace(rule="C6.6", reason="routine project task")
+_ROUTINE = FINE._replace(rule="C6.6", reason=ROUTINE_TASK)
 _NODE = Tool(takes=words("-w -C --prefix --workspace --cwd --dir --filter --registry -F --loglevel --tag --otp"))
 _NPM_LOOKS = words(
     "ls list outdated view info show search ping root prefix bin why explain fund help docs repo la ll "

@@ -7,8 +7,10 @@ from fourhands.safety.shell.context import CommandContext
 from fourhands.safety.shell.file_rules import written
 from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Tool, read
-from fourhands.safety.shell.parser.expansion import literal, shown
+from fourhands.safety.shell.parser.expansion import DYNAMIC, literal, shown
 from fourhands.safety.shell.tables.names import ALONE_SAFE, LOADER, SHELLS, WRAPPER_DANGER, WRAPPER_WRITES, WRAPPERS
+from fourhands.safety.shell.tables.readers import reads_content
+from fourhands.safety.shell.tables.variables import passes
 
 _TOOLS = {name: Tool(takes=takes) for name, (takes, _) in WRAPPERS.items()}
 _LOADER = re.compile(LOADER)
@@ -74,11 +76,16 @@ def _env(argv: list[str], context: CommandContext) -> Unwrapped:
             finding, context.classifier.script(f"env {rest}" if "=" in rest.split(" ")[0] else rest, "env -S")
         )
     for value in args.values("-C", "--chdir"):
-        if context.classifier.secret([value]):
-            finding = unknown("C5.4", "works in a directory of secrets")
+        finding = unknown("C4", f"works in the directory {shown(value)}")
     inner = list(args.operands)
+    given: list[str] = []
     while inner and _ASSIGNMENT.match(inner[0]):
-        finding = worst(finding, context.classifier.argv(["export", inner.pop(0)], context))
+        given.append(inner.pop(0))
+        finding = worst(finding, context.classifier.argv(["export", given[-1]], context))
+    for word in given if inner else ():
+        name, _, value = word.partition("=")
+        if not passes(name, literal(value), inner):
+            finding = worst(finding, unknown("C3.4", f"sets {name} for {shown(inner[0])}"))
     return inner, finding if inner else worst(finding, unknown("C4", "prints the environment"))
 
 
@@ -98,11 +105,11 @@ def _xargs(argv: list[str], context: CommandContext) -> Unwrapped:
         texts = [word for word in inner[1:] if not word.startswith("-")]
         if not texts or any(mark in word for word in inner[1:] if marks):
             return [], dangerous("C4", "xargs builds a shell script from what it reads")
-    bait = context.bait
+    bait = context.bait or ("{}" if context.narrow or not reads_content(name) else DYNAMIC)
     if marks:
-        inner = [word.replace(mark, bait or "{}") for word in inner]
+        inner = [word.replace(mark, bait) for word in inner]
     else:
-        inner.append(bait or "{}")
+        inner.append(bait)
     return inner, FINE
 
 

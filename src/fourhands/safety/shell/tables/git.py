@@ -22,7 +22,7 @@ RUNS = {
 
 
 def _look(**changes: object) -> Tool:
-    fields = {"takes": _DIFF, "danger": RUNS} | changes
+    fields = {"takes": _DIFF, "danger": RUNS, "ask": {"--no-index": "reads other files"}} | changes
     return Tool(rank=SAFE, writes=words("--output"), **fields)  # type: ignore[arg-type]  # fields of Tool
 
 

@@ -1,5 +1,6 @@
 """Programs that only read, and the options that change that (C7 readers, C5.2, C6.5)."""
 
+from fourhands.safety.shell.levels import READ_ONLY
 from fourhands.safety.shell.options import Tool, words
 
 _NAMES = words(
@@ -20,7 +21,22 @@ _FILES = words(
     "ldd jq yq cloc tokei bat batcat eza exa lsd colordiff delta hd hexyl isutf8 iconv uconv shasum md5 otool "
     "ag ack grep egrep fgrep rg sort uniq man tldr"
 )
-READERS: dict[str, Tool] = {name: Tool(operands="name") for name in _NAMES} | {name: Tool() for name in _FILES}
+# What those do that do not read.
+_DOES = {
+    "prints text": "echo printf yes seq",
+    "does nothing": "true false :",
+    "changes the directory": "cd chdir pushd popd",
+    "waits": "sleep wait",
+    "changes the shell's settings": "set shopt umask ulimit getopts shift local read mapfile readarray",
+    "controls the shell": "exit return break continue disown bg fg",
+    "changes the screen": "clear tput",
+    "creates a temporary file": "mktemp",
+    "computes": "expr factor numfmt test [ [[",
+}
+_REASONS = {name: reason for reason, names in _DOES.items() for name in names.split()}
+READERS: dict[str, Tool] = {name: Tool(operands="name", reason=_REASONS.get(name, READ_ONLY)) for name in _NAMES} | {
+    name: Tool() for name in _FILES
+}
 
 _SORT = words("-k -t -S -T --key --field-separator --buffer-size --temporary-directory --parallel --batch-size")
 _GREP = words(
@@ -46,10 +62,21 @@ READERS |= {
         takes=_RG | words("-f --file"),
         texts=words("-e --regexp"),
         runs=words("--pre --hostname-bin"),
-        deep=words("-u -. --hidden --unrestricted"),  # without them it passes over hidden files, so over most secrets
+        deep=words("-u -. --hidden --unrestricted --no-ignore"),
+        always_deep=True,  # without them it passes over hidden files, so over most secrets
     ),
-    "ag": Tool(skip=1, ask={"--pager": "runs a pager"}),
-    "ack": Tool(skip=1, ask={"--pager": "runs a pager", "--ackrc": "reads a configuration"}),
+    "ag": Tool(
+        skip=1,
+        ask={"--pager": "runs a pager"},
+        deep=words("-u -a --hidden --unrestricted --all-types"),
+        always_deep=True,
+    ),
+    "ack": Tool(
+        skip=1,
+        deep=words("-r -R"),
+        always_deep=True,
+        ask={"--pager": "runs a pager", "--ackrc": "reads a configuration"},
+    ),
     "sort": Tool(
         takes=_SORT,
         writes=words("-o --output"),
@@ -132,14 +159,13 @@ READERS |= {
     "netstat": Tool(operands="text"),
     "lsof": Tool(operands="name"),
     "fuser": Tool(operands="name", danger={"-k": "kills processes", "--kill": "kills processes"}),
-    "set": Tool(operands="name"),
     "bat": Tool(
         takes=words("-l -H -r --language --style --theme --line-range"),
         runs=words("--pager"),
         ask={"--config-file": "reads it", "--paging": "opens a pager"},
     ),
     "delta": Tool(runs=words("--pager")),
-    "mktemp": Tool(operands="name", takes=words("-p --tmpdir --suffix")),
+    "mktemp": Tool(operands="name", reason=_REASONS["mktemp"], takes=words("-p --tmpdir --suffix")),
     "mkdir": Tool(operands="made", takes=words("-m --mode"), rule="C5.2", reason="creates a directory"),
     "touch": Tool(
         operands="made",
@@ -147,9 +173,10 @@ READERS |= {
         rule="C5.2",
         reason="creates or marks a file",
     ),
-    "ulimit": Tool(operands="text"),
-    "clear": Tool(operands="text"),
-    "read": Tool(operands="name", takes=words("-a -d -i -n -N -p -t -u")),
+    **dict.fromkeys(
+        ("mapfile", "readarray"), Tool(operands="name", reason=_REASONS["read"], takes=words("-d -n -O -s -u -C -c"))
+    ),
+    "read": Tool(operands="name", reason=_REASONS["read"], takes=words("-a -d -i -n -N -p -t -u")),
     "iconv": Tool(takes=words("-f -t --from-code --to-code"), writes=words("-o --output")),
     "shasum": Tool(takes=words("-a --algorithm")),
     "objdump": Tool(takes=words("-j -M --section")),
@@ -191,3 +218,8 @@ for _name in ("egrep", "fgrep", "zgrep", "bzgrep", "xzgrep"):
     READERS[_name] = READERS["grep"]
 READERS["batcat"] = READERS["bat"]
 READERS["[["] = READERS["["] = READERS["test"]
+
+
+def reads_content(name: str) -> bool:
+    """Return True if a program prints what it reads from the files that it is given."""
+    return name in ("sed", "awk", "gawk") or (name in READERS and READERS[name].operands in ("read", "second"))

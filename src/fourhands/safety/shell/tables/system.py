@@ -54,6 +54,10 @@ SYSTEM: dict[str, Tool] = {
         _bad("changes the system"),
     ),
     **_all("chkconfig rc-update", _bad("changes services")),
+    **_all(
+        "setenforce semodule semanage setsebool apparmor_parser aa-disable aa-teardown",
+        _bad("changes the machine's protection"),
+    ),
     **_all("eject setterm loadkeys openvt chvt", _bad("changes the machine's devices")),
     "rmdir": _ask("removes empty directories", operands="name"),
     "cp": _ask("copies files", operands="last", takes=_COPY),
@@ -106,9 +110,10 @@ SYSTEM: dict[str, Tool] = {
             "-u -n -p -S -U -o -b -t -g --unit --lines --priority --since --until --output --boot --identifier --grep"
         ),
         danger=dict.fromkeys(
-            ("--vacuum-size", "--vacuum-time", "--vacuum-files", "--rotate", "--flush", "--setup-keys"),
+            ("--vacuum-size", "--vacuum-time", "--vacuum-files", "--setup-keys"),
             "C5.5 deletes logs",
         ),
+        ask=dict.fromkeys(("--rotate", "--flush", "--sync", "--relinquish-var"), "changes how logs are kept"),
     ),
     "crontab": _bad(
         "replaces a cron table",

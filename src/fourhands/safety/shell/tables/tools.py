@@ -3,6 +3,8 @@
 from fourhands.safety.shell.levels import SAFE, UNKNOWN
 from fourhands.safety.shell.options import Tool, subcommands, words
 
+ROUTINE_TASK = "routine project task: runs the project's own code"
+
 _SYSTEM_PACKAGES = {
     "apt": (
         "list show search policy depends rdepends",
@@ -84,7 +86,7 @@ PACKAGE_TOOLS: dict[str, Tool] = {
                 name: Tool(
                     rank=SAFE,
                     rule="C6.6",
-                    reason="routine project task",
+                    reason=ROUTINE_TASK,
                     operands="text",
                     ask={"--config": "may run a program", "--fix": "changes files"},
                     takes=words("-p -F -j -Z --package --features --target --manifest-path"),
@@ -108,7 +110,7 @@ PACKAGE_TOOLS: dict[str, Tool] = {
                 name: Tool(
                     rank=SAFE,
                     rule="C6.6",
-                    reason="routine project task",
+                    reason=ROUTINE_TASK,
                     operands="text",
                     single=True,
                     writes=words(
@@ -145,7 +147,7 @@ PACKAGE_TOOLS: dict[str, Tool] = {
 
 ROUTINE = words("test tests lint format fmt check build compile typecheck coverage unit verify")
 PROJECT: dict[str, Tool] = {
-    name: Tool(rule="C6.6", reason="routine project task", operands="text", **changes)  # type: ignore[arg-type]  # fields of Tool
+    name: Tool(rule="C6.6", reason=ROUTINE_TASK, operands="text", **changes)  # type: ignore[arg-type]  # fields of Tool
     for name, changes in {
         "pytest": {
             "ask": {"--basetemp": "empties a directory", "-p": "loads a plugin", "-c": "reads a configuration"},
