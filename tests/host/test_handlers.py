@@ -6,6 +6,7 @@ import os
 import select
 import shutil
 import socket
+import stat
 import struct
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.kit.hosts import House, Term, need
 
 from fourhands.core.errors import BadCwd, CommandNotFound, ExecDenied, FourhandsError, NotFound, Unavailable
 from fourhands.host.handlers import META_LARGEST
+from fourhands.host.keeping import secret_file, shown_secret
 from fourhands.host.protocol import LARGEST, PROTOCOL
 
 
@@ -63,6 +65,11 @@ async def test_garbage_closes_its_own_connection_only(house: House, stream: byte
     assert await works(house)
 
 
+def shown(house: House) -> dict[str, object]:
+    """What a client shows that may come in."""
+    return {"secret": shown_secret(house.places.state)}
+
+
 async def test_half_a_message_and_a_hang_up_do_no_harm(house: House) -> None:
     for cut in (1, 3, 4, 6):
         _, writer = await raw(house)
@@ -74,7 +81,9 @@ async def test_half_a_message_and_a_hang_up_do_no_harm(house: House) -> None:
 
 async def test_who_has_not_said_hello_is_told_nothing(house: House) -> None:
     reader, writer = await raw(house)
-    writer.write(framed({"id": 7, "do": "list"}) + framed({"id": 8, "do": "hello", "protocol": PROTOCOL + 1}))
+    writer.write(
+        framed({"id": 7, "do": "list"}) + framed({"id": 8, "do": "hello", "protocol": PROTOCOL + 1, **shown(house)})
+    )
     first, second = await answer(reader), await answer(reader)
     assert first == {"id": 7, "error": {"kind": "request", "message": "no such request: 'list'"}}
     assert second["error"]["kind"] == "protocol"
@@ -85,7 +94,7 @@ async def test_who_has_not_said_hello_is_told_nothing(house: House) -> None:
 async def test_a_client_of_another_version_can_still_stop_the_host(house: House) -> None:
     link = await house.link()
     reader, writer = await raw(house)
-    writer.write(framed({"id": 1, "do": "stop"}))
+    writer.write(framed({"id": 1, "do": "stop", **shown(house)}))
     assert await answer(reader) == {"id": 1, "pid": link.host_pid}
     async with asyncio.timeout(40):
         await house.events.lost.wait()
@@ -97,7 +106,7 @@ async def test_who_does_not_read_is_dropped_and_nobody_else(house: House) -> Non
     await house.create("cat", meta={"x": "y" * 30_000})
     with socket.socket(socket.AF_UNIX) as sock:
         sock.connect(house.places.socket)
-        sock.sendall(framed({"id": 0, "do": "hello", "protocol": PROTOCOL}))
+        sock.sendall(framed({"id": 0, "do": "hello", "protocol": PROTOCOL, **shown(house)}))
         sock.sendall(b"".join(framed({"id": n, "do": "list"}) for n in range(1000)))  # 30 MB of answers
         poller = select.poll()
         poller.register(sock, select.POLLRDHUP)
@@ -125,7 +134,7 @@ BAD: list[dict[str, object]] = [
 
 async def test_nonsense_is_answered_with_an_error(house: House) -> None:
     reader, writer = await raw(house)
-    writer.write(framed({"id": 0, "do": "hello", "protocol": PROTOCOL}))
+    writer.write(framed({"id": 0, "do": "hello", "protocol": PROTOCOL, **shown(house)}))
     await answer(reader)
     for number, request in enumerate(BAD, 1):
         writer.write(framed({**request, "id": number}))
@@ -299,7 +308,7 @@ async def test_members_and_their_ports_are_listed(house: House) -> None:
 async def test_a_client_that_asks_without_end_does_not_keep_the_others_waiting(house: House) -> None:
     link = await house.link()
     reader, writer = await raw(house)
-    writer.write(framed({"id": 0, "do": "hello", "protocol": PROTOCOL}))
+    writer.write(framed({"id": 0, "do": "hello", "protocol": PROTOCOL, **shown(house)}))
     await answer(reader)
     writer.write(b"".join(framed({"id": n, "do": "members", "terminal": "term_none"}) for n in range(1, 15_000)))
     await writer.drain()
@@ -314,10 +323,40 @@ async def test_a_client_cannot_shrink_the_page_that_it_shares_with_the_host(hous
     with socket.socket(socket.AF_UNIX) as sock:
         sock.settimeout(40)
         sock.connect(house.places.socket)
-        sock.sendall(framed({"id": 0, "do": "hello", "protocol": PROTOCOL}))
+        sock.sendall(framed({"id": 0, "do": "hello", "protocol": PROTOCOL, **shown(house)}))
         _, fds, _, _ = socket.recv_fds(sock, 65536, 4)
         with pytest.raises(PermissionError):
             os.ftruncate(fds[0], 0)
         for fd in fds:
             os.close(fd)
     assert await works(house)
+
+
+async def test_the_same_user_without_the_secret_is_refused_and_told_why(house: House) -> None:
+    link = await house.link()
+    reader, writer = await raw(house)
+    wrong: list[dict[str, Any]] = [{}, {"secret": ""}, {"secret": "x" * 43}, {"secret": None}, {"secret": "é\ud800"}]
+    for number, bad in enumerate(wrong):
+        for do in ("hello", "stop"):
+            writer.write(framed({"id": number, "do": do, "protocol": PROTOCOL, **bad}))
+            refused = (await answer(reader))["error"]
+            assert refused["kind"] == "secret"
+            assert "host.secret" in refused["message"]
+    writer.write(framed({"id": 9, "do": "list"}))
+    assert "error" in await answer(reader)  # it was let in by none of them
+    writer.close()
+    assert link.alive
+    assert stat.S_IMODE(os.stat(secret_file(house.places.state)).st_mode) == 0o600
+    assert "does not show the host's secret" in Path(house.places.state, "host.log").read_text()
+
+
+async def test_a_kept_secret_outlives_its_client_and_goes_to_one_client_at_a_time(house: House) -> None:
+    link = await house.join()
+    kept = await link.keep("browsers")
+    assert await link.keep("browsers") == kept
+    assert await link.keep("other") != kept
+    second = await house.join()
+    assert await second.keep("browsers") != kept  # as long as the first is there
+    link.close()
+    third = await house.join()
+    assert await third.keep("browsers") == kept

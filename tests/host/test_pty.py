@@ -153,12 +153,12 @@ def test_what_was_typed_and_not_read_is_counted() -> None:
     try:
         reader = os.open(spawned.tty_path, os.O_RDONLY | os.O_NOCTTY)
         for _ in range(300):  # seen at once, although the kernel carries it over in its own time
-            assert pty.unread(spawned.tty_path) == 0
+            assert pty.unread(spawned.master) == 0
             os.write(spawned.master, b"four\n")
-            assert pty.unread(spawned.tty_path) == 5
+            assert pty.unread(spawned.master) == 5
             assert os.read(reader, 100) == b"four\n"
         os.close(reader)
-        assert pty.unread("/nowhere") == 0
+        assert pty.unread(-1, "/nowhere") == 0
     finally:
         os.kill(spawned.pid, signal.SIGKILL)
         os.waitpid(spawned.pid, 0)

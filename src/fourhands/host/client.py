@@ -8,7 +8,9 @@ good as new: its holder need not be told. Every request has a deadline, since a 
 import asyncio
 import contextlib
 import itertools
+import logging
 import os
+import secrets
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -20,6 +22,7 @@ from fourhands.host.archive import KEEP, Retention
 from fourhands.host.board import BOARD_SLOTS, BoardReader
 from fourhands.host.connection import same_user
 from fourhands.host.errors import HostLost, HostSilent
+from fourhands.host.keeping import shown_secret
 from fourhands.host.lifecycle import START_S, HostOptions
 from fourhands.host.log import BUDGET
 from fourhands.host.paths import DirsError, WorkspaceDirs
@@ -27,10 +30,12 @@ from fourhands.host.protocol import PROTOCOL, Message, MessageSocket, MessageToo
 
 __all__ = ["ClientTimings", "HostClient", "HostLost", "HostReply", "HostSilent"]
 
-_ONCE = frozenset({"hello", "create", "signal", "stop"})
+log = logging.getLogger(__name__)
+
+_ONCE = frozenset({"hello", "create", "signal", "spawn", "stop"})
 """Requests that would do something else if they were made twice."""
 
-_LONG = frozenset({"end"})
+_LONG = frozenset({"end", "cell", "end_cell", "end_run"})
 """Requests that take as long as programs take to end; meanwhile the host has to show that it is awake."""
 
 
@@ -71,12 +76,14 @@ class HostClient:
         self.stopping = False
         self.revive: Callable[[], Awaitable[None]] | None = None
         self.found: list[Message] = []
+        self.cells: dict[str, Message] | None = None  # of a host that has them, those that there were at the greeting
         self._on_event = on_event
         self._on_lost = on_lost
         self._numbers = itertools.count(1)
         self._waiting: dict[int, asyncio.Future[HostReply]] = {}
         self._connection: MessageSocket | None = None
         self._board: BoardReader | None = None
+        self._kept: dict[str, str] = {}
         self._loop = asyncio.get_running_loop()
 
     @classmethod
@@ -153,7 +160,7 @@ class HostClient:
         try:
             async with asyncio.timeout(link.timings.answer_s):
                 await link._connect()
-                await link.request("stop")
+                await link.request("stop", secret=shown_secret(places.state))
         except (FileNotFoundError, ConnectionError, HostLost, HostSilent, TimeoutError):
             link.close()
             return await asyncio.to_thread(lifecycle.end_by_record, places)
@@ -207,14 +214,29 @@ class HostClient:
 
     async def _join(self) -> None:
         await self._connect()
-        reply = await self.request("hello", protocol=PROTOCOL)
+        reply = await self.request("hello", protocol=PROTOCOL, secret=shown_secret(self.places.state))
         page, wake_fd = reply.fds
         self._board = BoardReader(page, wake_fd, self._loop.call_soon)
         self._loop.add_reader(self._board.wake_fd, self._board.woken)
         self.host_pid = reply.body["pid"]
         self.version = reply.body.get("version", "")  # 0.1.0 does not say
         self.found = reply.body["terminals"]
+        cells = reply.body.get("cells")
+        self.cells = None if cells is None else {cell["name"]: cell for cell in cells}
         self.stopping = False
+        for name, secret in self._kept.items():  # a host that has taken the place of another does not have it
+            self.tell("keep", name=name, offer=secret)
+
+    async def keep(self, name: str) -> bytes:
+        """Return a secret that the host keeps in memory while it lives; a new one, if it has none of this name."""
+        offer = self._kept.setdefault(name, secrets.token_hex(32))
+        try:
+            self._kept[name] = (await self.request("keep", name=name, offer=offer)).body["secret"]
+        except (HostLost, HostSilent):
+            raise
+        except Unavailable as error:  # an older host, or one whose secrets another client has
+            log.warning("the host keeps no secret %s, so browsers sign in again with the next server: %s", name, error)
+        return self._kept[name].encode()
 
     async def request(self, do: str, **body: object) -> HostReply:
         """Send a request and wait for its answer; where the host has gone, ask the one that takes its place."""

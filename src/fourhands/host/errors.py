@@ -25,6 +25,10 @@ class HostSilent(Unavailable):
     code = "host-silent"
 
 
+class CellLost(Unavailable):
+    """The sandbox could not be built or has ended, and with it all programs in it."""
+
+
 def translate(error: Message) -> FourhandsError:
     """Return the error of a reply as one of this program's; the caller adds what was asked."""
     kind, name, text = error.get("kind"), error.get("errno", ""), str(error.get("message"))
@@ -34,8 +38,12 @@ def translate(error: Message) -> FourhandsError:
         return CommandNotFound(f"cannot start the program: {text}", errno=name)
     if kind == "program" and name in ("EACCES", "EPERM", "ENOEXEC"):
         return ExecDenied(f"cannot start the program: {text}", errno=name)
+    if kind == "cell":
+        return CellLost(f"the sandbox cannot be used: {text}", hint="try again; `fourhands doctor` explains")
     if kind == "terminal":
         return NotFound(text)
+    if kind == "secret":
+        return Unavailable(text, hint="use the Fourhands that started it; `fourhands stop` of that one ends it")
     if kind == "protocol":
         return Unavailable(
             text, hint="the running host has a different version; `fourhands stop` ends it and its terminals"

@@ -17,8 +17,12 @@ from typing import TYPE_CHECKING
 import fourhands
 from fourhands.host import archive, owner, pty
 from fourhands.host import processes as tree
+from fourhands.host.cell_requests import CellRequests
+from fourhands.host.cells import CellError
 from fourhands.host.connection import IN, OUT, HostConnection, same_user
 from fourhands.host.hosted import TURN_S, HostedTerminal, note
+from fourhands.host.keeping import REFUSAL, Keeping, KeepRequests
+from fourhands.host.listener import bind, identity
 from fourhands.host.log import CAPACITY, LogWriter
 from fourhands.host.paths import DirsError
 from fourhands.host.protocol import PROTOCOL, Message, WireError
@@ -40,26 +44,29 @@ class UnknownTerminal(Exception):
     """A request names a terminal that is not here."""
 
 
-class RequestHandlers:
+class RequestHandlers(CellRequests, KeepRequests):
     """The clients of a host and their requests."""
 
     def __init__(self, host: "Host") -> None:
+        super().__init__()
         self.host = host
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._open = False
         self._bound: tuple[str, int] = ("", 0)
         self._boot = owner.boot()
         self.clients: dict[int, HostConnection] = {}
+        self.keeping = Keeping()
 
     def listen(self) -> None:
         """Accept clients; where the socket has vanished, on a new one. Connected clients stay."""
-        if self.host.stopping or self._bound == _identity(self._bound[0]):
+        if self.host.stopping or self._bound == identity(self._bound[0]):
             return
         problem: Exception | None = None
         for places in self.host.places.elsewhere():
             try:
                 places.prepare()
-                fresh = _bind(places.socket)
+                self.keeping.publish(places.state)
+                fresh = bind(places.socket)
                 break
             except (DirsError, OSError) as error:
                 problem = problem or error
@@ -70,7 +77,7 @@ class RequestHandlers:
             self.host.poll.unregister(self.listener.fileno())
         self.listener.close()
         self.listener, self._open = fresh, True
-        self._bound = _identity(places.socket)
+        self._bound = identity(places.socket)
         self.host.poll.register(fresh.fileno(), IN)
         try:
             owner.publish(places, places.socket)
@@ -90,7 +97,7 @@ class RequestHandlers:
             if self._open:
                 self.host.poll.unregister(self.listener.fileno())
             self.listener.close()
-            if self._bound == _identity(self._bound[0]):
+            if self._bound == identity(self._bound[0]):
                 with contextlib.suppress(OSError):
                     os.unlink(self._bound[0])
 
@@ -139,6 +146,7 @@ class RequestHandlers:
         client = self.clients.pop(fd)
         self.host.poll.unregister(fd)
         client.close()
+        self.abandon(client)
         self.host.seen()
 
     def _hear(self, fd: int, mask: int) -> None:
@@ -189,6 +197,11 @@ class RequestHandlers:
             if client.greeted and client is not but:
                 self._send(fd, client, event)
 
+    def _send_to(self, client: HostConnection, event: Message) -> None:
+        for fd, known in list(self.clients.items()):
+            if known is client:
+                self._send(fd, client, event)
+
     def _serve(self, fd: int, client: HostConnection, message: Message) -> None:
         number = message.get("id")
 
@@ -203,12 +216,17 @@ class RequestHandlers:
         # "stop" needs no greeting: it is how a host of another version is ended.
         if action is None or not (client.greeted or message.get("do") in ("hello", "stop")):
             reply({"error": {"kind": "request", "message": f"no such request: {message.get('do')!r}"}})
-            return
+            return None
+        if not client.greeted and not self.keeping.admits(message):
+            note("refused a client that does not show the host's secret")
+            return reply(REFUSAL)
         try:
             action(client, message, reply)
         except pty.SpawnError as error:
             name = errno.errorcode.get(error.errno or 0, "")
             reply({"error": {"kind": error.stage, "errno": name, "message": str(error.strerror)}})
+        except CellError as error:
+            reply({"error": {"kind": "cell", "message": str(error)}})
         except UnknownTerminal as error:
             reply({"error": {"kind": "terminal", "message": str(error)}})
         except OSError as error:
@@ -223,18 +241,6 @@ class RequestHandlers:
             raise UnknownTerminal(f"no terminal {message.get('terminal')!r}")
         return terminal
 
-    def _describe(self, terminal: HostedTerminal) -> Message:
-        """Return a terminal as clients see it."""
-        return {
-            **terminal.record,
-            "argv": _clipped(terminal.record.get("argv")),
-            "slot": terminal.slot,
-            "pid": terminal.pid,
-            "tty": terminal.tty_path,
-            "exit": terminal.exit,
-            "paused": bool(terminal.pending),
-        }
-
     def _do_hello(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
         if message.get("protocol") != PROTOCOL:
             reply(
@@ -247,8 +253,9 @@ class RequestHandlers:
             )
             return
         client.greeted = True
-        listed = [self._describe(t) for t in self.host.terminals.values()]
+        listed = [t.described() for t in self.host.terminals.values()]
         answer = {"protocol": PROTOCOL, "version": fourhands.__version__, "pid": os.getpid(), "terminals": listed}
+        answer["cells"] = self.host.cells.described()
         reply(answer, [client.board.fd, client.board.wake_there])
 
     def _do_ping(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
@@ -279,6 +286,9 @@ class RequestHandlers:
             terminal.log = LogWriter(path, record["capacity"], system=self.host.system)
             undo.callback(os.unlink, path)
             undo.callback(terminal.log.close)
+            if message.get("cell"):
+                self._create_in(self.host.cells.get(str(message["cell"])), terminal, message, reply, undo)
+                return
             spawned = pty.spawn(
                 str(message["program"]),
                 record["argv"],
@@ -291,21 +301,29 @@ class RequestHandlers:
             undo.pop_all()
         terminal.pid, terminal.master = spawned.pid, spawned.master
         terminal.tty, terminal.tty_path = spawned.tty, spawned.tty_path
-        terminal.eof = False
-        self.host.terminals[name] = terminal
         self.host.by_pid[terminal.pid] = terminal
+        self._created(terminal, reply)
+
+    def _created(self, terminal: HostedTerminal, reply: Callable[..., None]) -> None:
+        """Read a terminal whose program runs, and say that it is there."""
+        terminal.eof = False
+        self.host.terminals[terminal.id] = terminal
         self.host.output.poll(terminal)
-        reply({"terminal": self._describe(terminal)}, [terminal.master])
+        reply({"terminal": terminal.described()}, [terminal.master])
         process = tree.look(terminal.pid)  # by these it is found should this host die
-        record |= {"pid": terminal.pid, "started": process.started if process is not None else 0, "boot": self._boot}
+        terminal.record |= {
+            "pid": terminal.pid,
+            "started": process.started if process is not None else 0,
+            "boot": self._boot,
+        }
         self.host.record(terminal)
 
     def _do_attach(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
         terminal = self._named(message)
-        reply({"terminal": self._describe(terminal)}, [terminal.master] if terminal.master >= 0 else None)
+        reply({"terminal": terminal.described()}, [terminal.master] if terminal.master >= 0 else None)
 
     def _do_list(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
-        reply({"terminals": [self._describe(t) for t in self.host.terminals.values()]})
+        reply({"terminals": [t.described() for t in self.host.terminals.values()]})
 
     def _do_meta(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
         terminal = self._named(message)
@@ -330,6 +348,9 @@ class RequestHandlers:
         reply({})
 
     def _do_end(self, client: HostConnection, message: Message, reply: Callable[..., None]) -> None:
+        if (waiting := self.starting.get(str(message.get("terminal")))) is not None:
+            waiting.append(lambda: self.answer(client, message, reply))
+            return
         terminal = self._named(message)
 
         def done(left: list[int]) -> None:
@@ -347,7 +368,7 @@ class RequestHandlers:
             return
         # First of all: with nothing unread, a program found waiting below has read all that was typed before and waits
         # anew; looked at later, it might be the wait from before the keys. What is typed meanwhile is seen at the end.
-        before = pty.unread(terminal.tty_path)
+        before = pty.unread(terminal.master, terminal.tty_path)
         echo, canonical = pty.modes(terminal.master)
         group = os.tcgetpgrp(terminal.master)
         processes = tree.group_of(terminal.pid, group)
@@ -360,7 +381,7 @@ class RequestHandlers:
             "echo": echo,
             "canonical": canonical,
             "waits": sorted(waits - {""}),
-            "unread": max(before, pty.unread(terminal.tty_path)),
+            "unread": max(before, pty.unread(terminal.master, terminal.tty_path)),
             "asleep": all(p.state == "S" for p in processes) and bool(processes),
         }
         self.host.output.take(terminal)  # what it printed before it waited is in the log first
@@ -381,45 +402,8 @@ class RequestHandlers:
         self.host.stop()
 
 
-def _bind(path: str) -> socket.socket:
-    """Return a socket that this user alone may connect to."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    old = os.umask(0o177)
-    try:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(path)
-        listener.bind(path)
-        listener.listen(1024)
-        listener.setblocking(False)
-    except OSError:
-        listener.close()
-        raise
-    finally:
-        os.umask(old)
-    return listener
-
-
-def _identity(path: str) -> tuple[str, int]:
-    """Return a path and the inode that it names now, -1 for none."""
-    try:
-        return path, os.lstat(path).st_ino
-    except OSError:
-        return path, -1
-
-
 def _checked(meta: Message) -> Message:
     size = len(json.dumps(meta))
     if size > META_LARGEST:
         raise ValueError(f"meta takes {size} bytes, at most {META_LARGEST} are kept")
     return meta
-
-
-def _clipped(argv: object) -> list[str]:
-    """Return arguments as far as a list of terminals needs them; the record on disk has them whole."""
-    left, shown = 4096, []
-    for word in argv if isinstance(argv, list) else []:
-        if left <= 0:
-            break
-        shown.append(str(word)[:left])
-        left -= len(str(word)) + 1
-    return shown

@@ -18,6 +18,7 @@ from collections.abc import Callable
 
 from fourhands.host import archive, owner, pty, recovery
 from fourhands.host.board import BoardSlots
+from fourhands.host.cells import HostCells
 from fourhands.host.connection import IN, new_poll
 from fourhands.host.handlers import RequestHandlers
 from fourhands.host.hosted import TURN_S, HostedTerminal, note
@@ -66,7 +67,8 @@ class Host:
         self.descriptor_limit = pty.raise_descriptor_limit()
         self.requests: RequestHandlers
         self.output = OutputReader(self, self.poll, self.later)
-        self.reaper = Reaper(self, system)
+        self.cells = HostCells(self)
+        self.reaper = Reaper(self, system, self.cells.spawners)
         self.archive = archive.LogArchive(places, *keep)
         self._signals, self._signal_in = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK) if hasattr(os, "pipe2") else os.pipe()
 
@@ -134,9 +136,9 @@ class Host:
     def step(self) -> bool:
         """Run what is due, poll once and serve what is ready; returns False when it is time to leave."""
         timeout = self._due()
-        if self.stopping and not any(t.ending for t in self.terminals.values()):
+        if self.stopping and not self.reaper.busy:
             return False
-        if not self.requests.clients and not any(t.running or t.ending for t in self.terminals.values()):
+        if not self.requests.clients and not (self.reaper.busy or any(t.running for t in self.terminals.values())):
             left = self._alone_since + self.linger_s - time.monotonic()
             if left <= 0:
                 return False
@@ -159,6 +161,7 @@ class Host:
 
     def close(self) -> None:
         """Leave nothing behind but the logs."""
+        self.cells.close()
         self.requests.close()
         self.poll.close()
         for fd in (self._signals, self._signal_in):
@@ -189,7 +192,7 @@ class Host:
                 self.stop()
             elif signal.SIGHUP in numbers:
                 self.requests.listen()
-        else:
+        elif not self.cells.attend(fd, mask):
             self.requests.attend(fd, mask)
 
     # -- terminals -----------------------------------------------------------------------------------------------
@@ -204,8 +207,10 @@ class Host:
             if pid == 0:
                 return
             terminal = self.by_pid.pop(pid, None)
-            if terminal is not None:  # otherwise an orphan that came to this process
+            if terminal is not None:
                 self.reaped(terminal, status)
+            else:  # the builder of a sandbox, or an orphan that came to this process
+                self.cells.reaped(pid)
         self.later(0.0, self._reap)
 
     def reaped(self, terminal: HostedTerminal, status: int) -> None:
@@ -225,11 +230,13 @@ class Host:
             return  # the disk is full: the exit comes after the output
         code = os.waitstatus_to_exitcode(terminal.reaped)
         terminal.exit = {
-            "code": code if code >= 0 else None,
+            "code": code if code >= 0 and not terminal.lost else None,
             "signal": _signal_name(-code) if code < 0 else None,
             "position": terminal.log.head,
             "time": time.time(),
         }
+        if terminal.lost:
+            terminal.exit |= {"lost": True, "reason": terminal.lost}
         terminal.record["exit"] = terminal.exit
         self.record(terminal)
         self.requests.tell({"event": "exited", "terminal": terminal.id, "exit": terminal.exit})

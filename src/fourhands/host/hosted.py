@@ -21,6 +21,7 @@ class HostedTerminal:
     """A PTY, its main process and its log."""
 
     __slots__ = (
+        "cell",
         "ending",
         "eof",
         "exit",
@@ -28,6 +29,7 @@ class HostedTerminal:
         "id",
         "log",
         "look_at",
+        "lost",
         "master",
         "pending",
         "pid",
@@ -43,6 +45,8 @@ class HostedTerminal:
         self.record = record
         self.id: str = record["id"]
         self.slot = slot
+        self.cell: str = record.get("cell", "")
+        self.lost = ""  # why the way in which it ended is not known
         self.pid = 0
         self.master = -1
         self.tty = 0
@@ -61,6 +65,40 @@ class HostedTerminal:
     def running(self) -> bool:
         """True while its main process lives, as far as has been reported."""
         return self.pid > 0 and self.exit is None
+
+    def described(self) -> dict[str, Any]:
+        """Return it as clients see it."""
+        return {
+            **self.record,
+            "argv": _clipped(self.record.get("argv")),
+            "slot": self.slot,
+            "pid": self.pid,
+            "tty": self.tty_path,
+            "exit": self.exit,
+            "paused": bool(self.pending),
+        }
+
+
+class HostedProgram:
+    """A program on pipes in a cell, which belongs to the client that asked for it; the reaper ends it as a terminal."""
+
+    __slots__ = ("abandoned", "cell", "client", "ending", "id", "pid", "reaped", "record", "tty")
+
+    def __init__(self, name: str, client: object, cell: str) -> None:
+        self.id = name
+        self.client = client
+        self.cell = cell
+        self.pid = 0
+        self.tty = 0
+        self.abandoned = False
+        self.reaped: int | None = None
+        self.ending: EndingState | None = None
+        self.record: Record = {}
+
+    @property
+    def running(self) -> bool:
+        """True while it lives."""
+        return self.pid > 0 and self.reaped is None
 
 
 class EndingState:
@@ -92,3 +130,14 @@ def note(text: str) -> None:
             last = os.pread(2, NOTES_LARGEST // 4, found.st_size - NOTES_LARGEST // 4)
             os.ftruncate(2, 0)
             os.write(2, b"(cut)\n" + last.partition(b"\n")[2])
+
+
+def _clipped(argv: object) -> list[str]:
+    """Return arguments as far as a list of terminals needs them; the record on disk has them whole."""
+    left, shown = 4096, []
+    for word in argv if isinstance(argv, list) else []:
+        if left <= 0:
+            break
+        shown.append(str(word)[:left])
+        left -= len(str(word)) + 1
+    return shown

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from fourhands.core.errors import Unavailable
 from fourhands.host import owner, recovery
 from fourhands.host.archive import KEEP, Retention
+from fourhands.host.dumpable import DEBUG
 from fourhands.host.log import BUDGET
 from fourhands.host.paths import DirsError, WorkspaceDirs
 
@@ -22,7 +23,7 @@ STOP_S = 15.0
 """Seconds that a host that cannot be asked has to end its terminals, before it is killed and they with it."""
 
 # What a host needs of our environment. Every process that may signal it can read this, so no secrets.
-_HOST_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "XDG_RUNTIME_DIR", "XDG_STATE_HOME")
+_HOST_VARIABLES = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "PYTHONPATH", "XDG_RUNTIME_DIR", "XDG_STATE_HOME", DEBUG)
 
 
 @dataclass(frozen=True, slots=True)

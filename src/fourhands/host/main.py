@@ -5,6 +5,7 @@ import os
 import sys
 
 from fourhands.host import archive
+from fourhands.host.dumpable import close_memory
 from fourhands.host.host import Host
 from fourhands.host.log import BUDGET
 from fourhands.host.paths import DirsError, WorkspaceDirs
@@ -25,6 +26,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.detach and os.fork():
         os._exit(0)  # the starting process waits for this one only
+    close_memory()
     places = WorkspaceDirs(options.workspace, options.runtime, options.state)
     keep = archive.Retention(options.keep_days, options.keep_bytes)
     host = Host(places, linger_s=options.linger, budget=options.budget, keep=keep)

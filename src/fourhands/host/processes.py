@@ -98,7 +98,8 @@ class Table:
     and a stranger with an old number is never touched.
     """
 
-    def __init__(self, processes: dict[int, Process], ancestor: int) -> None:
+    def __init__(self, processes: dict[int, Process], ancestor: int, apart: Iterable[int] = ()) -> None:
+        """`apart` are the roots of sandboxes: the same number of a tty means another terminal there."""
         self.processes = processes
         self._ancestor = ancestor
         self._children: dict[int, list[int]] = {}
@@ -107,9 +108,11 @@ class Table:
         self._sessions: dict[int, list[int]] = {}
         self._ttys: dict[int, list[int]] = {}
         self.family = self.descendants([ancestor]) - {ancestor}
+        walled = self.descendants(apart)
         for pid in self.family:
             self._sessions.setdefault(processes[pid].session, []).append(pid)
-            self._ttys.setdefault(processes[pid].tty, []).append(pid)
+            if pid not in walled:
+                self._ttys.setdefault(processes[pid].tty, []).append(pid)
 
     def descendants(self, roots: Iterable[int]) -> set[int]:
         """Return the roots that exist, and all that stems from them."""
@@ -166,6 +169,25 @@ def tag_of(pid: int) -> str:
     except OSError:
         return ""
     return text.partition(f"\0{MARK}=".encode())[2].partition(b"\0")[0].decode("utf-8", "replace")
+
+
+def stems_from(pid: int, ancestor: int) -> bool:
+    """Return True if a process is a descendant of another."""
+    for _ in range(32):
+        process = look(pid) if pid > 1 else None
+        if process is None:
+            return False
+        if process.parent == ancestor:
+            return True
+        pid = process.parent
+    return False
+
+
+def kill_tree(pid: int) -> None:
+    """Kill a process and all that stems from it; what is in a namespace of its own ends with that one's first."""
+    table = Table(scan(), os.getpid())
+    for member in sorted(table.descendants([pid]) & table.family):
+        send_signal(table.processes[member], signal.SIGKILL)
 
 
 def takes_leave(process: Process) -> bool:

@@ -38,9 +38,14 @@ class MessageSocket:
     Only one side, the client, takes descriptors: unasked ones must not fill the host's table.
     """
 
-    def __init__(self, sock: socket.socket, *, takes_descriptors: bool = True) -> None:
+    def __init__(
+        self, sock: socket.socket, *, takes_descriptors: bool = True, largest: int = LARGEST, most_fds: int = 256
+    ) -> None:
+        """`largest` are the bytes of a message, `most_fds` the descriptors that may come without their message."""
         sock.setblocking(False)
         self.sock = sock
+        self._largest = largest
+        self._most_fds = most_fds
         self._takes_descriptors = takes_descriptors
         self._cut = False
         self._in = bytearray()
@@ -63,6 +68,8 @@ class MessageSocket:
                 data, fds, flags, _ = socket.recv_fds(self.sock, _READ, _FDS_PER_READ)
                 self._in_fds.extend(fds)
                 self._cut = self._cut or bool(flags & socket.MSG_CTRUNC)
+                if len(self._in_fds) > self._most_fds:
+                    raise WireError(f"{len(self._in_fds)} descriptors, at most {self._most_fds} may wait")
             else:
                 data = self.sock.recv(_READ)
         except (BlockingIOError, InterruptedError):
@@ -78,8 +85,8 @@ class MessageSocket:
         found = []
         while len(self._in) >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(self._in)
-            if length > LARGEST:
-                raise WireError(f"a message of {length} bytes, at most {LARGEST} are allowed")
+            if length > self._largest:
+                raise WireError(f"a message of {length} bytes, at most {self._largest} are allowed")
             if len(self._in) < _LENGTH.size + length:
                 break
             body = bytes(self._in[_LENGTH.size : _LENGTH.size + length])

@@ -1,46 +1,29 @@
-"""Opening a pseudo-terminal and starting a program on it.
+"""Opening a pseudo-terminal and starting a program on it, as the sandbox's spawner does too; looks at terminals.
 
-`posix_spawn` instead of `fork`: it takes 0.4 ms however large this process is. It has no working directory of its
-own, so this process, which has one thread, changes to the directory, spawns and changes back.
+`posix_spawn` instead of `fork`: it takes 0.4 ms however large this process is.
 """
 
 import contextlib
+import ctypes
 import errno
 import fcntl
 import os
 import resource
 import select
-import signal
 import struct
+import sys
 import termios
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from fourhands.host.spawner import SpawnError, on_terminal, start
+
+__all__ = ["SpawnError", "Spawned"]
+
 _IUTF8 = 0x4000  # on Linux and macOS; Python 3.11 has no name for it
-
-_DEFAULT_SIGNALS = [
-    signal.SIGPIPE,
-    signal.SIGXFSZ,
-    signal.SIGINT,
-    signal.SIGQUIT,
-    signal.SIGTERM,
-    signal.SIGHUP,
-    signal.SIGCHLD,
-    signal.SIGTSTP,
-    signal.SIGTTIN,
-    signal.SIGTTOU,
-    signal.SIGALRM,
-    signal.SIGUSR1,
-    signal.SIGUSR2,
-]
-
-
-class SpawnError(OSError):
-    """A program that could not be started; `stage` is "cwd" or "program", which was at fault."""
-
-    def __init__(self, stage: str, error: OSError) -> None:
-        super().__init__(error.errno, error.strerror, error.filename)
-        self.stage = stage
+_TIOCGPTPEER, _TIOCGPTN, _TIOCSPTLCK = 0x5441, 0x80045430, 0x40045431  # of Linux, for which Python has no names
+_DEVPTS = 0x1CD1  # its file system's number
+_PTMX = os.makedev(5, 2)
 
 
 @dataclass(slots=True)
@@ -72,14 +55,37 @@ def modes(fd: int) -> tuple[bool, bool]:
     return bool(flags & termios.ECHO), bool(flags & termios.ICANON)
 
 
-def unread(tty_path: str) -> int:
+def open_peer(master: int, tty_path: str = "") -> int:
+    """Open the other side of a terminal: by its master, since in a sandbox its path is another terminal's out here.
+
+    `tty_path` is for systems that cannot do that, which have no sandboxes either.
+    """
+    flags = os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC
+    try:
+        return fcntl.ioctl(master, _TIOCGPTPEER, flags)
+    except (OSError, ValueError):
+        if not tty_path:
+            raise
+        return os.open(tty_path, flags)
+
+
+def device(master: int, tty_path: str = "") -> int:
+    """Return the number of a terminal's device."""
+    fd = open_peer(master, tty_path)
+    try:
+        return os.fstat(fd).st_rdev
+    finally:
+        os.close(fd)
+
+
+def unread(master: int, tty_path: str = "") -> int:
     """Return the number of bytes typed that no program has read yet; in canonical mode those of whole lines only.
 
     What is written to a terminal reaches its line discipline by way of a kernel thread, and is nowhere to be seen until
     then. A poll of a terminal with nothing to read waits for that: 0 means that all has been read.
     """
     try:
-        fd = os.open(tty_path, os.O_RDONLY | os.O_NOCTTY | os.O_NONBLOCK | os.O_CLOEXEC)
+        fd = open_peer(master, tty_path)
     except OSError:
         return 0
     try:
@@ -99,20 +105,6 @@ def raise_descriptor_limit() -> tuple[int, int]:
     return soft, hard
 
 
-@contextlib.contextmanager
-def _limited(limit: tuple[int, int] | None) -> Iterator[None]:
-    """Return to the old descriptor limit for a moment: set in a child that already runs it would be too late."""
-    now = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if limit is None or limit == now:
-        yield
-        return
-    resource.setrlimit(resource.RLIMIT_NOFILE, (limit[0], now[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, now)
-
-
 def spawn(
     program: str,
     argv: Sequence[str],
@@ -126,41 +118,8 @@ def spawn(
     """Start a program in a session of its own with a new terminal as its controlling one."""
     master, slave = os.openpty()
     try:
-        tty_path = os.ttyname(slave)
-        attributes = termios.tcgetattr(slave)
-        attributes[0] |= _IUTF8  # erase whole characters in canonical mode
-        termios.tcsetattr(slave, termios.TCSANOW, attributes)
-        set_size(slave, cols, rows)
-        tty = os.fstat(slave).st_rdev
-        here = os.open(".", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            try:
-                os.chdir(cwd)
-            except OSError as error:
-                raise SpawnError("cwd", error) from error
-            try:
-                with _limited(descriptor_limit):
-                    pid = os.posix_spawn(
-                        program,
-                        list(argv),
-                        env,
-                        # The first terminal that a new session opens becomes its controlling one.
-                        file_actions=[
-                            (os.POSIX_SPAWN_CLOSE, 0),
-                            (os.POSIX_SPAWN_OPEN, 0, tty_path, os.O_RDWR, 0),
-                            (os.POSIX_SPAWN_DUP2, 0, 1),
-                            (os.POSIX_SPAWN_DUP2, 0, 2),
-                        ],
-                        setsid=True,
-                        setsigmask=[],
-                        setsigdef=_DEFAULT_SIGNALS,
-                    )
-            except OSError as error:
-                raise SpawnError("program", error) from error
-            finally:
-                os.fchdir(here)
-        finally:
-            os.close(here)
+        tty_path, tty = os.ttyname(slave), _set_up(slave, cols, rows)
+        pid = start(program, argv, env, cwd, on_terminal(tty_path), descriptor_limit)
         os.set_blocking(master, False)
         return Spawned(pid, master, tty_path, tty)
     except BaseException:
@@ -168,6 +127,43 @@ def spawn(
         raise
     finally:
         os.close(slave)
+
+
+def open_in(directory: int, cols: int, rows: int) -> Spawned:
+    """Open a terminal among those of a sandbox, whose program is still to be started; `directory` is its `/dev/pts`.
+
+    The host opens it, and never takes one that was opened inside: the opener can make the host's reads block.
+    """
+    master = os.open("ptmx", os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        if os.fstat(master).st_rdev != _PTMX:
+            raise OSError(errno.ENOTTY, "the sandbox has no terminals")
+        (number,) = struct.unpack("i", fcntl.ioctl(master, _TIOCGPTN, b"\0" * 4))
+        fcntl.ioctl(master, _TIOCSPTLCK, b"\0" * 4)
+        slave = open_peer(master)
+        try:
+            return Spawned(0, master, f"/dev/pts/{number}", _set_up(slave, cols, rows))
+        finally:
+            os.close(slave)
+    except BaseException:
+        os.close(master)
+        raise
+
+
+def holds_terminals(directory: int) -> bool:
+    """Return True if a descriptor is that of a file system of terminals."""
+    found = ctypes.create_string_buffer(256)
+    function = ctypes.CDLL(None).fstatfs
+    return function(directory, found) == 0 and int.from_bytes(found.raw[:4], sys.byteorder) == _DEVPTS
+
+
+def _set_up(slave: int, cols: int, rows: int) -> int:
+    """Set the modes and size of a new terminal; returns its device."""
+    attributes = termios.tcgetattr(slave)
+    attributes[0] |= _IUTF8  # erase whole characters in canonical mode
+    termios.tcsetattr(slave, termios.TCSANOW, attributes)
+    set_size(slave, cols, rows)
+    return os.fstat(slave).st_rdev
 
 
 def is_hangup(error: OSError) -> bool:

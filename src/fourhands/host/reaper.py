@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Protocol
 
 from fourhands.host import processes
-from fourhands.host.hosted import TURN_S, EndingState, HostedTerminal
+from fourhands.host.hosted import TURN_S, EndingState, HostedProgram, HostedTerminal
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.host.system import KERNEL, System
 
@@ -41,6 +41,10 @@ POLITE = [signal.SIGHUP, signal.SIGCONT, signal.SIGTERM]
 """An interactive bash or zsh ignores TERM alone, and a stopped process hears nothing before CONT."""
 
 
+Hosted = HostedTerminal | HostedProgram
+"""A thing that can be ended."""
+
+
 class ReaperHost(Protocol):
     """The host, as the reaper uses it."""
 
@@ -66,27 +70,38 @@ class ReaperHost(Protocol):
 class Reaper:
     """The terminals of a host that are on their way out."""
 
-    def __init__(self, host: ReaperHost, system: System = KERNEL) -> None:
+    def __init__(
+        self, host: ReaperHost, system: System = KERNEL, sandboxes: Callable[[], list[int]] = list[int]
+    ) -> None:
+        """`sandboxes` returns the processes from which all stems that is in a sandbox."""
         self._host = host
+        self._sandboxes = sandboxes
         self._system = system
         self._marks = processes.TagIndex()
         self._table: processes.Table | None = None
         self._looked = 0.0
         self._cost_s = 0.0
+        self._ending: dict[str, Hosted] = {}
         self._waiting: set[str] = set()
         self._due: float | None = None
-        self._round: deque[tuple[HostedTerminal, bool]] = deque()
+        self._round: deque[tuple[Hosted, bool]] = deque()
 
-    def end(self, terminal: HostedTerminal, done: Callable[[list[int]], None]) -> None:
+    @property
+    def busy(self) -> bool:
+        """True while something is being ended."""
+        return bool(self._ending)
+
+    def end(self, terminal: Hosted, done: Callable[[list[int]], None]) -> None:
         """End all processes of a terminal and call `done` with those that could not be ended."""
         if terminal.ending is not None:
             terminal.ending.waiters.append(done)
             return
         terminal.ending = EndingState()
+        self._ending[terminal.id] = terminal
         terminal.ending.waiters.append(done)
         self.step(terminal)
 
-    def step(self, terminal: HostedTerminal) -> None:
+    def step(self, terminal: Hosted) -> None:
         """Look at a terminal as soon as the next look is due: at once, unless looking takes too much time already."""
         if terminal.ending is not None:
             self._waiting.add(terminal.id)
@@ -103,17 +118,17 @@ class Reaper:
 
     def _look(self) -> processes.Table:
         began = self._system.monotonic()
-        self._table = processes.Table(self._system.scan(), os.getpid())
+        self._table = processes.Table(self._system.scan(), os.getpid(), self._sandboxes())
         self._looked = self._system.monotonic()
         self._cost_s = self._looked - began
         return self._table
 
-    def _members(self, table: processes.Table, terminal: HostedTerminal) -> list[processes.Process]:
+    def _members(self, table: processes.Table, terminal: Hosted) -> list[processes.Process]:
         if terminal.pid <= 0:
             return []
         return table.members(
             main=terminal.pid,
-            tty=terminal.tty,
+            tty=0 if terminal.cell else terminal.tty,  # a sandbox numbers its terminals anew
             terminal=terminal.id,
             alive=terminal.reaped is None,
             marks=self._marks,
@@ -133,7 +148,7 @@ class Reaper:
         if self._round:
             return  # the last look is still being worked through; the next one follows
         waiting, self._waiting = self._waiting, set()
-        terminals = [t for t in map(self._host.terminals.get, waiting) if t is not None and t.ending is not None]
+        terminals = [t for t in map(self._ending.get, waiting) if t is not None and t.ending is not None]
         if terminals:
             table = self._look()
             self._round.extend((t, t.reaped is None) for t in terminals)
@@ -149,14 +164,14 @@ class Reaper:
             terminal, alive = self._round.popleft()
             if (terminal.reaped is None) == alive:  # otherwise this look is too old for it
                 self._advance(terminal, self._members(table, terminal))
-        again = [t for t in self._host.terminals.values() if t.ending is not None]
+        again = list(self._ending.values())
         if again:
             self._waiting.update(t.id for t in again)
             young = any(t.ending.waited < 0.1 for t in again if t.ending is not None)
             # The exit of a main process brings us here at once, so looking around need not be frequent.
             self._look_in(0.01 if young else 0.05)
 
-    def _advance(self, terminal: HostedTerminal, found: list[processes.Process]) -> None:
+    def _advance(self, terminal: Hosted, found: list[processes.Process]) -> None:
         """Signal the processes found, or declare a terminal ended."""
         ending = terminal.ending
         if ending is None:
@@ -208,17 +223,18 @@ class Reaper:
                 if group:
                     self._system.killpg(terminal.pid, signal.SIGKILL)
                 self._signal(terminal, found, [signal.SIGKILL])
-            if not found and terminal.reaped is not None:
+            if not found and terminal.reaped is not None and isinstance(terminal, HostedTerminal):
                 self._host.finish(terminal, whole=False)
             return
         ending.quiet += 1
         if ending.crowd and ending.quiet < 2 and waited < give_up:
             return  # a look is not an instant: a process that forks and exits all the time may slip through one
         terminal.ending = None
+        self._ending.pop(terminal.id, None)
         for done in ending.waiters:
             done([p.pid for p in found])
 
-    def _starts(self, terminal: HostedTerminal) -> bool:
+    def _starts(self, terminal: Hosted) -> bool:
         """Return True if its shell has not come to its first prompt, which brings its first mark."""
         nonce = terminal.record.get("meta", {}).get("nonce")
         if not nonce or not terminal.running:
@@ -237,7 +253,7 @@ class Reaper:
         for group in {p.group for p in found} - {os.getpgrp(), 0}:
             self._system.killpg(group, signal.SIGKILL)
 
-    def _signal(self, terminal: HostedTerminal, found: list[processes.Process], numbers: list[signal.Signals]) -> None:
+    def _signal(self, terminal: Hosted, found: list[processes.Process], numbers: list[signal.Signals]) -> None:
         if not processes.HAVE_PROC:
             for number in numbers:
                 self._system.killpg(terminal.pid, number)
@@ -246,7 +262,7 @@ class Reaper:
             self._system.send_signals(process, numbers)
 
 
-def _leaderless(terminal: HostedTerminal) -> bool:
+def _leaderless(terminal: Hosted) -> bool:
     """Return True if the main process's group has members, although that process is gone and no look shows them.
 
     A process that forks and exits without end can slip through every look at `/proc`, but not out of the group. If
