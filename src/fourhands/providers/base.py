@@ -8,9 +8,9 @@ ours stands in for it, see `stream.py`. One that cannot give its promised isolat
 import abc
 import enum
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeGuard
 
 from fourhands.core.errors import FourhandsError, Unavailable
 
@@ -89,6 +89,53 @@ class Provider(Protocol):
     async def clean_up(self) -> None:
         """Remove what `prepare` has made, unless other programs still run in it."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class CellDirs:
+    """The directories of one cell on disk: its home, which the next cell may have, and its `/tmp`, which none may."""
+
+    name: str
+    home: str
+    tmp: str
+
+
+class Network(Protocol):
+    """The network of one cell: a layer around the command that builds it, which then makes none of its own."""
+
+    @property
+    def identity(self) -> list[str]:
+        """Options for a builder inside of the layer: with them programs see the user id that they had outside."""
+        ...
+
+    def enclose(self, command: Sequence[str]) -> list[str]:
+        """Return the command that runs this one in the layer, with all descriptors."""
+        ...
+
+    def variables(self) -> dict[str, str]:
+        """Return the variables that programs need to find their way out."""
+        ...
+
+
+class CellProvider(Provider, Protocol):
+    """A provider whose programs share one sandbox, the cell; `wrap` then only adapts what a launch brings along."""
+
+    @property
+    def builder(self) -> str:
+        """Path of the program that builds a cell inside of a network's layer; empty if cells take no such layer."""
+        ...
+
+    def enclose(self, command: Sequence[str], dirs: CellDirs, network: Network | None = None) -> Launch:
+        """Return the launch that builds a cell and becomes `command` in it, its first process, with all descriptors.
+
+        Blocking: it looks through the workspace.
+        """
+        ...
+
+
+def has_cells(provider: Provider | None) -> TypeGuard[CellProvider]:
+    """Return True if programs of this provider run in cells. One that stands for another may not know it before."""
+    return callable(getattr(provider, "enclose", None))
 
 
 class WorkspaceProvider(abc.ABC):

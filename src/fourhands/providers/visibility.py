@@ -95,11 +95,12 @@ def hidden_places(visible: Iterable[str], env: Mapping[str, str], workspace: str
     home = os.path.realpath(env.get("HOME") or os.path.expanduser("~"))
     if any(within(home, path) for path in shown):
         for directory in (home, f"{home}/.config"):
-            found.update(path for path in _secrets_in(directory) if not within(workspace, path))
+            found.update(path for path in secrets_in(directory) if not within(workspace, path))
     return _outermost(found)
 
 
-def _secrets_in(directory: str) -> list[str]:
+def secrets_in(directory: str) -> list[str]:
+    """Return the secret files and directories right below a directory."""
     try:
         with os.scandir(directory) as entries:
             return [entry.path for entry in entries if BUILT_IN.match(entry.path) or BUILT_IN.holds(entry.path)]

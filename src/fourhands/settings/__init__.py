@@ -27,6 +27,8 @@ SomeTime = Annotated[float, Meta(gt=0, le=86_400)]
 Interval = Annotated[float, Meta(ge=0, le=3_600)]
 NonEmpty = Annotated[str, Meta(min_length=1)]
 AbsoluteDirectory = Annotated[str, Meta(pattern="^(/|$)", description="an absolute path, or empty")]
+AbsolutePath = Annotated[str, Meta(pattern="^/", description="an absolute path")]
+DevicePath = Annotated[str, Meta(pattern="^/dev/[^/]", description="a path below /dev")]
 HttpAddress = Annotated[str, Meta(pattern="^https?://[^/]", description="an address with http:// or https://")]
 
 
@@ -71,7 +73,7 @@ class PersistentSettings(SettingsGroup, frozen=True, kw_only=True):
 class AgentDefaults(SettingsGroup, frozen=True, kw_only=True):
     """The settings an agent starts with; its own state is merged over them."""
 
-    provider: NonEmpty = "local"
+    provider: NonEmpty = "auto"
     bash: BashSettings = BashSettings()
     persistent: PersistentSettings = PersistentSettings()
     variables: tuple[NonEmpty, ...] = ()
@@ -127,6 +129,14 @@ class BubblewrapSettings(SettingsGroup, frozen=True, kw_only=True, tag="bubblewr
     require_limits: bool = True
 
 
+class LandlockSettings(SettingsGroup, frozen=True, kw_only=True, tag="landlock"):
+    """The weaker sandbox, by rules of the kernel: see docs/isolation.md."""
+
+
+class AutoSettings(SettingsGroup, frozen=True, kw_only=True, tag="auto"):
+    """The strongest sandbox that this machine can build."""
+
+
 class ContainerSettings(SettingsGroup, frozen=True, kw_only=True, tag="container"):
     """A container: see docs/isolation.md. A limit of 0 is none."""
 
@@ -138,6 +148,22 @@ class ContainerSettings(SettingsGroup, frozen=True, kw_only=True, tag="container
     max_processes: Count = 512
     max_memory: Count = 4 * 1024 * 1024 * 1024
     max_cpus: Annotated[float, Meta(ge=0, le=10_000)] = 0.0
+
+
+ProviderSettings = LocalSettings | BubblewrapSettings | LandlockSettings | AutoSettings | ContainerSettings
+"""The settings of one provider; the `type` in the file says which."""
+
+
+class SandboxSettings(SettingsGroup, frozen=True, kw_only=True):
+    """The network of every sandbox, and the paths that it shows in addition to those of the provider itself."""
+
+    hide_secrets: bool = False
+    per_workspace: bool = False
+    readable: tuple[AbsolutePath, ...] = ()
+    writable: tuple[AbsolutePath, ...] = ()
+    devices: tuple[DevicePath, ...] = ()
+    network: Literal["ask", "off", "on"] = "ask"
+    allowed_hosts: tuple[NonEmpty, ...] = ()
 
 
 class SafetySettings(SettingsGroup, frozen=True, kw_only=True):
@@ -159,6 +185,16 @@ class JournalSettings(SettingsGroup, frozen=True, kw_only=True):
     keep_days: Annotated[int, Meta(ge=1, le=36_500)] = 90
     keep_bytes: Annotated[int, Meta(ge=1 << 20, le=_MOST)] = 256 << 20
     undo_bytes: Count = 256 << 20
+
+
+class CheckpointSettings(SettingsGroup, frozen=True, kw_only=True):
+    """Checkpoints of the workspace: whether, how long one may take, and the room and days for which they are kept."""
+
+    enabled: bool = True
+    budget_s: SomeTime = msgspec.field(default=5.0, name="budgetSeconds")
+    keep_bytes: Annotated[int, Meta(ge=1 << 20, le=_MOST)] = 2 << 30
+    keep_days: Annotated[float, Meta(gt=0, le=36_500)] = 14.0
+    large_bytes: Count = 20 << 20
 
 
 class NoticeSettings(SettingsGroup, frozen=True, kw_only=True):
@@ -193,9 +229,11 @@ class Settings(SettingsGroup, frozen=True, kw_only=True):
     terminal: TerminalSettings = TerminalSettings()
     agent_defaults: AgentDefaults = AgentDefaults()
     agents: dict[str, AgentSettings] = {}
-    providers: dict[str, LocalSettings | BubblewrapSettings | ContainerSettings] = {}
+    providers: dict[str, ProviderSettings] = {}
+    sandbox: SandboxSettings = SandboxSettings()
     safety: SafetySettings = SafetySettings()
     journal: JournalSettings = JournalSettings()
+    checkpoints: CheckpointSettings = CheckpointSettings()
     notices: NoticeSettings = NoticeSettings()
     server: ServerSettings = ServerSettings()
     upstreams: dict[str, UpstreamSettings] = {}
