@@ -29,13 +29,13 @@ async def asked(person: Caller) -> dict[str, Any]:
 
 
 async def answer(person: Caller, question: dict[str, Any], choice: str, **more: str) -> None:
-    said = await person.call("openspace.workbench.answer", {"questionId": question["id"], "choice": choice, **more})
+    said = await person.reply(question, choice, **more)
     assert said["success"], said
 
 
 async def test_edit_then_approve_runs_exactly_the_edited_line(served: Served) -> None:
     _, token = served.agent()
-    async with served.caller(query="?attend=1") as person, served.client(token) as agent, asyncio.TaskGroup() as group:
+    async with served.person() as person, served.client(token) as agent, asyncio.TaskGroup() as group:
         running = group.create_task(agent.post(BASH, json={"command": "rm -rf build"}))
         question = await asked(person)
         assert (question["level"], question["shown"]) == ("dangerous", "rm -rf build")
@@ -59,7 +59,7 @@ async def test_an_unknown_line_without_an_answer_fails_clearly_after_ten_seconds
     timers = Timers()
     async with (
         serve_app(workbench={"now": timers.time, "later": timers.later}) as served,
-        served.caller(query="?attend=1") as person,
+        served.person() as person,
         served.client(served.agent()[1]) as agent,
         asyncio.TaskGroup() as group,
     ):
@@ -89,7 +89,7 @@ async def test_a_rule_covers_the_same_words_in_the_same_directory_only(served: S
     program.chmod(0o755)
     launch = {"command": str(program), "args": ["x"]}
     path = "/api/commands/openspace.tool.execute_command"
-    async with served.caller(query="?attend=1") as person, served.client(token) as agent, asyncio.TaskGroup() as group:
+    async with served.person() as person, served.client(token) as agent, asyncio.TaskGroup() as group:
         running = group.create_task(agent.post(path, json=launch))
         await answer(person, await asked(person), "session")
         assert (await running).json()["ok"]

@@ -56,10 +56,17 @@ class Bar:
         await terminal.type(text)
 
 
-async def shell(app: App, name: str = "bash") -> Terminal:
-    terminal = await app.terminals.create(shell=name)
+async def shell(app: App, owner: str = "") -> Terminal:
+    """A shell at its prompt: an agent's, or the person's."""
+    terminal = await app.terminals.create(shell="bash", owner=owner)
     await terminal.wait(input_wanted=True, deadline_s=40)
     return terminal
+
+
+async def seated(app: App) -> tuple[Bar, Terminal]:
+    """An agent whose calls are judged, and a shell of its own."""
+    bar = Bar(app)
+    return bar, await shell(app, bar.session.id)
 
 
 async def until(terminal: Terminal, state: str) -> None:
@@ -202,7 +209,7 @@ async def test_invisible_characters_are_made_visible(app: App) -> None:
 
 
 async def test_typed_lines_at_a_prompt(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     assert bar.keys(terminal, "ls\n") == "safe"
     assert bar.keys(terminal, "ls\r") == "safe"
     assert bar.keys(terminal, "./x\n") == "unknown"
@@ -230,7 +237,7 @@ async def test_typed_lines_at_a_prompt(app: App) -> None:
 
 
 async def test_pieces_are_judged_as_the_line_they_make(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     await bar.type(terminal, "ec")
     await bar.type(terminal, "ho 1; r")
     assert bar.keys(terminal, "m -rf x\n") == "dangerous"
@@ -246,7 +253,7 @@ async def test_pieces_are_judged_as_the_line_they_make(app: App) -> None:
 
 
 async def test_an_approved_history_key_keeps_its_line_unknowable(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     await bar.type(terminal, "\x10")  # Ctrl-P
     assert bar.keys(terminal, "\n") == "dangerous"
     assert bar.keys(terminal, "x") == "dangerous"
@@ -254,7 +261,7 @@ async def test_an_approved_history_key_keeps_its_line_unknowable(app: App) -> No
 
 
 async def test_the_rest_of_a_command_is_judged_with_its_beginning(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     rest = "echo '; rm -rf x; echo '\n"
     assert bar.keys(terminal, rest) == "safe"
     await bar.type(terminal, "echo '\n")
@@ -269,7 +276,7 @@ async def test_the_rest_of_a_command_is_judged_with_its_beginning(app: App) -> N
 
 
 async def test_the_rest_of_what_a_person_began_is_dangerous(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     app.bench.lease(terminal).person_typed("person", b"echo '\r")
     await terminal.type("echo '\r")
     await until(terminal, "incomplete")
@@ -278,7 +285,7 @@ async def test_the_rest_of_what_a_person_began_is_dangerous(app: App) -> None:
 
 
 async def test_input_for_a_program_is_unknown_and_has_a_rule_of_its_own(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     await bar.type(terminal, "cat\n")
     await until(terminal, "running")
     await terminal.wait(input_wanted=True, deadline_s=40)
@@ -304,7 +311,7 @@ async def test_input_for_a_program_is_unknown_and_has_a_rule_of_its_own(app: App
 
 
 async def test_what_a_program_left_unread_is_not_forgotten_at_the_prompt(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     await bar.type(terminal, "until [ -e go ]; do sleep 0.05; done\n")
     await until(terminal, "running")
     await bar.type(terminal, "r")
@@ -315,7 +322,7 @@ async def test_what_a_program_left_unread_is_not_forgotten_at_the_prompt(app: Ap
 
 
 async def test_a_shell_inside_another_program(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     await bar.type(terminal, "sh\n")
     await until(terminal, "running")
     await terminal.wait(input_wanted=True, deadline_s=40)
@@ -332,7 +339,7 @@ async def test_a_shell_inside_another_program(app: App) -> None:
 async def test_a_pager_starts_nothing_unasked(app: App) -> None:
     if shutil.which("less") is None:
         refuse("less is not installed")
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     await terminal.type("less /etc/passwd\r")  # as a person: in an agent's terminal it would be cat
     await until(terminal, "running")
     await terminal.wait(input_wanted=True, deadline_s=40)
@@ -357,8 +364,45 @@ async def test_a_shell_without_marks_is_never_safe(app: App) -> None:
     assert bar.keys(terminal, "echo '; rm -rf x; echo '\n") == "unknown"
 
 
+async def test_each_line_for_a_terminal_of_others_is_asked_about(app: App) -> None:
+    bar, own = await seated(app)
+    theirs = await shell(app)
+    assert (bar.keys(own, "ls\n"), bar.keys(theirs, "ls\n")) == ("safe", "unknown")
+    assert bar.keys(theirs, "ls") == ""  # it does not run yet
+    assert bar.keys(theirs, "rm -rf x\n") == "dangerous"
+    judged = bar("terminal.send", terminalId=theirs.id, text="ls\n")
+    assert judged is not None
+    assert (judged.rule_key, judged.rule_text) == (None, "")
+    assert "not isolated" in judged.reason
+    await theirs.type("cat\r")
+    await until(theirs, "running")
+    judged = bar("terminal.send", terminalId=theirs.id, text="x\n")
+    assert judged is not None
+    assert judged.rule_key is None
+
+
+async def test_an_agent_in_a_sandbox_is_asked_about_each_line_outside(app: App) -> None:
+    bar = Bar(app, let_in(app, provider="bubblewrap"))
+    outside = await shell(app, bar.session.id)
+    judged = bar("terminal.send", terminalId=outside.id, text="ls\n")
+    assert judged is not None
+    assert (judged.level, judged.rule_key) == ("unknown", None)
+
+
+async def test_interrupting_what_others_started_is_asked_about(app: App) -> None:
+    bar, own = await seated(app)
+    theirs = await shell(app)
+    for keys in ("\x03", "\x15", "\x15\x03"):
+        assert (bar.keys(own, keys), bar.keys(theirs, keys)) == ("", "unknown")
+    assert bar("terminal.interrupt", terminalId=own.id) is None
+    judged = bar("terminal.interrupt", terminalId=theirs.id)
+    assert judged is not None
+    assert (judged.level, judged.rule_key) == ("unknown", None)
+    assert theirs.title in judged.shown
+
+
 async def test_continue_is_judged_like_send(app: App) -> None:
-    bar, terminal = Bar(app), await shell(app)
+    bar, terminal = await seated(app)
     for stdin, level in (("rm -rf x\n", "dangerous"), ("ls\n", "safe")):
         judged = bar("tool.terminal_continue", sessionId=terminal.id, stdin=stdin)
         assert judged is not None

@@ -79,6 +79,7 @@ async def scene(provider: str) -> AsyncIterator[tuple[App, Watcher, Terminal]]:
 async def type_secret(app: App, watcher: Watcher, terminal: Terminal, program: str, prompt: str, answer: str) -> None:
     """A program asks, the agent is refused, the person types by a call and by keys, the program goes on."""
     agent = let_in(app)
+    await terminal.describe(owner=agent.id)  # of its own terminals nothing is asked before it is refused
     await terminal.type(f"{program}\r")
     await terminal.wait(pattern=prompt, deadline_s=40, position=0)
     lease = app.bench.lease(terminal)

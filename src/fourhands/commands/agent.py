@@ -63,7 +63,7 @@ async def pause(bench: Workbench, args: SessionRef) -> Nothing:
     return Nothing()
 
 
-@commands.add("resume", label="Resume agent", actors=("person",))
+@commands.add("resume", label="Resume agent", actors=("person",), hand=True)
 async def resume(bench: Workbench, args: SessionRef) -> Nothing:
     """Resume a paused agent."""
     bench.gate.resume(bench.sessions.get(args.session_id).id)
@@ -118,7 +118,7 @@ async def reset(bench: Workbench, args: SessionRef) -> Nothing:
     return Nothing()
 
 
-@commands.add("consent", label="Change permissions", actors=("person",))
+@commands.add("consent", label="Change permissions", actors=("person",), hand=True)
 async def consent(
     bench: Workbench,
     *,
@@ -158,7 +158,7 @@ async def rules(bench: Workbench, args: SessionRef) -> AllowRuleList:
     return AllowRuleList(rules=tuple(AllowRule(key=key, text=text) for key, text in found.items()))
 
 
-@commands.add("drop_rule", label="Remove allow rule", actors=("person",))
+@commands.add("drop_rule", label="Remove allow rule", actors=("person",), hand=True)
 async def drop_rule(
     bench: Workbench,
     *,
@@ -193,7 +193,12 @@ class AgentConfigured(Struct, frozen=True, kw_only=True, rename="camel"):
     effective: dict[str, object]
 
 
-@commands.add("configure", label="Change agent settings", example={"timeoutSeconds": 120})
+@commands.add(
+    "configure",
+    label="Change agent settings",
+    hand=("provider", "cwd", "reset"),
+    example={"timeoutSeconds": 120},
+)
 async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> AgentConfigured:
     """Show or change a session's settings: timeout, crop limit, wait intervals; provider and cwd are the person's.
 

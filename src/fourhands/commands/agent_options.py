@@ -31,7 +31,7 @@ async def describe(bench: Workbench, args: SessionRef) -> Described:
     return await _controls(bench, args.session_id).describe()
 
 
-@commands.add("set_mode", label="Switch agent mode", actors=("person",))
+@commands.add("set_mode", label="Switch agent mode", actors=("person",), hand=True)
 async def set_mode(
     bench: Workbench,
     *,
@@ -46,7 +46,7 @@ async def set_mode(
     return Nothing()
 
 
-@commands.add("set_option", label="Change agent option", actors=("person",))
+@commands.add("set_option", label="Change agent option", actors=("person",), hand=True)
 async def set_option(
     bench: Workbench,
     *,
@@ -83,7 +83,7 @@ async def load_chat(
     return Nothing()
 
 
-@commands.add("sign_in", label="Sign agent in", actors=("person",))
+@commands.add("sign_in", label="Sign agent in", actors=("person",), hand=True)
 async def sign_in(
     bench: Workbench,
     *,

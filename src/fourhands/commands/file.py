@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, From1, Nothing
 from fourhands.commands.file_reading import FileContent, ReadFile, note_seen, read_content, read_piece
+from fourhands.commands.file_redaction import refuse_placeholders, search_for
 from fourhands.commands.file_undo import cut, swap, tell_editor
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
@@ -123,6 +124,7 @@ async def _replace(
 ) -> Written:
     """Replace a file's content, make that undoable, and emit the event."""
     files = bench.files(call.actor)
+    refuse_placeholders(call, given, before, content)
     if call.session is not None:
         await effects.before(path, before)
 
@@ -273,7 +275,8 @@ async def search(
     Files that .gitignore names are left out.
     """
     files = bench.files(call.actor)
-    return await asyncio.to_thread(files.search, query, include_pattern, exclude_pattern)
+    found = await asyncio.to_thread(files.search, query, include_pattern, exclude_pattern)
+    return await asyncio.to_thread(search_for, bench, call, query, found)
 
 
 @commands.add("remove", label="Delete file", actors=("person",), destructive=True)

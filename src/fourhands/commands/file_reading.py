@@ -7,6 +7,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From1
+from fourhands.commands.file_redaction import piece_for, text_for
 from fourhands.core.call import Call
 from fourhands.core.errors import BadArgument
 from fourhands.safety.paths.errors import FileTooLarge
@@ -52,15 +53,16 @@ async def read_content(bench: Workbench, args: ReadFile, call: Call, *, binary: 
             raise
         piece = await asyncio.to_thread(files.read_lines, args.path, args.start_line or 1, args.end_line)
         note_seen(bench, call, piece.path, piece.version)
-        return FileContent(content=piece.text or "", version=piece.version, lines=piece.lines, encoding=piece.encoding)
+        content = text_for(bench, call, piece.text or "")
+        return FileContent(content=content, version=piece.version, lines=piece.lines, encoding=piece.encoding)
     if read.binary:
         if not binary or read.size > BLOB_LIMIT:
             raise _no_text(args.path, read.size, most=binary)
         data = await asyncio.to_thread(files.read, args.path, limit=BLOB_LIMIT)
         return FileContent(content=base64.b64encode(data).decode(), version=read.version, lines=0, encoding="base64")
     note_seen(bench, call, read.path, read.version)
-    lines = read.text.split("\n")
-    text = read.text
+    text = await asyncio.to_thread(text_for, bench, call, read.text)
+    lines = text.split("\n")
     if some:
         text = "\n".join(lines[(args.start_line or 1) - 1 : args.end_line])
     total = len(lines) - (not lines[-1])
@@ -72,13 +74,15 @@ async def read_piece(
 ) -> FileContent:
     """Read some bytes of a file, however large it is; without a limit, as many as are given out at once."""
     most = BLOB_LIMIT if binary else PIECE_BYTES
-    piece = await asyncio.to_thread(bench.files(call.actor).read_piece, path, offset, limit or most)
+    files = bench.files(call.actor)
+    piece = await asyncio.to_thread(files.read_piece, path, offset, limit or most)
     if piece.text is None and not binary:
         raise _no_text(path, piece.size, most=False)
     if piece.text is not None:
         note_seen(bench, call, piece.path, piece.version)
+        text = await asyncio.to_thread(piece_for, bench, files, call, path, piece)
     return FileContent(
-        content=base64.b64encode(piece.data).decode() if piece.text is None else piece.text,
+        content=base64.b64encode(piece.data).decode() if piece.text is None else text,
         version=piece.version,
         lines=0,
         encoding="base64" if piece.text is None else piece.encoding,

@@ -45,7 +45,7 @@ class CommandHelp(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def help_command(bench: Workbench, args: ExplainCommand, call: Call) -> CommandHelp:
     """Explain a command in full, or list all commands that you may use."""
-    kind = call.actor.kind
+    kind = call.actor.role
     if args.command is None:
         mine = [command for command in bench.registry if kind in command.actors or kind == "system"]
         return CommandHelp(text="\n".join(line(command) for command in mine))

@@ -41,7 +41,7 @@ class SetTerminalLimit(Args, frozen=True, kw_only=True):
     max_terminals: Annotated[int, Meta(ge=1, le=MOST_TERMINALS, description="The new limit.")]
 
 
-@commands.add("set_limit", label="Set terminal limit", actors=("person",))
+@commands.add("set_limit", label="Set terminal limit", actors=("person",), hand=True)
 async def set_limit(bench: Workbench, args: SetTerminalLimit) -> TerminalLimit:
     """Set the limit of terminals until the server stops; then `terminal.maxTerminals` holds again.
 

@@ -1,13 +1,14 @@
 """The policy of this workbench: it turns a call into the equivalent shell line and classifies that.
 
 A command names the reading that it needs (`safety=` where it is declared): "typing" and "stdin" for text into a
-terminal, "line" for a shell line in the argument `command`, "launch" for a program with arguments, "script" for a
-script, "exec" for either in a terminal, "create" for a shell. Text that an agent types is classified as the line that
-the shell will get, together with the text that is already on it. Variables and input of a call count like assignments
-in front of it and a here-document behind it.
+terminal, "interrupt" for Ctrl-C, "line" for a shell line in the argument `command`, "launch" for a program with
+arguments, "script" for a script, "exec" for either in a terminal, "create" for a shell. Text that an agent types is
+classified as the line that the shell will get, together with the text that is already on it. Variables and input of a
+call count like assignments in front of it and a here-document behind it.
 """
 
 import json
+import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,18 +16,20 @@ from typing import Any
 
 from msgspec import Struct
 
+from fourhands.commands.edited import LineEditor, as_launch, as_variables, assignments, retype, with_enter
 from fourhands.commands.exec import as_line
 from fourhands.commands.tool import is_line
 from fourhands.core.approval import Assessment
 from fourhands.core.call import Call
-from fourhands.core.errors import BadArgument
 from fourhands.core.question import AssessedPart
 from fourhands.core.registry import Command
+from fourhands.providers.base import Isolation
 from fourhands.safety.environment import check_variables
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.safety.shell import ClassifierRules, Verdict, classify, visible
 from fourhands.safety.shell.history import recalls
 from fourhands.safety.variables import changes_execution, guides_shell
+from fourhands.settings import user_file
 from fourhands.workbench.files import deletion_preview
 from fourhands.workbench.terminals.handle import TerminalHandle, is_shell_name
 from fourhands.workbench.terminals.launch import spelled_cwd
@@ -34,10 +37,7 @@ from fourhands.workbench.terminals.prompt import PromptState, leads_to_a_shell
 from fourhands.workbench.terminals.shell.input_line import EMPTY, Keystrokes, leave, only_takes_away, typed
 from fourhands.workbench.workbench import Workbench
 
-LineEditor = Callable[[str], dict[str, object]]
-
 _RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
-_OPERATORS = frozenset("();<>|&")
 
 
 def rules_of(bench: Workbench) -> ClassifierRules:
@@ -51,7 +51,15 @@ def rules_of(bench: Workbench) -> ClassifierRules:
         dangerous_commands=safety.dangerous_commands,
         secret_names=names,
         workspace=bench.root,
+        own_directories=own_directories(bench),
     )
+
+
+def own_directories(bench: Workbench) -> tuple[str, ...]:
+    """Return the directories of Fourhands itself, wherever the environment has put them: runtime, state, settings."""
+    places = bench.terminals.places
+    config = os.path.dirname(user_file(bench.terminals.env))
+    return tuple(dict.fromkeys((os.path.dirname(places.runtime), os.path.dirname(places.state), config)))
 
 
 class WorkbenchPolicy:
@@ -69,6 +77,9 @@ class WorkbenchPolicy:
             "create": self._create,
             "typing": lambda call, args: self._keys(call, args.terminal_id, args.text, "text"),
             "stdin": self._stdin,
+            "interrupt": lambda call, args: self._interruption(
+                call, self._bench.judged_terminal(args.terminal_id, call)
+            ),
         }
 
     def __call__(self, call: Call, command: Command, args: Struct | None) -> Assessment | None:
@@ -96,10 +107,10 @@ class WorkbenchPolicy:
         check_variables(args.env or {})
         if is_line(args.command, args.args):
             return self._shell_lines(call, args, "command")
-        line = " ".join([*_assignments(args.env), shlex.join([args.command, *args.args])])
+        line = " ".join([*assignments(args.env), shlex.join([args.command, *args.args])])
 
         def edit(fresh: str) -> dict[str, object]:
-            return {**call.args, **_as_launch(fresh, args.env)}
+            return {**call.args, **as_launch(fresh, args.env)}
 
         verdict = self._with_input(line, args.input)
         cwd = self._cwd(call, args.working_directory)
@@ -112,7 +123,7 @@ class WorkbenchPolicy:
 
     def _shell_lines(self, call: Call, args: Any, argument: str) -> Assessment:
         """Assess the shell lines in one argument."""
-        exports = "".join(f"export {assignment}\n" for assignment in _assignments(args.env))
+        exports = "".join(f"export {assignment}\n" for assignment in assignments(args.env))
         line = exports + getattr(args, argument)
 
         def edit(fresh: str) -> dict[str, object]:
@@ -120,7 +131,7 @@ class WorkbenchPolicy:
             theirs = {} if fresh.startswith(exports) else {"env": removed}  # edited exports are in the text
             own: object = fresh.removeprefix(exports)
             if argument == "command" and not is_line(str(own), ()):
-                own = _as_launch(str(own), None)["command"]  # without blanks it is a program's name
+                own = as_launch(str(own), None)["command"]  # without blanks it is a program's name
             return {**call.args, argument: own, **theirs}
 
         verdict = self._with_input(line, args.input)
@@ -147,7 +158,7 @@ class WorkbenchPolicy:
             return None
         check_variables(env)
         removed = [name for name, value in env.items() if value is None]
-        line = " ".join(_assignments(env)) + "".join(f"\nunset {name}" for name in removed)
+        line = " ".join(assignments(env)) + "".join(f"\nunset {name}" for name in removed)
         verdict = classify(line.strip(), self._rules)
         for name, value in env.items():
             if guides_shell(name) or (value is None and changes_execution(name)):
@@ -156,7 +167,7 @@ class WorkbenchPolicy:
         verdict = replace(verdict, reason=f"a new shell with variables: {verdict.reason}")
 
         def edit(fresh: str) -> dict[str, object]:
-            return {**call.args, "env": _as_variables(fresh)}
+            return {**call.args, "env": as_variables(fresh)}
 
         where = self._cwd(call, args.cwd)
         return self._judged(line.strip(), verdict, edit, isolation=self._isolation(call), cwd=where, rule=False)
@@ -192,13 +203,15 @@ class WorkbenchPolicy:
         terminal = self._bench.judged_terminal(name, call)
         seat = self._bench.agent_seat(call.actor, terminal)
         standing = seat.preview(call.id)
-        if not text or only_takes_away(text):
+        if not text:
             return None
+        if only_takes_away(text):
+            return self._interruption(call, terminal)
         if standing.place == "program":
             return self._program_input(call, terminal, standing, text, argument)
         keys = typed(standing.line, text, pastes=standing.pastes)
         whole = "\n".join([*standing.before, *keys.lines, keys.line.text])
-        edit = _retype(call, argument, standing, text)
+        edit = retype(call, argument, standing, text)
         hidden = self._unknowable(standing, keys)
         if hidden:
             return Assessment(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
@@ -211,13 +224,37 @@ class WorkbenchPolicy:
         elif any(_lets_recall(part.words) for part in verdict.parts):
             reason = "switches history expansion on: later lines may run other commands than were typed"
             verdict = replace(verdict, level="dangerous", reason=reason)
+        leaving = self._leaving(call, terminal)
+        if leaving:
+            verdict = at_least_unknown(verdict, leaving)
         if not keys.lines and verdict.level != "dangerous":
             return None  # text without Enter: an unknown line is assessed when Enter comes
         if keys.lines and (keys.completed or standing.place == "shell"):
             reason = "Tab may complete it" if keys.completed else "shell integration is not active"
             verdict = at_least_unknown(verdict, reason)
-        narrow = standing.place == "prompt" and standing.settled and not keys.completed
+        narrow = standing.place == "prompt" and standing.settled and not keys.completed and not leaving
         return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=seat.cwd, rule=narrow)
+
+    def _interruption(self, call: Call, terminal: TerminalHandle) -> Assessment | None:
+        """Assess Ctrl-C and the like: an agent may always interrupt its own programs, but not those of others."""
+        if terminal.owner == call.actor.id:
+            return None
+        return Assessment(
+            level="unknown",
+            shown=f"Ctrl-C in terminal {visible(terminal.title)}",
+            reason="interrupts what another one started or typed",
+        )
+
+    def _leaving(self, call: Call, terminal: TerminalHandle) -> str:
+        """Return why typing into a terminal leaves the place where this agent's own programs run; empty if not.
+
+        A person is asked about each such line: what it starts is neither kept in by a sandbox nor the agent's own.
+        """
+        if terminal.isolation != Isolation.NONE:
+            return ""
+        if terminal.owner != call.actor.id:
+            return f"terminal {visible(terminal.title)} is not the agent's own and not isolated"
+        return f"terminal {visible(terminal.title)} is not isolated" if self._isolation(call) != "none" else ""
 
     def _unknowable(self, standing: PromptState, keys: Keystrokes) -> str:
         """Return why the resulting line cannot be known, or an empty text if it can."""
@@ -267,7 +304,7 @@ class WorkbenchPolicy:
         if verdict.level == "dangerous":
             reason = f"{reason}: {verdict.reason}"
         # Text typed into another shell is a command: a rule for all of it would approve lines that no person has read.
-        narrow = bool(standing.program) and not shell
+        narrow = bool(standing.program) and not shell and not self._leaving(call, terminal)
         return Assessment(
             level="dangerous" if dangerous else "unknown",
             shown=visible(text),
@@ -275,7 +312,7 @@ class WorkbenchPolicy:
             rule_key=f"input:{terminal.id}:{standing.group}:{program}" if narrow else None,
             rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs" if narrow else "",
             unasked=self._unasked(terminal.isolation),
-            edit=lambda fresh: {**call.args, argument: _with_enter(fresh, text)},
+            edit=lambda fresh: {**call.args, argument: with_enter(fresh, text)},
         )
 
     # -- the assessment --------------------------------------------------------------------------------------------
@@ -355,63 +392,3 @@ def _plain_words(line: str, verdict: Verdict) -> str:
     except ValueError:
         return ""
     return shlex.join(words) if same and words else ""
-
-
-def _assignments(env: Mapping[str, str | None] | None) -> list[str]:
-    return [f"{name}={shlex.quote(value)}" for name, value in (env or {}).items() if value is not None]
-
-
-def _as_launch(text: str, env: Mapping[str, str | None] | None) -> dict[str, object]:
-    """Return a line that a person edited as a program with arguments. Raises `BadArgument` if it needs a shell."""
-    try:
-        lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        operators = [token for token in lexer if token and set(token) <= _OPERATORS]
-        words = shlex.split(text)
-    except ValueError as error:
-        raise BadArgument(f"the edited text cannot be read: {error}") from None
-    if operators or "\n" in text.strip():
-        raise BadArgument(
-            f"the edited text needs a shell: {' '.join(operators) or 'several lines'}",
-            hint="this command starts one program; refuse it and ask for openspace.tool.bash",
-        )
-    variables: dict[str, str | None] = {name: None for name, value in (env or {}).items() if value is None}
-    while words and "=" in words[0] and words[0].partition("=")[0].isidentifier():
-        name, _, value = words.pop(0).partition("=")
-        variables[name] = value
-    if not words:
-        raise BadArgument("the edited text names no program")
-    return {"command": words[0], "args": words[1:], "env": variables}
-
-
-def _as_variables(text: str) -> dict[str, str | None]:
-    """Return assignments that a person edited, and the names behind `unset`, as variables."""
-    found: dict[str, str | None] = {}
-    removing = False
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise BadArgument(f"the edited text cannot be read: {error}") from None
-    for word in words:
-        name, sign, value = word.partition("=")
-        if sign:
-            found[name], removing = value, False
-        elif word == "unset":
-            removing = True
-        elif removing:
-            found[name] = None
-        else:
-            hint = "this command starts a shell with variables; NAME=value sets one, unset NAME removes one"
-            raise BadArgument(f"the edited text is not only variables: {word[:100]!r}", hint=hint)
-    return found
-
-
-def _retype(call: Call, argument: str, standing: PromptState, text: str) -> LineEditor:
-    """Return the editor of a typed line: it clears the text on the line first, and keeps a final Enter."""
-    first = "\x03" if standing.before else "\x15" if standing.line.text else ""
-    return lambda fresh: {**call.args, argument: first + _with_enter(fresh, text)}
-
-
-def _with_enter(fresh: str, text: str) -> str:
-    enter = text[-1:] if text[-1:] in ("\r", "\n") else ""
-    return fresh if fresh.endswith(("\r", "\n")) else fresh + enter

@@ -40,7 +40,7 @@ async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator
     bench.fit_tabs()
     with bench.state.holding() as free:
         owner = call.session
-        terminal = await bench.terminals.create(owner=owner or "", agent=owner is not None, **wanted)
+        terminal = await bench.terminals.create(owner=owner or "", agent=owner is not None, cell=owner or "", **wanted)
         try:
             free()
             yield ProgramStarted(terminal, show(bench, terminal, owner_of(call)).pane_id or "")

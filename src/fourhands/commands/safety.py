@@ -1,4 +1,4 @@
-"""The command that classifies a shell line without running it."""
+"""Commands about safety: how a line is classified, and which sandbox agents' programs run in."""
 
 from typing import Annotated
 
@@ -8,6 +8,8 @@ from fourhands.commands.policy import rules_of
 from fourhands.core.call import RiskLevel
 from fourhands.core.registry import Contribution
 from fourhands.safety.shell import classify
+from fourhands.workbench import sandbox
+from fourhands.workbench.sandbox import SandboxInfo
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.safety", scope="see")
@@ -46,3 +48,9 @@ async def judge(
     verdict = classify(command, rules_of(bench))
     parts = (ClassifiedPart(text=p.text, level=p.level, reason=p.reason, words=p.words) for p in verdict.parts)
     return LineClassified(level=verdict.level, reason=verdict.reason, commands=tuple(parts))
+
+
+@commands.add("sandbox", label="Show sandbox", read_only=True, example={})
+async def show_sandbox(bench: Workbench) -> SandboxInfo:
+    """Show which sandbox agents' programs run in, why it is not a stronger one, and what mends that."""
+    return await sandbox.decide(bench.settings, bench.terminals.providers)

@@ -230,9 +230,12 @@ async def rename(bench: Workbench, args: RenameTerminal, call: Call) -> Terminal
     return TerminalRenamed(title=title, note=title_note(bench, call, terminal, wanted))
 
 
-@commands.add("interrupt", label="Interrupt (Ctrl-C)", example={"terminalId": "test-runner"})
+@commands.add("interrupt", label="Interrupt (Ctrl-C)", safety="interrupt", example={"terminalId": "test-runner"})
 async def interrupt(bench: Workbench, args: TerminalRef, call: Call) -> Nothing:
-    """Interrupt the foreground program of a terminal, as Ctrl-C does, also when it does not read its input."""
+    """Interrupt the foreground program of a terminal, as Ctrl-C does, also when it does not read its input.
+
+    A person is asked first where the terminal is not one that you started.
+    """
     await bench.terminal(args.terminal_id, call).interrupt()
     return Nothing()
 

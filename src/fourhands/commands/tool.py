@@ -79,6 +79,7 @@ class RunOptions(TypedDict):
     env: dict[str, str | None] | None
     cwd: str | None
     provider: str
+    cell: str
     agent: bool
 
 
@@ -93,7 +94,15 @@ def _options(
 ) -> RunOptions:
     """Return the options for a caller's program: their provider, and for an agent a chosen set of variables."""
     agent = call.session is not None
-    return RunOptions(input=input, timeout_s=timeout_s, env=env, cwd=cwd, provider=mine.provider, agent=agent)
+    return RunOptions(
+        input=input,
+        timeout_s=timeout_s,
+        env=env,
+        cwd=cwd,
+        provider=mine.provider,
+        cell=call.session or "",
+        agent=agent,
+    )
 
 
 class ExecuteCommand(Args, frozen=True, kw_only=True):

@@ -10,9 +10,11 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.invocation import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
+from fourhands.workbench import sandbox
 from fourhands.workbench.events import ActionRedone, ActionUndone
 from fourhands.workbench.layout.snapshot import Snapshot
 from fourhands.workbench.layout.undo import Action
+from fourhands.workbench.sandbox import SandboxInfo
 from fourhands.workbench.sessions import SessionInfo
 from fourhands.workbench.terminals.info import TerminalInfo
 from fourhands.workbench.terminals.shell.detection import PlatformInformation
@@ -33,6 +35,7 @@ class Everything(Struct, frozen=True, kw_only=True, rename="camel"):
     questions: tuple[Question, ...]
     actions: tuple[Action, ...]
     manifest_version: str
+    sandbox: SandboxInfo | None = None  # None while it is being found out
     warnings: bool = True  # whether a page shows messages that are warnings
 
 
@@ -49,6 +52,7 @@ async def snapshot(bench: Workbench, call: Call) -> Everything:
         questions=tuple(bench.questions.open()) if person else (),
         actions=bench.undo.actions(),
         manifest_version=bench.registry.version,
+        sandbox=sandbox.current(bench.settings, bench.terminals.providers),
         warnings=bench.settings.notices.warnings,
     )
 
@@ -102,7 +106,7 @@ async def actions(bench: Workbench) -> Actions:
     return Actions(actions=bench.undo.actions())
 
 
-@commands.add("answer", label="Answer question", actors=("person",))
+@commands.add("answer", label="Answer question", actors=("person",), hand=True)
 async def answer(
     bench: Workbench,
     call: Call,

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.call import Actor, Call, Result, Scope
+from fourhands.core.consent import Arrival
 from fourhands.core.errors import BadArgument, LimitReached, NotFound
 from fourhands.core.ids import is_id, new_id
 from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
@@ -113,6 +114,7 @@ class Session:
     seen: dict[str, str] = field(default_factory=dict)
     attached: dict[str, int] = field(default_factory=dict)  # terminals, and up to where it was told of each
     ended: bool = False
+    arrival: Arrival = field(default_factory=Arrival)
 
     @property
     def actor(self) -> Actor:
@@ -250,6 +252,11 @@ class Sessions:
     def find(self, id: str | None) -> Session | None:
         """Return the session of that id, if there is one."""
         return self._sessions.get(id) if id is not None else None
+
+    def arrival(self, id: str) -> Arrival:
+        """Return the way by which an agent came; one that is not here came by none."""
+        session = self._sessions.get(id)
+        return session.arrival if session is not None else Arrival()
 
     def remove(self, id: str) -> Session | None:
         """Forget a session."""

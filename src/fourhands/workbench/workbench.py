@@ -1,7 +1,6 @@
 """The workbench: the one object that commands act on, for every caller.
 
-It holds what a person and agents share (terminals, layout, files, sessions, what can be undone) and reports changes
-by events. It decides no permission: that is the gate's. It works with no browser open and shows the same in ten.
+It holds what a person and agents share, and reports changes by events. It decides no permission: that is the gate's.
 """
 
 import asyncio
@@ -17,13 +16,12 @@ import msgspec
 
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.bounded import BoundedDict
-from fourhands.core.call import Actor, Call, Result
-from fourhands.core.consent import AllowRules, Consent
+from fourhands.core.call import Actor, Call
 from fourhands.core.errors import BadCwd, FourhandsError, Unsupported
 from fourhands.core.event import EventBus
 from fourhands.core.question import Questions
-from fourhands.core.quote import Given
 from fourhands.core.registry import Registry
+from fourhands.providers.egress.egress import Egress
 from fourhands.safety.environment import withheld
 from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench.agent_options import AgentOptions
@@ -31,6 +29,7 @@ from fourhands.workbench.attached import Attached
 from fourhands.workbench.events import AgentReset, SessionEnded, SessionStarted
 from fourhands.workbench.files.workspace import FileSettings, Workspace
 from fourhands.workbench.files.writes import Writes
+from fourhands.workbench.gate_control import GateControl
 from fourhands.workbench.layout.panes import Tab, tabs
 from fourhands.workbench.layout.snapshot import BadSnapshot, Snapshot, StateChange, StateLimits, decode, encode
 from fourhands.workbench.layout.state import WorkbenchState
@@ -48,6 +47,7 @@ from fourhands.workbench.terminals.lease import Lease
 from fourhands.workbench.terminals.seat import AgentSeat, PersonSeat
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
+from fourhands.workbench.turns import Turns
 
 log = logging.getLogger(__name__)
 
@@ -56,42 +56,6 @@ _JUDGED = 1000
 
 SAVE_S = 0.5
 """Seconds after a change until the layout is saved, with what else has changed by then."""
-
-
-class GateControl(Protocol):
-    """The part of the gate that commands about agents need."""
-
-    consent: Consent
-    rules: AllowRules
-    given: Given
-
-    async def run(self, call: Call, *, block: str = "") -> Result:
-        """Pass a call, and say of which block."""
-        ...
-
-    def pause(self, session: str) -> None:
-        """Hold a session's queue."""
-        ...
-
-    def resume(self, session: str) -> None:
-        """Let it go on."""
-        ...
-
-    def paused(self, session: str) -> bool:
-        """Return True if it is held."""
-        ...
-
-    def pending(self, session: str) -> int:
-        """Return how many calls wait or run."""
-        ...
-
-    def stop(self, session: str, reason: str = ...) -> int:
-        """Drop what waits, cancel what runs."""
-        ...
-
-    def end(self, session: str) -> None:
-        """Forget a session."""
-        ...
 
 
 class Connect(Protocol):
@@ -128,15 +92,15 @@ class Workbench:
         state = Path(terminals.places.state)
         self.sessions = Sessions(AtomicFile(state / FILE), settings.server.max_sessions)
         self.attached = Attached(self)
+        self.turns = Turns(terminals.places, terminals.env, settings, journal, events, lambda s: self.gate.pending(s))
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()
         self.redaction = Redaction(tuple(withheld(terminals.env)), settings.safety.redact)
         self.gate: GateControl
-        root = terminals.places.workspace
-        limits = FileSettings(
-            secret_names_extra=settings.safety.secret_names, secret_names_removed=settings.safety.not_secret_names
-        )
+        self.network: Egress
+        root, safety = terminals.places.workspace, settings.safety
+        limits = FileSettings(secret_names_extra=safety.secret_names, secret_names_removed=safety.not_secret_names)
         self._files = Workspace(root, person=True, settings=limits)
         self._agents_files = Workspace(root, person=False, settings=limits)
         self._seats = Seats(self)
@@ -326,6 +290,7 @@ class Workbench:
         """
         session = self.sessions.get(name)
         self.gate.end(session.id)
+        self.turns.end(session.id)
         await self.clean_up(session.id)
         self.sessions.remove(session.id)
         self.prompters.pop(session.id, None)
@@ -372,12 +337,12 @@ class Workbench:
         for terminal, error in zip(doomed, done, strict=True):
             if isinstance(error, BaseException) and not isinstance(error, FourhandsError):
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
+        await self.terminals.end_cell(session_id)
 
     def left_behind(self) -> set[str]:
         """Return the sessions that are not here although they have not ended: a server before this one has gone."""
-        owners = {terminal.owner for terminal in self.terminals.list()} | set(self.sessions.absent)
-        owners |= {tab.owner for _, tab in tabs(self.state.layout.root)}
-        owners |= {mark.owner for mark in self.state.highlights()}
+        owners = {t.owner for t in self.terminals.list()} | {*self.sessions.absent, *self.terminals.cell_sessions}
+        owners |= {tab.owner for _, tab in tabs(self.state.layout.root)} | {m.owner for m in self.state.highlights()}
         return {owner for owner in owners if owner.startswith(f"{PREFIX}_") and self.sessions.find(owner) is None}
 
     # -- layout ----------------------------------------------------------------------------------------------------

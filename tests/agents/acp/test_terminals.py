@@ -120,7 +120,12 @@ async def test_every_combination_of_parameters(desk, args):
     ):
         params = {"env": env, "cwd": cwd, "outputByteLimit": limit, "_meta": {"x": 1}}
         schema.CreateTerminalRequest.model_validate({"sessionId": "s1", "command": "x", "args": args, **params})
-        id = await desk.create("bash" if args else SHELL_LINE, args=args, **params)
+        person = Person(desk.app)
+        creating = asyncio.gather(desk.create("bash" if args else SHELL_LINE, args=args, **params))
+        if args and env:  # a shell with variables of a caller's own
+            person.answer(await person.question(), "once")
+        (id,) = await creating
+        person.leave()
         assert re.fullmatch(r"term_[0-9A-HJKMNP-TV-Z]{26}", id)
         status, output = await desk.ended(id)
         whole = f"{cwd or desk.root}|{'é 1' if env else ''}|{'x' if args else 'bash'}"

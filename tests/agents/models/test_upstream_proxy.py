@@ -13,8 +13,8 @@ from tests.kit.answering import Proxy, certified, listening, saying
 
 from fourhands.agents.models.pool import UpstreamPool
 from fourhands.agents.models.upstream import Upstream
-from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import Unavailable
+from fourhands.providers.upstream_proxy import certificates, proxy_to
 from fourhands.settings import UpstreamSettings
 
 OK = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"

@@ -9,6 +9,7 @@ from tests.kit.person import PERSON
 from tests.kit.workbench import open_app
 
 from fourhands.app.wiring import App
+from fourhands.core.consent import Arrival
 from fourhands.core.errors import Unavailable
 from fourhands.core.question import Answer
 from fourhands.workbench.records.consent import FileConsentStore
@@ -48,7 +49,7 @@ async def test_what_could_not_be_stored_is_told_of_holds_until_a_restart_and_is_
     store = FileConsentStore(file)
     await store.remember("Ada", frozenset({"see", "run"}))
     hurdle = full_disk(file)
-    with pytest.raises(Unavailable, match="cannot store the permissions of Ada: ") as failed:
+    with pytest.raises(Unavailable, match="cannot store remembered permissions: ") as failed:
         await store.forget("Ada")
     assert "try again" in failed.value.hint
     assert store.remembered("Ada") == frozenset()
@@ -80,12 +81,13 @@ async def test_the_call_of_a_person_fails_when_what_it_revokes_could_not_be_stor
 ) -> None:
     async with open_app() as app:
         ada = app.bench.begin_session("Ada", "test")
+        ada.arrival = Arrival("Ada")
         await remembered(app, ada.actor.id)
         hurdle = full_disk(Path(app.places.state) / "consent.json")
         args = {"sessionId": ada.id, **args}
         failed = await app.call(command, args, actor=PERSON)
         assert (failed.success, failed.code) == (False, "unavailable")
-        assert failed.error.startswith("cannot store the permissions of Ada: ")
+        assert failed.error.startswith("cannot store remembered permissions: ")
         assert "run" not in app.gate.consent.scopes(ada.id, "Ada")  # it counts all the same
         hurdle.rmdir()
         assert (await app.call(command, args, actor=PERSON)).success
@@ -97,10 +99,11 @@ async def test_an_agent_allowed_for_good_works_also_where_that_could_not_be_stor
 ) -> None:
     async with open_app() as app:
         ada = app.bench.begin_session("Ada", "test")
+        ada.arrival = Arrival("Ada")
         full_disk(Path(app.places.state) / "consent.json")
         await remembered(app, ada.actor.id)
         assert app.gate.consent.state(ada.id, "Ada") == "granted"
-    assert "cannot store the permissions of Ada" in caplog.text
+    assert "cannot store remembered permissions" in caplog.text
 
 
 async def remembered(app: App, session: str) -> None:

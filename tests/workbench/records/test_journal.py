@@ -18,7 +18,7 @@ from fourhands.core.call import Actor, Call, JournalEntry, Result
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.workbench.records import ledger
 from fourhands.workbench.records.journal import Journal, JournalLimits, export
-from fourhands.workbench.records.ledger import Before, Ledger
+from fourhands.workbench.records.ledger import Before, Ledger, TurnEnd
 
 
 def entry(number: int = 1, **args: object) -> JournalEntry:
@@ -56,7 +56,7 @@ async def test_what_nobody_waits_for_is_stored_together_with_what_follows_and_ho
     groups: list[int] = []
 
     class Counted(Ledger):
-        def write(self, items: Iterable[JournalEntry | Before]) -> None:
+        def write(self, items: Iterable[JournalEntry | Before | TurnEnd]) -> None:
             kept = list(items)
             super().write(kept)
             groups.append(len(kept))
@@ -147,7 +147,7 @@ class FullDisk(Ledger):
 
     full = True
 
-    def write(self, items: Iterable[JournalEntry | Before]) -> None:
+    def write(self, items: Iterable[JournalEntry | Before | TurnEnd]) -> None:
         if self.full:
             raise sqlite3.OperationalError("database or disk is full")
         super().write(items)

@@ -26,7 +26,7 @@ from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.agents.acp.updates import Updates
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import END_TURN, Connector, Recollection
-from fourhands.agents.connectors.launcher import Launcher
+from fourhands.agents.connectors.launcher import Launcher, started_here
 from fourhands.agents.connectors.process import AgentProcess
 from fourhands.agents.connectors.resume import ResumeFile
 from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unsupported
@@ -336,10 +336,12 @@ def register(launcher: Launcher, *, mcp_servers: McpServers | None = None) -> No
         recipe, argv = parse(spec)
         env = launcher.wiring.env
         try:
-            find_program(argv[0], env.get("PATH", os.defpath), launcher.bench.root)
+            program = find_program(argv[0], env.get("PATH", os.defpath), launcher.bench.root)
         except CommandNotFound as error:
             hint = f"install it: {recipe.install}" if recipe.install else error.hint
             raise CommandNotFound(error.message, hint=hint) from None
+        # Another program of the same name, or one that finds other settings, is another agent.
+        session.arrival = started_here(spec, os.path.realpath(program), *argv[1:], env.get("HOME", ""))
         return AcpAgent(
             launcher.bench,
             session,

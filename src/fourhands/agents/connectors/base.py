@@ -156,6 +156,7 @@ class Connector:
         self._emit(AgentAsked(session=self.session.id, text=text, message_id=new_id("message")))
         self._waiting.append(text)
         if not self.working:
+            self.bench.turns.begin(self.session.id, self.session.name, text)
             self._turn = self.tasks.start(self._answer_all(), f"the turns of {self.session.name}")
 
     @property
@@ -167,6 +168,8 @@ class Connector:
         while self._waiting:
             await self.unpaused()
             text = self._waiting.popleft()
+            if not self.bench.turns.answering(self.session.id):
+                self.bench.turns.begin(self.session.id, self.session.name, text)
             self._status("working")
             self.stop_reason, self.usage = END_TURN, None
             try:
@@ -183,6 +186,7 @@ class Connector:
                 log.exception("a turn of %s failed", self.session.name)
                 self._failed(f"the turn failed: {error}", "see the log", "internal")
             finally:
+                self.bench.turns.end(self.session.id)
                 tell_finished(self.bench, self.session, self.stop_reason, self.usage)
                 self._status("idle")
 

@@ -22,9 +22,9 @@ from fourhands.agents.connectors.launcher import Launcher
 from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
 from fourhands.agents.models.dialects import ANTHROPIC, CHAT
 from fourhands.agents.models.dialects.deltas import Delta
-from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
+from fourhands.providers.upstream_proxy import certificates, proxy_to
 from fourhands.workbench.events import AgentReset
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench

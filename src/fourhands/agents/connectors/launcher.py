@@ -21,6 +21,8 @@ from typing import TypeAlias
 
 from fourhands.agents.connectors.base import FORGOTTEN, Connector
 from fourhands.agents.connectors.resume import ResumeFiles
+from fourhands.core.call_events import AgentConsented
+from fourhands.core.consent import Arrival
 from fourhands.core.errors import NotFound, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.events import AgentNoted
@@ -40,6 +42,11 @@ class LaunchContext:
 
 ConnectorKind: TypeAlias = Callable[["Launcher", Session, str], Connector]
 """Makes the connector for a session from its spec; it is entered and opened by the launcher."""
+
+
+def started_here(spec: str, *details: str) -> Arrival:
+    """Return the arrival of an agent that this workbench started: consent is bound to how, to the last detail."""
+    return Arrival("\n".join(("started", spec, *details)), f"It was started here as: {spec}")
 
 
 class Launcher:
@@ -68,10 +75,16 @@ class Launcher:
             raise NotFound.of("agent", spec, self.kinds)
         absent = self.bench.sessions.absent
         session = self.bench.begin_session(_name(spec), word, cwd=cwd)
+        session.arrival = started_here(spec)  # a connector that knows its program says more
         if session.id in absent:  # the session goes on; if the agent remembers it is only known later
             self.bench.events.emit(AgentNoted(session=session.id, text=FORGOTTEN))
         try:
-            await self._begin(kind(self, session, spec))
+            connector = kind(self, session, spec)
+            consent = self.bench.gate.consent
+            if consent.state(session.id) == "granted":  # remembered: who was told of the session does not know it yet
+                scopes = list(consent.scopes(session.id))
+                self.bench.events.emit(AgentConsented(session=session.id, consent="granted", scopes=scopes))
+            await self._begin(connector)
         except BaseException:
             if not session.ended:  # by a person, who did not want to wait for it
                 await self.bench.end_session(session.id)

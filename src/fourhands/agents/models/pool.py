@@ -16,8 +16,8 @@ from typing import TypeAlias
 import httpx
 
 from fourhands.agents.models.connection import Headers, Response, Unheard, UpstreamConnection, head_of
-from fourhands.agents.models.upstream_proxy import WebProxy
 from fourhands.core.errors import LimitReached
+from fourhands.providers.upstream_proxy import WebProxy
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ import httpx
 from fourhands.agents.models.breaker import Breaker
 from fourhands.agents.models.connection import Headers, Response
 from fourhands.agents.models.pool import DEFAULT, UpstreamLimits, UpstreamPool
-from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.core.errors import NotFound, Unsupported
+from fourhands.providers.upstream_proxy import certificates, proxy_to
 from fourhands.settings import UpstreamSettings
 
 _KEY_HEADERS = {"openai": "authorization", "anthropic": "x-api-key", "gemini": "x-goog-api-key"}

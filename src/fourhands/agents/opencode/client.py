@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 
 from fourhands.agents.briefing.shorten import one_line
-from fourhands.agents.models.upstream_proxy import certificates, proxy_to
 from fourhands.agents.opencode.server import OpenCodeAddress
 from fourhands.core.errors import Denied, NotFound, TimedOut, Unavailable
+from fourhands.providers.upstream_proxy import certificates, proxy_to
 
 USER = "opencode"
 

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 class FileConsentStore:
-    """Remembered consent by the agent's name. Read when it is made, written by a thread; belongs to the event loop.
+    """Remembered consent by how an agent came. Read when it is made, written by a thread; belongs to the event loop.
 
     A change counts at once, and its call returns when it is stored. One that could not be stored is told of, since the
     file is what counts after a restart, and is stored with the next.
@@ -33,21 +33,21 @@ class FileConsentStore:
         except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
             log.warning("cannot read remembered consent, so it is asked for again: %s", error)
 
-    def remembered(self, agent: str) -> frozenset[Scope]:
+    def remembered(self, bond: str) -> frozenset[Scope]:
         """Return what this agent may do in every session; nothing if it is not known."""
-        return self._agents.get(agent, frozenset())
+        return self._agents.get(bond, frozenset())
 
-    async def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
+    async def remember(self, bond: str, scopes: frozenset[Scope]) -> None:
         """Store what this agent may do in every session. Raises `Unavailable` if it cannot be stored."""
-        self._agents[agent] = scopes
-        await self._save(agent)
+        self._agents[bond] = scopes
+        await self._save()
 
-    async def forget(self, agent: str) -> None:
+    async def forget(self, bond: str) -> None:
         """Drop what is stored for this agent. Raises `Unavailable` if that cannot be stored."""
-        self._agents.pop(agent, None)
-        await self._save(agent)
+        self._agents.pop(bond, None)
+        await self._save()
 
-    async def _save(self, agent: str) -> None:
+    async def _save(self) -> None:
         async with self._saving:
             data = self._encoded()
             if data == self._saved:
@@ -57,7 +57,7 @@ class FileConsentStore:
                 await self._file.save(data)
             except OSError as error:
                 raise Unavailable(
-                    f"cannot store the permissions of {agent}: {error.strerror}",
+                    f"cannot store remembered permissions: {error.strerror}",
                     hint="they hold until the server restarts, then the earlier ones are back; try again",
                 ) from error
             self._saved = data

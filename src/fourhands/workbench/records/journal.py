@@ -27,7 +27,7 @@ from fourhands.core.call import JournalEntry
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.settings import JournalSettings
 from fourhands.workbench.records import ledger
-from fourhands.workbench.records.ledger import Before, JournalQuery, Ledger
+from fourhands.workbench.records.ledger import Before, JournalQuery, Ledger, TurnEnd
 from fourhands.workbench.records.redacted_json import Redact
 
 log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ OpenLedger = Callable[..., Ledger]
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    item: JournalEntry | Before
+    item: JournalEntry | Before | TurnEnd
     done: "asyncio.Future[None] | None"
 
 
@@ -107,6 +107,10 @@ class Journal:
         """Queue an entry for storage without waiting."""
         self._put(entry, None)
 
+    def end_turn(self, turn: str, checkpoint: str) -> None:
+        """Note the checkpoint after a turn at all its calls, without waiting."""
+        self._put(TurnEnd(turn, checkpoint), None)
+
     async def record(self, entry: JournalEntry) -> None:
         """Store an entry; returning means stored."""
         await self._store(entry)
@@ -152,7 +156,7 @@ class Journal:
         self._put(item, done)
         await done
 
-    def _put(self, item: JournalEntry | Before, done: "asyncio.Future[None] | None") -> None:
+    def _put(self, item: JournalEntry | Before | TurnEnd, done: "asyncio.Future[None] | None") -> None:
         if self._thread is None:
             raise Unavailable("the journal is closed", hint="start the workbench again")
         self._jobs.put(_Job(item, done))

@@ -39,12 +39,14 @@ _Row = tuple[object, ...]
 log = logging.getLogger(__name__)
 _NONSENSE = (ValueError, TypeError, OverflowError, AttributeError, msgspec.MsgspecError, zlib.error)
 _COLUMNS = (
-    "id, asked, session, number, actor, origin, answer_id, command, args, verdict, success, code, result, finished"
+    "id, asked, session, number, actor, origin, answer_id, command, args, verdict, success, code, result, finished, "
+    "turn, checkpoint_before, checkpoint_after"
 )
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS call (
     id TEXT, asked REAL, session TEXT, number INTEGER, actor TEXT, origin TEXT, answer_id TEXT, command TEXT, args TEXT,
-    verdict TEXT, success INTEGER, code TEXT, result TEXT, finished REAL, UNIQUE (id, asked)
+    verdict TEXT, success INTEGER, code TEXT, result TEXT, finished REAL, turn TEXT DEFAULT '',
+    checkpoint_before TEXT DEFAULT '', checkpoint_after TEXT DEFAULT '', UNIQUE (id, asked)
 );
 CREATE INDEX IF NOT EXISTS call_by_time ON call (asked);
 CREATE INDEX IF NOT EXISTS call_by_session ON call (session, asked);
@@ -55,12 +57,16 @@ CREATE TABLE IF NOT EXISTS day (number INTEGER PRIMARY KEY AUTOINCREMENT, day IN
 """
 # Unique by id and time: a caller that uses an id twice adds a row and cannot rewrite the first.
 _PUT = f"""
-INSERT INTO call ({_COLUMNS}) VALUES ({", ".join("?" * 14)}) ON CONFLICT (id, asked) DO UPDATE SET
+INSERT INTO call ({_COLUMNS}) VALUES ({", ".join("?" * 17)}) ON CONFLICT (id, asked) DO UPDATE SET
 args = excluded.args, verdict = excluded.verdict, success = excluded.success, code = excluded.code,
-result = excluded.result, finished = excluded.finished WHERE call.finished IS NULL
+result = excluded.result, finished = excluded.finished, turn = excluded.turn,
+checkpoint_before = excluded.checkpoint_before WHERE call.finished IS NULL
 """
 # The first content counts: a command that writes a file twice is undone to what was there before it.
 _KEEP = "INSERT OR IGNORE INTO before (call_id, path, content, time) VALUES (?, ?, ?, ?)"
+_END = "UPDATE call SET checkpoint_after = ? WHERE turn = ?"
+_NAMES = "SELECT CAST(name AS BLOB) FROM pragma_table_info('call')"
+_ADDED = ("turn", "checkpoint_before", "checkpoint_after")  # columns that older journals do not have
 _DAY_S = 86_400
 _ROW_BYTES = 300  # what a row takes beside its long texts, with its place in the indexes
 _SIZES = {
@@ -76,6 +82,14 @@ class Before:
     call_id: str
     path: str
     content: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """The end of a turn: the checkpoint after it, for all its calls."""
+
+    turn: str
+    checkpoint: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +145,18 @@ class Ledger:
         self.grown = 0
         """Bytes stored since the last pruning."""
 
-    def write(self, items: Iterable[JournalEntry | Before]) -> None:
+    def write(self, items: Iterable[JournalEntry | Before | TurnEnd]) -> None:
         """Store all of these or none, and return when they would survive a power failure."""
         calls: dict[tuple[str, float], JournalEntry] = {}
         contents: list[_Row] = []
+        ends: list[_Row] = []
         for item in items:
             if isinstance(item, JournalEntry):
                 known = calls.get(key := (item.call.id, item.asked))
                 if known is None or known.finished is None:  # of a call's beginning and end, only the end
                     calls[key] = item
+            elif isinstance(item, TurnEnd):
+                ends.append((item.checkpoint, item.turn))
             else:
                 content = None if item.content is None else zlib.compress(item.content, 1)
                 contents.append((storable(item.call_id), storable(item.path), content, time.time()))
@@ -148,6 +165,7 @@ class Ledger:
         try:
             self._connection.executemany(_PUT, rows)
             self._connection.executemany(_KEEP, contents)
+            self._connection.executemany(_END, ends)
             self._connection.execute("COMMIT")
             texts = (len(item) for row in (*rows, *contents) for item in row if isinstance(item, str | bytes))
             self.grown += sum(texts) + _ROW_BYTES * (len(rows) + len(contents))
@@ -203,13 +221,14 @@ class Ledger:
         os.chmod(self.path, 0o600)
         try:
             return self._connect()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # the latter: of a message that names damage
             if isinstance(error, sqlite3.OperationalError) and "malformed" not in str(error):
                 raise  # locked, read-only, full: the file itself is not at fault
             return self._repair(error)
 
     def _connect(self) -> sqlite3.Connection:
         connection = self._connect_to(self.path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        connection.text_factory = _decoded  # what is said of damage may name damaged things
         try:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # a new file gives back what is dropped
             connection.execute("PRAGMA journal_mode = WAL")
@@ -221,12 +240,20 @@ class Ledger:
             if found[0] != "ok":
                 raise sqlite3.DatabaseError(str(found[0]))
             connection.executescript(_SCHEMA)
+            known = {bytes(row[0]).decode("ascii", "replace") for row in connection.execute(_NAMES)}
+            missing = set(_COLUMNS.split(", ")) - known
+            if missing - set(_ADDED):
+                raise sqlite3.DatabaseError("malformed: columns are missing")
+            for column in _ADDED:
+                if column in missing:
+                    connection.execute(f"ALTER TABLE call ADD COLUMN {column} TEXT DEFAULT ''")
+            connection.execute("CREATE INDEX IF NOT EXISTS call_by_turn ON call (turn) WHERE turn != ''")
         except BaseException:
             connection.close()
             raise
         return connection
 
-    def _repair(self, error: sqlite3.DatabaseError) -> sqlite3.Connection:
+    def _repair(self, error: Exception) -> sqlite3.Connection:
         """Move the damaged files aside under a new name and copy the rows that can be read."""
         aside = self.path.with_name(f"{self.path.stem}.damaged-{time.time_ns()}{self.path.suffix}")
         for ending in ("", "-wal", "-shm"):
@@ -239,8 +266,9 @@ class Ledger:
             for row in _salvage(aside, table):
                 try:
                     check(row)  # a damaged page may well be read, as nonsense
-                    marks = ", ".join("?" * len(row))
-                    connection.execute(f"INSERT OR IGNORE INTO {table} VALUES ({marks})", row)
+                    names = _COLUMNS.split(", ") if table == "call" else ["call_id", "path", "content", "time"]
+                    columns, marks = ", ".join(names[: len(row)]), ", ".join("?" * len(row))
+                    connection.execute(f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})", row)
                     saved += 1
                 except (sqlite3.Error, *_NONSENSE):
                     continue
@@ -268,6 +296,9 @@ class Ledger:
             None if result is None else result.code,
             told,
             entry.finished,
+            entry.turn,
+            entry.checkpoint_before,
+            entry.checkpoint_after,
         )
 
     def _json(self, value: object, limit: int = ARGS_LIMIT) -> str:
@@ -321,7 +352,7 @@ def _entries(rows: Iterable[_Row]) -> Iterator[JournalEntry]:
 
 
 def _entry(row: _Row) -> JournalEntry:
-    (id, asked, _, number, actor, origin, answer_id, command, args, verdict, success, code, told, finished) = row
+    (id, asked, _, number, actor, origin, answer_id, command, args, verdict, success, code, told, finished, *ends) = row
     rest = json.loads(str(told)) if told else {}
     call = {"id": id, "command": command, "args": json.loads(str(args)), "actor": json.loads(str(actor))}
     call |= {"origin": origin, "answerId": answer_id}
@@ -333,6 +364,7 @@ def _entry(row: _Row) -> JournalEntry:
         result=msgspec.convert(result, Result) if told else None,
         asked=msgspec.convert(asked, float),
         finished=msgspec.convert(finished, float | None),
+        **{column: str(value or "") for column, value in zip(_ADDED, ends, strict=False)},
     )
 
 
@@ -359,7 +391,7 @@ def _salvage(path: Path, table: str) -> Iterator[_Row]:
                     last = last if order else rowid
                     yield tuple(row)
                 return
-        except (sqlite3.Error, OverflowError):
+        except (sqlite3.Error, OverflowError, UnicodeDecodeError):  # the last: of the name of a column
             continue
 
 

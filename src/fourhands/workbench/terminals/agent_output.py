@@ -7,11 +7,11 @@ read too, hidden ranges left out, and redacted together with it.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fourhands.host.log import LogReader
 from fourhands.safety.redaction.patterns import placeholder
-from fourhands.safety.redaction.redactor import LONGEST_KEY, Redactor, redact, redact_lines
+from fourhands.safety.redaction.redactor import LONGEST_KEY, Redactor, begun_value, redact, redact_lines
 from fourhands.safety.sanitizer.sanitizer import sanitize
 from fourhands.workbench.terminals import output
 from fourhands.workbench.terminals.authorship import visible_parts
@@ -38,6 +38,11 @@ class Redaction:
     values: tuple[str, ...] = ()
     enabled: bool = True
     at_once: int = output.REDACTED_AT_ONCE
+
+    def knowing(self, *values: str) -> "Redaction":
+        """Return this with more texts that are secret, such as our own token."""
+        fresh = (text for text in values if text and text not in self.values)
+        return replace(self, values=(*self.values, *fresh))
 
     def text(self, text: str) -> str:
         """Return a whole text without secrets."""
@@ -83,7 +88,14 @@ class AgentOutput:
         """Return the text of output that begins at a position: the part of it that may be seen, without secrets."""
         parts = self._visible(start, min(start + len(data), self.head))
         shown = "".join(sanitize(data[low - start : high - start]) for low, high in parts)
-        return self._redacted(start, shown, keep_lines=keep_lines)
+        text = self._redacted(start, shown, keep_lines=keep_lines)
+        return self._without_begun(text) if start + len(data) >= self.head else text
+
+    def _without_begun(self, text: str) -> str:
+        """Return the text up to the head without the beginning of a value that is still being printed."""
+        if self.closed or not self.redaction.enabled:
+            return text
+        return text[: len(text) - begun_value(text, self.redaction.values)]
 
     def lines(self, count: int) -> LastLines:
         """Return the last lines, at most 10,000."""
@@ -95,7 +107,7 @@ class AgentOutput:
             text = self.since(window).text
         else:
             text, start, _ = output.last(self.log, count * 100, EnoughText(lines=count), self.head)
-            text = self._redacted(start, text, keep_lines=True)
+            text = self._without_begun(self._redacted(start, text, keep_lines=True))
         found = text.removesuffix("\n").split("\n")[-count:] if text else []
         return LastLines(found, self.head, hides)
 
@@ -107,7 +119,7 @@ class AgentOutput:
         if self.hides(start, self.head):
             text = self.text(start, read_range(self.log, start, self.head).data)
         else:
-            text = self._redacted(start, text)
+            text = self._without_begun(self._redacted(start, text))
         return Slice(text, start, self.head, truncated=not whole)
 
     def search(self, pattern: str, limit: int) -> list[OutputMatch]:

@@ -35,13 +35,15 @@ class Exit:
     signal: str | None
     position: int
     lost: bool = False
+    reason: str = ""
 
     @classmethod
     def of(cls, message: Message | None) -> "Exit | None":
         """Return the host's words as a value."""
         if message is None:
             return None
-        return cls(message.get("code"), message.get("signal"), message["position"], bool(message.get("lost")))
+        reason = str(message.get("reason") or "")
+        return cls(message.get("code"), message.get("signal"), message["position"], bool(message.get("lost")), reason)
 
 
 class TerminalHandle:
@@ -90,6 +92,11 @@ class TerminalHandle:
     def isolation(self) -> str:
         """The isolation level in force."""
         return str(self.meta.get("isolation", "none"))
+
+    @property
+    def provider(self) -> str:
+        """The provider that its program runs in; of `auto`, the one that it chose."""
+        return str(self.meta.get("rung") or self.meta.get("provider", "local"))
 
     @property
     def owner(self) -> str:
@@ -206,7 +213,9 @@ class TerminalHandle:
     def _dead(self) -> Exited:
         end = self.exit
         how = (
-            "its host is gone" if end is None or end.lost else f"it ended with {end.signal or f'exit code {end.code}'}"
+            (end is not None and end.reason) or "its host is gone"
+            if end is None or end.lost
+            else f"it ended with {end.signal or f'exit code {end.code}'}"
         )
         return Exited(f"terminal {self.title!r} ({self.id}) takes no input: {how}", hint="create a new one")
 

@@ -24,6 +24,7 @@ from fourhands.host.paths import WorkspaceDirs
 from fourhands.host.protocol import Message
 from fourhands.providers.base import Isolation, Launch
 from fourhands.settings import TerminalSettings
+from fourhands.workbench.terminals.cells import SessionCells
 from fourhands.workbench.terminals.handle import Exit
 from fourhands.workbench.terminals.launch import LaunchPlanner
 from fourhands.workbench.terminals.spare import Spare, is_orphan
@@ -83,6 +84,7 @@ class HostTerminals:
     ) -> None:
         self.known: dict[str, Terminal] = {}
         self.spare = Spare(places.state, timings.spare)
+        self.cells = SessionCells(places, lambda: self.client, planner, self.known)
         self.tasks: Tasks | None = None
         self.timings = timings
         self._places = places
@@ -218,6 +220,8 @@ class HostTerminals:
             self._event(message)
 
     def _event(self, message: Message) -> None:
+        if self.cells.heard(message):
+            return
         name = message.get("terminal", "")
         if name in self._early:
             self._early[name].append(message)
@@ -259,6 +263,7 @@ class HostTerminals:
         """
         if (spare := self.spare.discard()) is not None:
             spare.dispose()
+        self.cells.lost()
         link = self._link
         if link is not None and link.revive is not None and not link.stopping and self.tasks is not None:
             self.tasks.start(self._keep_mending(), "the next host")
@@ -382,6 +387,7 @@ class HostTerminals:
         self, name: str, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]
     ) -> Terminal:
         wrapped, facts = await self._planner.wrap(name, launch, provider, facts)
+        cell = await self.cells.of(await self._planner.provider(provider), str(facts.get("cell") or ""))
         self._creating += 1
         with self._expected(name):
             try:
@@ -390,12 +396,13 @@ class HostTerminals:
                     terminal=name,
                     program=wrapped.program,
                     argv=list(wrapped.argv),
-                    env=dict(wrapped.env),
+                    env={**self.cells.variables.get(cell, {}), **wrapped.env},
                     cwd=wrapped.cwd,
                     cols=cols,
                     rows=rows,
                     capacity=self._options.capacity,
                     meta=facts,
+                    **({"cell": cell} if cell else {}),
                 )
                 terminal = Terminal(
                     self.client, reply.body["terminal"], reply.fds[0], self._planner.finish, self.timings.terminal

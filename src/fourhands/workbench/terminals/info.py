@@ -22,6 +22,7 @@ class TerminalInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     position: int
     owner: str
     isolation: str
+    provider: str  # the kind of isolation, such as bubblewrap, landlock or none
     created: float
     uptime_s: float = msgspec.field(name="uptimeSeconds")
     pid: int
@@ -55,6 +56,7 @@ def describe(lease: Lease, root: str) -> TerminalInfo:
         position=terminal.log.head,
         owner=terminal.owner,
         isolation=terminal.isolation,
+        provider=terminal.provider,
         created=terminal.created,
         uptime_s=round(terminal.uptime_s, 1),
         pid=terminal.pid,

@@ -12,8 +12,9 @@ from typing import Any
 from fourhands.core.errors import BadArgument, BadCwd, Unavailable
 from fourhands.core.ids import is_id
 from fourhands.host import processes
-from fourhands.providers.base import Launch, Provider
+from fourhands.providers.base import Launch, Provider, has_cells
 from fourhands.providers.registry import Providers
+from fourhands.providers.view import cell_name
 from fourhands.safety import environment
 from fourhands.settings import Settings
 from fourhands.workbench.terminals import oneshot
@@ -79,7 +80,8 @@ class LaunchPlanner:
     ) -> tuple[Launch, object, dict[str, Any]]:
         """Return the launch, a key under which an equal spare shell may wait, and the facts that belong to it."""
         variables = self.variables(changes, agent=agent, pagers=interactive)
-        shells = (await self.provider(provider)).shells
+        chosen_provider = await self.provider(provider)
+        shells = chosen_provider.shells
         if argv is not None:
             check_words("argv", argv)
             program = argv[0]
@@ -94,7 +96,9 @@ class LaunchPlanner:
         else:
             chosen = detect_shell(self._env, self._settings.terminal.shells)
         # A shell with variables of its own is no one else's: the spare one stays as it is.
-        key = None if changes else (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
+        # In a cell none waits: it would be one for each session.
+        alone = changes or has_cells(chosen_provider)
+        key = None if alone else (chosen.path, cwd, tuple(sorted(variables.items())), provider, interactive)
         fixed = {"shell": chosen.path, "interactive": interactive}
         return Launch(chosen.path, (chosen.path, *chosen.arguments), cwd, variables), key, fixed
 
@@ -118,6 +122,7 @@ class LaunchPlanner:
             "argv": list(launch.argv),
             "provider": provider_name,
             "isolation": str(provider.isolation),
+            "rung": str(getattr(provider, "rung", provider_name)),
         }
         return provider.wrap(launch.replace(env=variables), terminal=True), facts
 
@@ -134,6 +139,14 @@ class LaunchPlanner:
                     self._used.add(name)
         return provider
 
+    def shared_cell(self, session: str) -> str:
+        """Return the session whose cell programs of this one run in: its own, or one for the whole workspace."""
+        return cell_name(self._settings.sandbox, session)
+
+    def known(self, name: str) -> Provider | None:
+        """Return a provider if it is there."""
+        return self._providers.get(name)
+
     def distrust(self, name: str) -> None:
         """Prepare a provider again before its next launch: it could not start a program."""
         self._prepared.discard(name)
@@ -141,6 +154,8 @@ class LaunchPlanner:
     async def finish(self, mark: str, meta: Mapping[str, Any]) -> None:
         """Let the provider of an ended terminal end what the host cannot see."""
         name = meta.get("provider", "local")
+        if has_cells(self._providers.get(name)):
+            return  # the host ends a terminal in a cell, and the cell goes on
         if name in self._providers and meta.get("isolation", "none") != "none":
             with contextlib.suppress(Unavailable):  # what cannot be reached any more has nothing left to end
                 await (await self.provider(name)).end(mark)

@@ -11,12 +11,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from fourhands.core.child import Child, signal_name
-from fourhands.core.errors import BadArgument, CommandNotFound, ExecDenied
+from fourhands.core.child import Child, PipedChild, Take, signal_name
+from fourhands.core.errors import BadArgument, BadCwd, CommandNotFound, ExecDenied
 from fourhands.host import processes as tree
 from fourhands.providers.base import Launch
 from fourhands.providers.termination import terminate
+from fourhands.workbench.terminals.cells import CellChild, SessionCells
 
 DRAIN_S = 0.2
 """Seconds for which the pipes are read after the exit while another process still holds them."""
@@ -129,25 +131,68 @@ def find_program(name: str, path: str, cwd: str) -> str:
     raise CommandNotFound(f"command not found: {name!r}", hint="check the spelling and PATH, or install it")
 
 
+class Starter(Protocol):
+    """Starts a program on pipes, and ends it with everything that stems from it."""
+
+    async def start(self, launch: Launch, mark: str, out: Take, err: Take, *, with_input: bool) -> PipedChild:
+        """Start it; `mark` is its tag. Raises OSError or a `FourhandsError`."""
+        ...
+
+    async def end(self, child: PipedChild, mark: str) -> None:
+        """End it and its tree: politely, then firmly."""
+        ...
+
+
+class Here:
+    """Programs that are children of this process."""
+
+    async def start(self, launch: Launch, mark: str, out: Take, err: Take, *, with_input: bool) -> PipedChild:
+        """Start it, in one step that cannot be cancelled."""
+        env = {**launch.env, tree.MARK: mark}
+        return Child(
+            launch.argv, program=launch.program, cwd=launch.cwd, env=env, out=out, err=err, with_input=with_input
+        )
+
+    async def end(self, child: PipedChild, mark: str) -> None:
+        """End its tree, which is found by its mark."""
+        assert isinstance(child, Child)
+        await end_tree(child, mark)
+
+
+HERE = Here()
+
+
+class InCell:
+    """Programs in one cell, which the host starts and ends."""
+
+    def __init__(self, cells: SessionCells, name: str) -> None:
+        self._cells = cells
+        self._name = name
+
+    async def start(self, launch: Launch, mark: str, out: Take, err: Take, *, with_input: bool) -> PipedChild:
+        """Have the host start it."""
+        return await self._cells.run(self._name, launch, mark, out, err, with_input=with_input)
+
+    async def end(self, child: PipedChild, mark: str) -> None:
+        """Have the host end it."""
+        assert isinstance(child, CellChild)
+        await child.end()
+
+
 class _Watch:
     """A program that runs, with what it has printed so far."""
 
-    def __init__(
-        self, launch: Launch, mark: str, *, with_input: bool, limits: OneShotLimits, on_output: OnOutput | None
-    ) -> None:
+    child: PipedChild
+
+    def __init__(self, limits: OneShotLimits, on_output: OnOutput | None) -> None:
         self.began = asyncio.get_running_loop().time()  # before the program is made: its whole life counts
         self.streams = {number: _Stream(limits.kept) for number in (1, 2)}
         self.merged = _Merged(limits.kept)
         self._on_output = on_output
-        self.child = Child(
-            launch.argv,
-            program=launch.program,
-            cwd=launch.cwd,
-            env={**launch.env, tree.MARK: mark},
-            out=functools.partial(self.heard, 1),
-            err=functools.partial(self.heard, 2),
-            with_input=with_input,
-        )
+
+    async def start(self, starter: Starter, launch: Launch, mark: str, *, with_input: bool) -> None:
+        out, err = functools.partial(self.heard, 1), functools.partial(self.heard, 2)
+        self.child = await starter.start(launch, mark, out, err, with_input=with_input)
 
     def heard(self, number: int, data: bytes) -> None:
         self.streams[number].add(data)
@@ -163,12 +208,16 @@ async def execute(
     timeout_s: float,
     isolation: str,
     mark: str,
+    starter: Starter = HERE,
     limits: OneShotLimits = OneShotLimits(),  # noqa: B008 - it is frozen
     on_output: OnOutput | None = None,
 ) -> ExecResult:
     """Run a launch to its end. `mark` is the value of the environment variable by which its tree is found."""
+    watch = _Watch(limits, on_output)
     try:
-        watch = _Watch(launch, mark, with_input=input_data is not None, limits=limits, on_output=on_output)
+        await watch.start(starter, launch, mark, with_input=input_data is not None)
+    except (CommandNotFound, ExecDenied, BadCwd) as error:
+        return failed(error, isolation)
     except FileNotFoundError:
         return failed(CommandNotFound(f"command not found: {launch.argv[0]!r}"), isolation)
     except PermissionError:
@@ -178,15 +227,15 @@ async def execute(
     if input_data is not None:
         watch.child.give(input_data)
     try:
-        return await _attend(watch, timeout_s, isolation, mark)
+        return await _attend(watch, starter, timeout_s, isolation, mark)
     except asyncio.CancelledError:
-        await asyncio.shield(end_tree(watch.child, mark))
+        await asyncio.shield(starter.end(watch.child, mark))
         raise
     finally:
         watch.child.close()  # pipes that others hold would stay open
 
 
-async def _attend(watch: _Watch, timeout_s: float, isolation: str, mark: str) -> ExecResult:
+async def _attend(watch: _Watch, starter: Starter, timeout_s: float, isolation: str, mark: str) -> ExecResult:
     child, timed_out = watch.child, False
     holders: tuple[int, ...] = ()
     try:
@@ -194,7 +243,7 @@ async def _attend(watch: _Watch, timeout_s: float, isolation: str, mark: str) ->
             await asyncio.shield(child.ended)
     except TimeoutError:
         timed_out = True
-        await end_tree(child, mark)
+        await starter.end(child, mark)
     _, held = await asyncio.wait([pipe.ended for pipe in child.pipes], timeout=DRAIN_S)
     if held:
         holders = tuple(sorted(member.pid for member in _members(child, mark)))
@@ -216,12 +265,12 @@ async def _attend(watch: _Watch, timeout_s: float, isolation: str, mark: str) ->
     )
 
 
-def failed(error: CommandNotFound | ExecDenied | BadArgument, isolation: str) -> ExecResult:
+def failed(error: CommandNotFound | ExecDenied | BadArgument | BadCwd, isolation: str) -> ExecResult:
     """Return the result of a command that could not be started."""
     return ExecResult(False, "", "", "", None, error=str(error), code=error.code, isolation=isolation)
 
 
-def _members(child: Child, mark: str) -> list[tree.Process]:
+def _members(child: PipedChild, mark: str) -> list[tree.Process]:
     """Return a program's tree: what stems from us, and orphans, which have gone to init."""
     processes, alive = tree.scan(), child.code is None
     found: dict[int, tree.Process] = {}

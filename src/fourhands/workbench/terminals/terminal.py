@@ -306,7 +306,7 @@ class Terminal(TerminalHandle):
 
     def _front_waits(self) -> bool:
         try:
-            canonical, tty = self.modes()[1], os.stat(self._tty).st_rdev
+            canonical, tty = self.modes()[1], pty.device(self._master, self._tty)
         except (OSError, termios.error):
             return False
         # A container's client always reads; only a line editor shows that a program in there does.

@@ -13,7 +13,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Any
 
-from fourhands.core.errors import BadArgument, BadCwd, CommandNotFound, ExecDenied, LimitReached, NotFound
+from fourhands.core.errors import BadArgument, BadCwd, CommandNotFound, ExecDenied, LimitReached, NotFound, Unavailable
 from fourhands.core.event import Dispose
 from fourhands.core.ids import is_id, new_id
 from fourhands.core.tasks import Tasks
@@ -21,9 +21,10 @@ from fourhands.host import processes
 from fourhands.host.log import Chunk
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers import registry
-from fourhands.providers.base import Isolation, Launch, Provider
+from fourhands.providers.base import Isolation, Launch, Provider, has_cells
 from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench.terminals import oneshot
+from fourhands.workbench.terminals.cells import OpenNetwork
 from fourhands.workbench.terminals.followers import Followers
 from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.host_terminals import HostInfo, HostTerminals, HostTimings
@@ -90,6 +91,8 @@ class Terminals:
             stack.push_async_callback(self._clean_up)
             self._tasks = host.tasks = await stack.enter_async_context(Tasks())
             stack.callback(host.give_up)
+            with contextlib.suppress(Unavailable):
+                await host.cells.sweep()
             if ends := host.end_orphans():
                 await asyncio.wait(ends, timeout=host.timings.orphans_s)
             self._stack = stack.pop_all()
@@ -104,11 +107,17 @@ class Terminals:
         doomed = [] if self._keep else [t for t in self._known.values() if t.id in self._mine]
         doomed += self._host.spare.all()
         await asyncio.gather(*(terminal.close() for terminal in doomed), return_exceptions=True)
+        if not self._keep:
+            await self._host.cells.end_own()
         await self._planner.clean_up()
 
     def leave(self) -> None:
         """Let go of the host and leave everything running, as a crash would."""
         self._host.leave()
+
+    async def kept_secret(self, name: str) -> bytes:
+        """Return a secret of this workspace that is in no file: its host keeps it while it lives."""
+        return await self._host.client.keep(name)
 
     async def stop(self) -> None:
         """End all terminals and the host itself."""
@@ -242,9 +251,12 @@ class Terminals:
         owner: str = "",
         agent: bool = False,
         interactive: bool = False,
+        cell: str = "",
         meta: Mapping[str, Any] | None = None,
     ) -> Terminal:
         """Start a shell, or the program given by `argv`, in a new terminal.
+
+        Where the provider has cells, programs with the same `cell`, a session's id, share one sandbox.
 
         A title that another running terminal of this owner has gets a number behind it: see the terminal's `title`.
         `interactive` is for one in which a person types: pagers wait for keys there, and `!` recalls earlier commands.
@@ -262,6 +274,8 @@ class Terminals:
             )
         place = self._planner.cwd(cwd)
         facts = {"title": title or "", "owner": owner, "agent": agent, "created": time.time(), **(meta or {})}
+        if cell:
+            facts["cell"] = cell
         self._starting += 1
         promised = (owner, title or "")
         self._promised.append(promised)
@@ -314,12 +328,13 @@ class Terminals:
         env: Mapping[str, str | None] | None = None,
         cwd: str | None = None,
         provider: str = "local",
+        cell: str = "",
         agent: bool = False,
         on_output: oneshot.OnOutput | None = None,
     ) -> oneshot.ExecResult:
         """Run a program to its end on pipes; what went wrong is in the result, with a code of its own.
 
-        `on_output` is called with what it prints, as it comes.
+        `on_output` is called with what it prints, as it comes. `cell` is that of `create`.
         """
         if not 0 < timeout_s <= 24 * 3600:
             raise BadArgument(f"timeout_s must be between 0 and 86400 seconds, not {timeout_s!r}")
@@ -337,8 +352,10 @@ class Terminals:
         mark = new_id("run")
         launch = Launch(program, (command, *args), place, {**variables, processes.MARK: mark, "PWD": place})
         try:
+            starter = await self.starter(chosen, cell)
             done = await oneshot.execute(
                 chosen.wrap(launch, terminal=False),
+                starter=starter,
                 input_data=input.encode() if isinstance(input, str) else input,
                 timeout_s=timeout_s,
                 isolation=str(chosen.isolation),
@@ -347,7 +364,8 @@ class Terminals:
                 on_output=on_output,
             )
         finally:
-            if self._tasks is not None and chosen.isolation != Isolation.NONE:
+            outside = chosen.isolation != Isolation.NONE and not has_cells(chosen)
+            if self._tasks is not None and outside:
                 self._tasks.start(chosen.end(mark), "the end of a one-shot command")
         if done.exit_code:
             problem = await chosen.explain(mark, done.exit_code, done.stderr)
@@ -355,6 +373,27 @@ class Terminals:
                 self._planner.distrust(provider)
                 return replace(done, exit_code=None, error=str(problem), code=problem.code)
         return done
+
+    async def starter(self, provider: Provider, session: str) -> oneshot.Starter:
+        """Return what starts programs on pipes: in the cell, where the provider has cells."""
+        if not has_cells(provider):
+            return oneshot.HERE
+        return oneshot.InCell(self._host.cells, await self._host.cells.of(provider, session))
+
+    @property
+    def cell_sessions(self) -> set[str]:
+        """The sessions whose cells were there when the host was joined."""
+        found = (self._host.client.cells or {}).values()
+        return {str(cell["meta"].get("session") or "") for cell in found} - {""}
+
+    async def use_network(self, open_network: OpenNetwork) -> None:
+        """Open a network for each cell from now on, and for those that have outlived an earlier server."""
+        self._host.cells.open_network = open_network
+        await self._host.cells.rejoin()
+
+    async def end_cell(self, session: str) -> None:
+        """End the cells of a session, unless a terminal in one still runs."""
+        await self._host.cells.end_session(session)
 
     async def run_script(
         self,
@@ -365,6 +404,7 @@ class Terminals:
         env: Mapping[str, str | None] | None = None,
         cwd: str | None = None,
         provider: str = "local",
+        cell: str = "",
         agent: bool = False,
         on_output: oneshot.OnOutput | None = None,
     ) -> oneshot.ExecResult:
@@ -382,6 +422,7 @@ class Terminals:
             env=env,
             cwd=cwd,
             provider=provider,
+            cell=cell,
             agent=agent,
             on_output=on_output,
         )
