@@ -11,7 +11,6 @@ from tests.kit.clock import let_pass
 from tests.kit.program import LIMIT_S, Home, Server, new_home
 from tests.kit.server import until
 from tests.kit.workbench import environment, quick
-from websockets.asyncio.client import connect
 
 from fourhands.app import App
 from fourhands.settings import ServerSettings, Settings
@@ -163,13 +162,7 @@ async def test_a_server_that_is_told_to_stop_keeps_agents_terminals_sessions_tok
                 kept = (await client.post(f"{url}terminal.create", json={"title": "hers"}, headers=agent)).json()
                 await client.post(f"{url}agent.prompt", json={"sessionId": tour, "text": "hello"})
                 # What waits for the person is told that nobody answered, and asked again when they are back.
-                socket = connect(
-                    home.address.url.replace("http", "ws", 1) + "/ws?attend=1",
-                    additional_headers={"authorization": client.headers["authorization"]},
-                    compression=None,
-                    proxy=None,
-                )
-                async with socket, asyncio.TaskGroup() as group:
+                async with home.page(), asyncio.TaskGroup() as group:
                     line = {"terminalId": kept["terminalId"], "text": "rm -rf ~\n"}
                     asked = group.create_task(client.post(f"{url}terminal.send", json=line, headers=agent))
                     async with asyncio.timeout(LIMIT_S):

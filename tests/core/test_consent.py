@@ -3,10 +3,11 @@ import asyncio
 import pytest
 from tests.kit.gate import PERSON, World
 
-from fourhands.core.call import Actor, Result
-from fourhands.core.consent import AllowRules, MemoryConsentStore
+from fourhands.core.call import Actor, Call, Result
+from fourhands.core.consent import AllowRules, Arrival, Consent, MemoryConsentStore
 from fourhands.core.errors import BadArgument
-from fourhands.core.question import Answer
+from fourhands.core.event import EventBus
+from fourhands.core.question import Answer, Questions
 
 
 async def test_the_first_command_asks_and_the_next_ones_do_not():
@@ -174,3 +175,39 @@ async def test_consent_for_a_session_is_not_that_of_the_agents_next_one():
     leave()
     assert world.gate.consent.state("s2", "Ada") == "unasked"
     assert (await world.gate.run(world.call(actor=Actor.agent("s2", "Ada")))).code == "no-answer"
+
+
+async def test_a_name_that_a_client_chose_inherits_no_consent():
+    bus, store = EventBus(), MemoryConsentStore()
+    questions = Questions(bus)
+    questions.attend()
+    arrivals = {
+        "s1": Arrival("started claude /usr/bin/claude"),
+        "s2": Arrival(words="calls itself claude"),
+        "s4": Arrival(),
+    }
+    arrivals["s3"] = arrivals["s1"]
+    arrivals["s5"] = Arrival("started claude /home/me/project/claude")
+    consent = Consent(questions, store, lambda *_: None, lambda session, agent: arrivals[session])
+
+    async def offered(session, choice):
+        call = Call(command="openspace.pane.list", actor=Actor.agent(session, "claude"))
+        async with asyncio.TaskGroup() as group:
+            asking = group.create_task(consent.require(call, "run"))
+            while not questions.open() and not asking.done():  # noqa: ASYNC110 - there is nothing to wait for
+                await asyncio.sleep(0)
+            if not questions.open():
+                return None
+            [question] = questions.open()
+            questions.answer(question.id, Answer(choice=choice), PERSON)
+        return question
+
+    first = await offered("s1", "always")
+    assert first.options == ("session", "always", "deny")
+    assert await offered("s3", "always") is None  # it came the same way
+    client = await offered("s2", "session")
+    assert (client.options, client.reason) == (("session", "deny"), "calls itself claude")
+    other = await offered("s5", "session")
+    assert "always" in other.options  # the same name, another program
+    await store.remember("claude", frozenset(("run",)))  # as an earlier version stored it
+    assert await offered("s4", "session") is not None

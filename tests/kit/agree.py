@@ -198,6 +198,13 @@ STORY = [
     Case("change.list", {}),
     Case("change.keep", {"path": "README.md"}, "not-found"),
     Case("change.revert", {"path": "README.md"}, "not-found"),
+    Case("turn.list", {"session": "nobody"}, "not-found"),
+    Case("turn.undo", {"turn": "none"}, "not-found"),
+    Case("turn.redo", {"turn": "none"}, "not-found"),
+    Case("turn.keep", {"turn": "none"}, "not-found"),
+    Case("checkpoint.list", {"all": True}, "bad-argument"),
+    Case("checkpoint.compare", {"before": "none"}, "not-found"),
+    Case("checkpoint.restore", {"checkpoint": "none"}, "not-found"),
     Case("agent.help", {"command": "openspace.pane.open"}),
     Case("agent.help", {"command": "openspace.pane.opn"}, "not-found"),
     Case("workbench.undo", {}, "not-found"),
@@ -208,6 +215,12 @@ STORY = [
     Case("workbench.questions", {}),
     Case("workbench.answer", {"questionId": "q", "choice": "once"}, "not-found"),
     Case("safety.judge", {"command": "ls && rm -rf x"}),
+    Case("safety.sandbox", {}, timed=True),
+    Case("network.list", {"all": True}, "bad-argument"),
+    Case("network.allow", {"host": "10.0.0.1/x"}, "bad-argument"),
+    Case("network.forget", {"host": ""}, "bad-argument"),
+    Case("network.hosts", {"sessionId": "nobody"}, "not-found"),
+    Case("network.ports", {}),
     Case("workbench.review", {"questionId": "q", "text": "ls"}, "not-found"),
     Case("file.remove", {"path": "new.txt"}),
     Case("file.remove", {"path": "new.txt"}, "not-found"),
@@ -256,7 +269,10 @@ async def by_python(served: Served) -> AsyncIterator[Caller]:
     """Directly."""
 
     async def call(command: str, args: dict[str, Any]) -> Result:
-        return wire(await served.app.call(command, args, actor=Actor.person()))
+        done = await served.app.call(command, args, actor=Actor.program())
+        if done.code == "hand-needed":
+            done = await served.app.call(command, args, actor=Actor.person())
+        return wire(done)
 
     yield call
 
@@ -270,7 +286,7 @@ async def by_http(served: Served) -> AsyncIterator[Caller]:
             response = await client.post(f"/api/commands/{command}", json=args)
             body: Result = response.json()
             assert (response.status_code == 200) == body["success"], (command, response.status_code)
-            return body
+            return await served.by_hand(command, args, body)
 
         yield call
 
@@ -279,7 +295,11 @@ async def by_http(served: Served) -> AsyncIterator[Caller]:
 async def by_socket(served: Served) -> AsyncIterator[Caller]:
     """/ws."""
     async with served.caller() as caller:
-        yield caller.call
+
+        async def call(command: str, args: dict[str, Any]) -> Result:
+            return await served.by_hand(command, args, await caller.call(command, args))
+
+        yield call
 
 
 @contextlib.asynccontextmanager
@@ -300,7 +320,7 @@ async def by_command_line(served: Served) -> AsyncIterator[Caller]:
         done = await asyncio.to_thread(run_cli, words, served.env)
         body: Result = json.loads(done.stdout)
         assert (done.exit_code == 0) == body["success"], (command, done.exit_code, done.output)
-        return body
+        return await served.by_hand(command, args, body)
 
     yield call
 

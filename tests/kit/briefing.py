@@ -85,6 +85,7 @@ class FakeTerminal:
     cwd: str = "/etc"
     size: tuple[int, int] = (80, 24)
     isolation: str = "none"
+    provider: str = "local"
     uptime_s: float = 1.0
     pid: int = 1
     paused: bool = False

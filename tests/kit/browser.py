@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import uvloop
 from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from scripts.page import JOURNEYS
 from tests.kit.workbench import MINIMAL, quick
 
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
@@ -19,6 +20,7 @@ from fourhands.app import App
 from fourhands.app.connectors import register_all
 from fourhands.core.call import Actor, Result
 from fourhands.core.event import Event
+from fourhands.core.question import Answer, Question
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.server import Running, serving
 from fourhands.workbench.sessions import Session
@@ -42,6 +44,8 @@ class Served:
         self.workspace = directory / "demo"
         self.app: App
         self.running: Running
+        self.admits = True
+        self._restarting = False
         # A socket's path ends at 107 bytes: pytest's own directories are too deep for it.
         self._places = Path(tempfile.mkdtemp(prefix="fh-"))
         self.home = self._places / "home"
@@ -85,24 +89,45 @@ class Served:
             Path(place).mkdir(parents=True, mode=0o700)
         try:
             places = WorkspaceDirs.of(self.workspace, env)
-            async with App(self.workspace, quick(), places=places, env={**MINIMAL, "HOME": str(self.home)}) as app:
-                async with serving(app.bench, app.tasks, port=0) as running:
-                    self.app, self.running = app, running
-                    wiring = LaunchContext(
-                        instructions=running.hub.instructions,
-                        issue_token=lambda session: running.tokens.issue(session.actor),
-                        url=running.address.url,
-                        env={},
-                    )
-                    register_all(Launcher(app.bench, app.tasks, wiring))
-                    self._ready.set_result(None)
-                    await self._stop.wait()
-                for terminal in app.terminals.list():
-                    await terminal.close()
+            await self._serve_once(places, 0)
+            while self._restarting:
+                self._restarting = False
+                self._stop.clear()
+                await self._serve_once(places, self.running.address.port)
         except BaseException as error:
             if not self._ready.done():
                 self._ready.set_exception(error)
             raise
+
+    async def _serve_once(self, places: WorkspaceDirs, port: int) -> None:
+        async with App(self.workspace, quick(), places=places, env={**MINIMAL, "HOME": str(self.home)}) as app:
+            async with serving(app.bench, app.tasks, port=port, static=JOURNEYS.static) as running:
+                self.app, self.running = app, running
+                app.events.published.subscribe(self._admit)
+                wiring = LaunchContext(
+                    instructions=running.hub.instructions,
+                    issue_token=lambda session: running.tokens.issue(session.actor),
+                    url=running.address.url,
+                    env={},
+                )
+                register_all(Launcher(app.bench, app.tasks, wiring))
+                self._ready.set_result(None)
+                await self._stop.wait()
+            for terminal in [] if self._restarting else app.terminals.list():
+                await terminal.close()
+
+    def restart(self) -> None:
+        """Stop the server and start another, at the same address; terminals and their host go on."""
+        self._ready = concurrent.futures.Future()
+        self._restarting = True
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._ready.result(LIMIT_S)
+
+    def _admit(self, event: Event) -> None:
+        """Allow further browsers at once, unless the test is about that."""
+        if self.admits and isinstance(question := event.payload, Question) and question.kind == "browser":
+            answer = Answer(choice="once")
+            self._loop.call_soon(lambda: self.app.questions.answer(question.id, answer, Actor.person()))
 
     def do(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Run something in the server's loop and wait for it."""
@@ -112,13 +137,15 @@ class Served:
         """Run something in the server's loop and do not wait."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def agent(self, name: str = "Ada", *, consent: bool = True) -> "Agent":
-        """An agent comes to the workbench."""
+    def agent(self, name: str = "Ada", *, consent: bool = True, terminal: str = "") -> "Agent":
+        """An agent comes to the workbench; `terminal` is its own: what it types there is not asked about."""
 
         async def begin() -> Session:
             session = self.app.bench.begin_session(name, "test")
             if consent:
                 self.app.gate.consent.grant(session.id)
+            if terminal:
+                await self.app.terminals.get(terminal).describe(owner=session.id)
             return session
 
         return Agent(self, self.do(begin()))
@@ -178,15 +205,20 @@ class Visit:
             raise AssertionError(f"the browser complained: {self.complaints}")
 
     def __call__(self, *, query: str = "?renderer=dom", **options: Any) -> Page:
+        page = self.open(query=query, **options)
+        until(page, "() => window.__fh?.model.rev >= 0 && window.__fh.model.commands.size > 0")
+        return page
+
+    def open(self, *, query: str = "?renderer=dom", **options: Any) -> Page:
+        """Open the page in a browser of its own, and wait for nothing."""
         context = self._browser.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
         context.set_default_timeout(LIMIT_S * 1000)
         self._contexts.append(context)
         page = context.new_page()
         page.on("console", self._heard)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        code = self._served.running.tokens.new_code()
+        code = self._served.running.tokens.browsers.new_code()
         page.goto(f"{self._served.running.address.url}/{query}#code={code}")
-        until(page, "() => window.__fh?.model.rev >= 0 && window.__fh.model.commands.size > 0")
         return page
 
     def _heard(self, message: ConsoleMessage) -> None:

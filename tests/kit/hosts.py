@@ -64,7 +64,7 @@ class Events:
         async with asyncio.timeout(LIMIT_S):
             while True:
                 for event in self.all[after:]:
-                    if event["event"] == kind and terminal in (None, event["terminal"]):
+                    if event["event"] == kind and terminal in (None, event.get("terminal")):
                         return event
                 self._news.clear()
                 await self._news.wait()

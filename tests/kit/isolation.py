@@ -21,7 +21,7 @@ from fourhands.host import processes
 from fourhands.host.client import HostClient, HostLost
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers import registry
-from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings, TerminalSettings
+from fourhands.settings import ProviderSettings, Settings, TerminalSettings
 from fourhands.workbench.terminals.terminals import Terminals
 
 IMAGE = "localhost/fourhands-test:4"
@@ -44,7 +44,7 @@ PROGRAMS = (
 )
 CANARY = "sk-canary-7f3a9c"
 
-AnySettings = LocalSettings | BubblewrapSettings | ContainerSettings
+AnySettings = ProviderSettings
 
 
 def refuse(reason: str) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import sys
 import tempfile
@@ -11,6 +12,9 @@ from types import TracebackType
 from typing import Any
 
 import httpx
+from tests.kit.hand import Hand
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.typing import Subprotocol
 
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.discovery import ServerAddress, find_server
@@ -38,6 +42,7 @@ class Home:
             **{name: value for name, value in os.environ.items() if name.startswith("COV")},
         }
         self.places = WorkspaceDirs.of(self.work, self.env)
+        self.hand = Hand()
 
     @property
     def address(self) -> ServerAddress:
@@ -53,7 +58,34 @@ class Home:
     async def call(self, command: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
         async with self.client() as client:
             body: dict[str, Any] = (await client.post(f"/api/commands/openspace.{command}", json=args or {})).json()
+        if body.get("code") != "hand-needed":
             return body
+        async with self.page() as socket:
+            challenge = json.loads(await socket.recv())["hello"]["challenge"]
+            await socket.send(self.hand.message(challenge, 1, f"openspace.{command}", args or {}))
+            while "result" not in (message := json.loads(await socket.recv())):
+                pass
+        result: dict[str, Any] = message["result"]
+        return result
+
+    @contextlib.asynccontextmanager
+    async def page(self) -> AsyncIterator[ClientConnection]:
+        """The socket of a browser that is signed in, always the same one, with the person before it."""
+        url = self.address.url
+        async with self.client() as client:
+            code = (await client.post("/api/code")).json()["code"]
+            body = {"code": code, "publicKey": self.hand.public}
+            given = await client.post("/api/browser", json=body, headers={"origin": url})
+        cookie = "; ".join(f"{name}={value}" for name, value in given.cookies.items())
+        names = [Subprotocol("fourhands"), Subprotocol(f"fourhands.key.{given.json()['key']}")]
+        async with connect(
+            url.replace("http", "ws", 1) + "/ws?attend=1",
+            additional_headers={"cookie": cookie, "origin": url},
+            subprotocols=names,
+            compression=None,
+            proxy=None,
+        ) as socket:
+            yield socket
 
     async def run(self, *words: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
         """One command to its end: exit code, output, errors."""

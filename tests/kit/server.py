@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 from starlette.routing import Route, WebSocketRoute
+from tests.kit.hand import Hand
 from tests.kit.workbench import environment, quick
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.typing import Subprotocol
@@ -63,23 +64,32 @@ class Served:
         return session.id, self.running.tokens.issue(session.actor)
 
     def client(self, token: str | None = None, **options: Any) -> httpx.AsyncClient:
-        """An HTTP client, as the person unless another token is given ('' for none)."""
+        """An HTTP client, as a program of the person's unless another token is given ('' for none)."""
         token = self.token if token is None else token
         headers = {"authorization": f"Bearer {token}"} if token else {}
         return httpx.AsyncClient(
             base_url=self.url, headers=headers | options.pop("headers", {}), timeout=LIMIT_S, trust_env=False, **options
         )
 
-    async def browser(self) -> tuple[str, str]:
-        """A cookie header and a key, as a browser that exchanged a code has them."""
-        pair = await self.running.tokens.exchange(self.running.tokens.new_code())
-        assert pair is not None
-        return f"{self.running.tokens.cookie}={pair[0]}", pair[1]
+    async def browser(self, hand: Hand | None = None) -> tuple[str, str]:
+        """A cookie header and a key, as a browser that exchanged a code has them; it signs with the hand."""
+        given = await self.running.tokens.browsers.sign_in("Chrome on Linux", hand.public if hand else "")
+        return f"{self.running.tokens.cookie}={given.cookie}", given.key
+
+    @contextlib.asynccontextmanager
+    async def person(self, query: str = "?attend=1") -> AsyncIterator["Caller"]:
+        """The person in a browser that is signed in: a socket for calls, with their hand."""
+        hand = Hand()
+        cookie, key = await self.browser(hand)
+        headers = {"cookie": cookie, "origin": self.url}
+        names = ["fourhands", f"fourhands.key.{key}"]
+        async with self.dial("/ws" + query, token="", headers=headers, subprotocols=names) as socket:
+            yield await Caller(socket, hand).begin()
 
     def dial(
         self, path: str, *, token: str | None = None, subprotocols: list[str] | None = None, **options: Any
     ) -> connect:
-        """A WebSocket, as the person unless another token is given."""
+        """A WebSocket, as a program of the person's unless another token is given."""
         token = self.token if token is None else token
         headers = options.pop("headers", {}) | ({"authorization": f"Bearer {token}"} if token else {})
         names = [Subprotocol(name) for name in subprotocols] if subprotocols else None
@@ -111,6 +121,14 @@ class Served:
         """Every route behind the door, as the running server has them."""
         return _routes(self.running.server.config.app)
 
+    async def by_hand(self, command: str, args: Message, answer: Message) -> Message:
+        """What the person's hand does where a program was refused for want of it; else the answer as it is."""
+        if answer.get("code") != "hand-needed":
+            return answer
+        asked = next((one for one in self.app.questions.open() if one.id == args.get("questionId")), None)
+        async with self.person("") as person:
+            return await person.sign(command, args, asked.seen if asked else "")
+
     async def terminal(self, *argv: str, **more: Any) -> Terminal:
         """A terminal with a program of the test's own."""
         return await self.app.terminals.create(argv=argv or None, **more)
@@ -129,8 +147,9 @@ def _routes(app: Any) -> Iterator[Route | WebSocketRoute]:
 class Caller:
     """`/ws` as a client uses it: calls by id, events kept in order."""
 
-    def __init__(self, socket: ClientConnection) -> None:
+    def __init__(self, socket: ClientConnection, hand: Hand | None = None) -> None:
         self.socket = socket
+        self.hand = hand
         self.hello: Message = {}
         self.events: list[Message] = []
         self.answers: dict[object, Message] = {}
@@ -161,6 +180,18 @@ class Caller:
 
     async def call(self, command: str, args: Message | None = None) -> Message:
         return await self.answer(await self.send(command, args))
+
+    async def sign(self, command: str, args: Message | None = None, seen: str = "") -> Message:
+        """Call a command as the page does that needs the person's hand."""
+        assert self.hand is not None
+        self._next += 1
+        await self.socket.send(self.hand.message(self.hello["challenge"], self._next, command, args or {}, seen))
+        return await self.answer(self._next)
+
+    async def reply(self, question: Message, choice: str, **more: object) -> Message:
+        """Answer a question that was asked, as it was shown."""
+        args = {"questionId": question["id"], "choice": choice, **more}
+        return await self.sign("openspace.workbench.answer", args, f"{question['text']}\n{question['shown']}")
 
     async def event(self, kind: str) -> Message:
         """The first event of a kind, kept or still to come."""

@@ -12,7 +12,7 @@ import msgspec
 
 from fourhands.app import App
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.settings import Settings
+from fourhands.settings import AgentDefaults, Settings
 from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.terminals import Terminals
 
@@ -41,10 +41,15 @@ def environment(places: WorkspaceDirs) -> dict[str, str]:
 
 
 def quick(settings: Settings | None = None, **terminal: object) -> Settings:
-    """Settings with a host that leaves soon, and without a spare shell unless a test wants one."""
+    """Settings with a host that leaves soon, without a spare shell, and without a sandbox unless a test wants them."""
     settings = settings or Settings()
     options = {"linger_s": 1.0, "spare_shell": False, **terminal}
-    return msgspec.structs.replace(settings, terminal=msgspec.structs.replace(settings.terminal, **options))
+    defaults = settings.agent_defaults
+    if defaults.provider == AgentDefaults().provider:
+        defaults = msgspec.structs.replace(defaults, provider="local")
+    return msgspec.structs.replace(
+        settings, terminal=msgspec.structs.replace(settings.terminal, **options), agent_defaults=defaults
+    )
 
 
 @contextlib.asynccontextmanager

@@ -79,7 +79,7 @@ async def test_a_person_calls_one_by_http_and_the_answer_comes_from_outside(serv
     async with served.client() as client, served.caller() as outside:
         calling = start(served.app, client.post(f"/api/commands/{ID}", json=ARGS))
         asked = await request(outside)
-        assert (asked["commandId"], asked["sessionId"], asked["args"]) == (ID, "person", ARGS)
+        assert (asked["commandId"], asked["sessionId"], asked["args"]) == (ID, "cli", ARGS)
         assert asked["timeoutSeconds"] == 30
         posted = await client.post(
             "/openspace/command-results", json=outcome(asked, output="made", data={"slides": 1}, executionTime=12)

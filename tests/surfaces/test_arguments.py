@@ -66,7 +66,7 @@ class Door:
         defaults = dict(arguments(self.served.app.registry, id))
         self.given |= {(id, name) for name, value in args.items() if value != defaults[name]}
         async with asyncio.timeout(LIMIT_S):
-            return await self._call(id, args)
+            return await self.served.by_hand(id, args, await self._call(id, args))
 
     async def one(self, terminal: str) -> Result:
         """A terminal as it is listed."""
@@ -348,6 +348,7 @@ async def safety(door: Door) -> None:
     assert not os.path.exists(door.root / "made-by-judging")
     assert (await door("safety.judge", command="touch made-by-judging"))["commands"][0]["words"][0] == "touch"
     assert not os.path.exists(door.root / "made-by-judging")
+    assert (await door("safety.sandbox"))["line"] == (await door("workbench.snapshot"))["sandbox"]["line"]
 
 
 @part
@@ -463,6 +464,38 @@ async def change(door: Door) -> None:
 
 
 @part
+async def turn(door: Door) -> None:
+    (door.root / "kept").write_text("before")
+    turns = door.served.app.bench.turns
+    async with agent(door, "Turner") as worker:
+        await worker("file.write", path="turned", content="1")
+        [one] = (await door("turn.list", session="Turner"))["turns"]
+        assert one["id"] in [other["id"] for other in (await door("turn.list"))["turns"]]
+        would = await door("turn.undo", turn=one["id"], preview=True)
+        assert ("turned" in would["files"], (door.root / "turned").exists()) == (True, True)
+        await door("turn.undo", turn=one["id"])
+        assert not (door.root / "turned").exists()
+        await door("turn.redo", turn=one["id"])
+        assert (door.root / "turned").read_text() == "1"
+        await door("turn.keep", turn=one["id"])
+        assert turns.get(one["id"]).status == "kept"
+
+
+@part
+async def checkpoint(door: Door) -> None:
+    async with agent(door, "Checker") as worker:
+        await worker("file.write", path="checked", content="1")
+        [one] = (await door("turn.list", session="Checker"))["turns"]
+        await door("turn.undo", turn=one["id"])
+        one = door.served.app.bench.turns.get(one["id"])
+        assert {one.before, one.after} <= {each["id"] for each in (await door("checkpoint.list"))["checkpoints"]}
+        compared = await door("checkpoint.compare", before=one.before, after=one.after)
+        assert [each["path"] for each in compared["paths"]] == ["checked"]
+        await door("checkpoint.restore", checkpoint=one.after)
+        assert (door.root / "checked").read_text() == "1"
+
+
+@part
 async def workbench(door: Door) -> None:
     machine = await door("workbench.platform")
     assert (machine["system"], machine["machine"]) == (platform.system(), platform.machine())
@@ -504,6 +537,27 @@ async def workbench(door: Door) -> None:
         assert (door.root / "first.undo").exists()
         assert (await door("workbench.undo"))["action"]["callId"] == newest["callId"]
         leave()
+
+
+@part
+async def network(door: Door) -> None:
+    async def rules() -> dict[str, bool]:
+        return {rule["host"]: rule["allowed"] for rule in (await door("network.list"))["rules"]}
+
+    await door("network.allow", host="Example.ORG.")
+    assert await rules() == {"example.org": True}
+    await door("network.allow", host="example.org", allow=False)
+    assert await rules() == {"example.org": False}
+    await door("network.forget", host="example.org")
+    assert await rules() == {}
+    assert await door.code("network.allow", host="127.0.0.1") == "bad-argument"
+    assert (await door("network.ports"))["ports"] == []
+    async with agent(door, "surfer") as surfer:
+        session = next(one for one in (await door("agent.list"))["agents"] if one["name"] == "surfer")["id"]
+        door.served.app.bench.network.gatekeeper.log.add(session, "example.org", connections=1, up=7)
+        (host,) = (await door("network.hosts", sessionId=session))["hosts"]
+        assert (host["host"], host["up"]) == ("example.org", 7)
+        assert await surfer.code("network.allow", host="example.org") == "denied"
 
 
 @contextlib.asynccontextmanager

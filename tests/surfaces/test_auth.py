@@ -1,6 +1,7 @@
 """Tokens that nobody has issued open nothing, and bring nobody back."""
 
 import os
+import re
 import stat
 import string
 from pathlib import Path
@@ -8,11 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.kit.hand import Hand
 from tests.kit.loopfiles import opened_on_this_thread
 
 from fourhands.core.call import Actor
 from fourhands.core.errors import Unavailable
 from fourhands.surfaces.auth import Tokens
+from fourhands.surfaces.browsers import browser_name
 
 SESSION = "01J8ZQ5T9V0000000000000000"
 
@@ -85,7 +88,7 @@ async def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         tokens = Tokens(tmp_path, tmp_path)
-        assert await tokens.exchange(tokens.new_code()) is not None
+        await tokens.browsers.sign_in("Firefox", "")
     finally:
         os.umask(before)
     assert {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()} == {
@@ -95,9 +98,53 @@ async def test_only_the_owner_reads_what_is_stored(tmp_path: Path) -> None:
 
 
 async def test_a_sign_in_waits_for_no_disk_on_the_event_loop(tmp_path: Path) -> None:
-    tokens = Tokens(tmp_path, tmp_path)
+    tokens = Tokens(tmp_path, tmp_path, seal=b"the host's")
     with opened_on_this_thread() as found:
-        pair = await tokens.exchange(tokens.new_code())
+        given = await tokens.browsers.sign_in("Firefox", "")
     assert found == {}
-    assert pair is not None
-    assert Tokens(tmp_path, tmp_path).check_browser(*pair) is not None
+    again = Tokens(tmp_path, tmp_path, seal=b"the host's")
+    assert again.check_browser(given.cookie, given.key) is not None
+
+
+async def test_an_entry_that_another_program_wrote_or_altered_is_refused(tmp_path: Path) -> None:
+    seal = b"kept in memory by the host"
+    tokens = Tokens(tmp_path, tmp_path, seal=seal)
+    mine, other = Hand(), Hand()
+    given = [await tokens.browsers.sign_in(name, mine.public) for name in ("Firefox", "Chrome")]
+    assert [one.name for one in tokens.browsers] == ["Chrome"]  # the same key comes again: it is the same browser
+    file = tmp_path / "browsers.json"
+    whole = file.read_text()
+    assert given[1].cookie not in whole
+    assert given[1].key not in whole
+    cases = {
+        "another public key": whole.replace(mine.public, other.public),
+        "a longer life": whole.replace('"expires":', '"expires":9'),
+        "another name": whole.replace("Chrome", "Edge"),
+        "no mac": re.sub(r'"mac":"[0-9a-f]+"', '"mac":""', whole),
+        "another mac": re.sub(r'"mac":"[0-9a-f]{8}', '"mac":"00000000', whole),
+        "no list": "{}",
+    }
+    for what, text in cases.items():
+        assert text != whole, what
+        file.write_text(text)
+        again = Tokens(tmp_path, tmp_path, seal=seal)
+        assert again.check_browser(given[1].cookie, given[1].key) is None, what
+        assert list(again.browsers) == [], what
+        assert again.browsers.altered == (what != "no list"), what
+    file.write_text(re.sub(r'"seal":"[0-9a-f]+"', '"seal":"00"', whole))
+    outdated = Tokens(tmp_path, tmp_path, seal=seal)
+    assert (list(outdated.browsers), outdated.browsers.altered) == ([], 0)  # of a host that has ended: no alarm
+    file.write_text(whole)
+    assert Tokens(tmp_path, tmp_path, seal=seal).check_browser(given[1].cookie, given[1].key) is not None
+    assert Tokens(tmp_path, tmp_path, seal=b"of another host").check_browser(given[1].cookie, given[1].key) is None
+
+
+def test_a_browser_is_named_by_what_it_says_of_itself() -> None:
+    agents = {
+        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36": "Chrome on Linux",
+        "Mozilla/5.0 (Windows NT 10.0; rv:130.0) Gecko/20100101 Firefox/130.0": "Firefox on Windows",
+        "Mozilla/5.0 (Macintosh; Intel Mac OS X 14_0) Version/17.0 Safari/605.1.15": "Safari on Mac",
+        "curl/8": "Browser",
+        "": "Browser",
+    }
+    assert {text: browser_name(text) for text in agents} == agents

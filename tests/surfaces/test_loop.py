@@ -38,7 +38,7 @@ async def play(served: Served) -> set[str]:
         async def call(verb: str, client: httpx.AsyncClient = person, **args: object) -> dict[str, Any]:
             played.add(f"openspace.{verb}")
             body: dict[str, Any] = (await client.post(f"/api/commands/openspace.{verb}", json=args)).json()
-            return body
+            return await served.by_hand(f"openspace.{verb}", args, body)
 
         for client in (person, agent):
             mine = await call("terminal.create", client, title=f"mine {client is agent}")
@@ -103,7 +103,13 @@ async def play(served: Served) -> set[str]:
         for verb in ("take_over", "hand_back", "replay"):
             await call(f"terminal.{verb}", terminalId=name)
         await call("terminal.set_limit", maxTerminals=50)
+        await call("network.allow", host="example.org")
+        await call("network.list")
+        await call("network.forget", host="example.org")
+        await call("network.ports")
+        await call("network.hosts", sessionId=session)
         await call("safety.judge", command="ls")
+        await call("safety.sandbox")
         for verb in ("attach", "detach"):
             await call(f"agent.{verb}", sessionId=session, terminalId=name)
         await call("terminal.resize", terminalId=name, cols=90, rows=20)
@@ -123,6 +129,12 @@ async def play(served: Served) -> set[str]:
         await call("change.keep", path="README.md")
         await call("file.write", agent, path="README.md", content="once more\n")
         await call("change.revert", path="README.md")
+        [*_, turn] = (await call("turn.list"))["turns"]
+        for verb in ("undo", "redo", "keep"):
+            await call(f"turn.{verb}", turn=turn["id"])
+        [taken, *_] = (await call("checkpoint.list"))["checkpoints"]
+        await call("checkpoint.compare", before=taken["id"])
+        await call("checkpoint.restore", checkpoint=taken["id"])
         await call("workbench.questions")
         await call("workbench.answer", questionId="none", choice="deny")
         await call("workbench.review", questionId="none", text="ls")

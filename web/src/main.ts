@@ -86,6 +86,7 @@ model.onActions = () => {
   });
 };
 
+link.needsHand = (command, args) => model.needsHand(command, args);
 link.onEvent = (event) => model.apply(event);
 link.onFirst = ({ state, screens }) => {
   if (model.rev >= 0) return; // the connection was faster
@@ -109,6 +110,21 @@ link.onStatus = (status) => {
   model.signals.fire(["connection"]);
 };
 
+// A further browser may have to be allowed by one that is signed in: then the answer to its code takes a while.
+const WAIT_MS = 1500;
+
+function showWaiting(): void {
+  clearTimeout(patience);
+  document.body.replaceChildren(
+    h(
+      "main",
+      { class: "gone" },
+      h("h1", {}, "Allow this browser"),
+      h("p", {}, "Agents run here without a sandbox, so a further browser has to be allowed: answer the question “Allow this browser?” on the page in the browser that is signed in."),
+    ),
+  );
+}
+
 function showSignIn(): void {
   clearTimeout(patience);
   document.body.replaceChildren(
@@ -123,19 +139,27 @@ function showSignIn(): void {
   );
 }
 
-// What tests look at: terminals by id, the state, and nothing that could do harm.
-Object.defineProperty(window, "__fh", {
-  value: {
-    model,
-    link,
-    desk,
-    get terminals() {
-      return frame.terminals();
+// What tests look at, in a build of their own: it could make any call as the person.
+if (import.meta.env.MODE === "journeys") {
+  Object.defineProperty(window, "__fh", {
+    value: {
+      model,
+      link,
+      desk,
+      get terminals() {
+        return frame.terminals();
+      },
+      get editors() {
+        return frame.editors();
+      },
     },
-    get editors() {
-      return frame.editors();
-    },
-  },
-});
+  });
+}
 
-link.start(window.begun ?? begin());
+const begun = window.begun ?? begin();
+const waiting = setTimeout(showWaiting, WAIT_MS);
+void begun.socket.then(() => {
+  clearTimeout(waiting);
+  if (!frame.element.isConnected && link.status.kind !== "refused") appear();
+});
+link.start(begun);

@@ -197,7 +197,7 @@ test("one odd entry of a manifest costs none of the others", () => {
   const model = new Model();
   const told = [];
   model.onOdd = (text) => told.push(text);
-  const good = { id: "openspace.file.read", label: "Read", description: "Reads.", category: "file", key: null, danger: false, actors: ["person"], readOnly: true, undoable: false, example: null, announced: false, arguments_schema: { properties: { path: { type: "string" } }, required: ["path"] } };
+  const good = { id: "openspace.file.read", label: "Read", description: "Reads.", category: "file", key: null, danger: false, actors: ["person"], hand: false, readOnly: true, undoable: false, example: null, announced: false, arguments_schema: { properties: { path: { type: "string" } }, required: ["path"] } };
   const seed = { id: "openspace.presentation.create", name: "Create", description: "Makes one." };
   const garbage = [null, 5, "x", [], {}, { id: 5 }, { id: "" }, undefined, true, good];
   const wild = { id: "openspace.wild.one", label: 7, actors: "person", key: {}, danger: "yes", readOnly: 1, example: [], description: null, arguments_schema: { properties: { a: null, b: { anyOf: "x", enum: 5, type: 9, description: [] }, c: { type: ["string", null] }, __proto__: 1 }, required: "a" } };

@@ -16,6 +16,7 @@ from fourhands.app.connectors import register_all
 from fourhands.app.wiring import App
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.invocation import typed
+from fourhands.host.dumpable import close_memory
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.auth import check_secret
@@ -41,6 +42,7 @@ def begin_log(verbose: int) -> None:
 async def serve(options: Options) -> None:
     """Serve a directory; the command line's main business."""
     begin_log(options.verbose)
+    close_memory()
     # Out of the environment, or every program in every terminal would have it.
     secret = os.environ.pop("FOURHANDS_SECRET", None) or None
     if secret is not None:

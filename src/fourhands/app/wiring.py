@@ -18,17 +18,20 @@ from fourhands.commands import (
     agent,
     agent_options,
     change,
+    checkpoint,
     editor,
     exec,
     file,
     help,
     limit,
+    network,
     pane,
     safety,
     terminal,
     terminal_output,
     tool,
     tool_terminal,
+    turn,
     workbench,
 )
 from fourhands.commands.file_undo import tell_editor
@@ -48,8 +51,11 @@ from fourhands.safety.redaction.redactor import redact
 from fourhands.settings import Settings, load
 from fourhands.workbench.events import ActionDone
 from fourhands.workbench.files.watch import Watch
+from fourhands.workbench.network import build_network
 from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
+from fourhands.workbench.sandbox import announce
+from fourhands.workbench.sessions import Session
 from fourhands.workbench.source import source
 from fourhands.workbench.terminals.host_terminals import HostTimings
 from fourhands.workbench.terminals.oneshot import OneShotLimits
@@ -61,18 +67,21 @@ log = logging.getLogger(__name__)
 CONTRIBUTIONS: tuple[Contribution, ...] = (
     agent.commands,
     change.commands,
+    checkpoint.commands,
     agent_options.commands,
     editor.commands,
     exec.commands,
     file.commands,
     help.commands,
     limit.commands,
+    network.commands,
     pane.commands,
     safety.commands,
     terminal.commands,
     terminal_output.commands,
     tool.commands,
     tool_terminal.commands,
+    turn.commands,
     workbench.commands,
 )
 
@@ -162,12 +171,19 @@ class App:
                 results=self.bench.sessions.record,
                 undo_sink=self._done,
                 store=consent,
+                before_call=self.bench.turns.before_call,
+                arrival=lambda session, agent: self.bench.sessions.arrival(session),
                 source=lambda call: source(self.bench, call),
+                notes=lambda session: self.bench.network.gatekeeper.take_notes(session),
             )
+            self.bench.network = await stack.enter_async_context(build_network(self.bench))
+            self.bench.on_session_end.append(self._end_network)
+            await self.terminals.use_network(self.bench.network.open)
             self.bench.forget_lost_terminals()
             stack.push_async_callback(self.bench.save)
             await stack.enter_async_context(self.tasks)
             stack.callback(self._leave)
+            await stack.enter_async_context(self.bench.turns)
             watch = Watch(
                 self.bench.files(Actor.person()),
                 self.bench.state.editors,
@@ -181,6 +197,7 @@ class App:
                 await self._restore(left)
                 self.tasks.start(self._sweep(), "the sweep after a restart")
             self.tasks.start(self.terminals.renew_when_idle(), "the renewal of the host")
+            self.tasks.start(announce(self.settings, self.providers, self.events), "the search for a sandbox")
             self._stack = stack.pop_all()
         return self
 
@@ -214,6 +231,10 @@ class App:
         description = "; ".join(undo.description for undo in undos)
         action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
         self.events.emit(ActionDone(call_id=action.call_id, description=action.description))
+
+    def _end_network(self, session: Session) -> None:
+        self.bench.network.gatekeeper.end(session.id)
+        self.tasks.start(self.bench.network.close(session.id), "the end of a sandbox's network")
 
     def _leave(self) -> None:
         """Everything stays as it is for the next server, in whatever way this one goes; `fourhands stop` ends it."""

@@ -1,6 +1,9 @@
 """Calls and results: an actor makes a call, the gate returns a result.
 
 A person and an agent differ only in `Call.actor`. All of these are frozen; they cross every boundary as they are.
+
+A program of the person's, such as the command line, works as they do, but is not their hand: whatever runs as the same
+user could be that program. What needs the hand, a person does in a browser, whose key signs the call.
 """
 
 from typing import Literal
@@ -10,7 +13,7 @@ from msgspec import Struct, field
 from fourhands.core.errors import FourhandsError
 from fourhands.core.ids import ulid
 
-ActorKind = Literal["person", "agent", "system"]
+ActorKind = Literal["person", "program", "agent", "system"]
 CallOrigin = Literal["python", "http", "socket", "cli", "block", "mcp", "acp", "model"]
 RiskLevel = Literal["safe", "unknown", "dangerous"]
 Severity = Literal["info", "warning", "error"]
@@ -21,7 +24,7 @@ _WARNINGS = frozenset({"denied", "no-answer", "limit", "stopped", "cancelled", "
 
 
 class Actor(Struct, frozen=True, rename="camel"):
-    """An actor: a person, an agent's session, or the program itself."""
+    """An actor: a person, a program of theirs, an agent's session, or Fourhands itself."""
 
     kind: ActorKind
     id: str  # an agent's is its session's id
@@ -32,10 +35,20 @@ class Actor(Struct, frozen=True, rename="camel"):
         """The session of an agent, or None for anyone else."""
         return self.id if self.kind == "agent" else None
 
+    @property
+    def role(self) -> ActorKind:
+        """The kind for which commands are declared: a program may use what its person may, but for their hand."""
+        return "person" if self.kind == "program" else self.kind
+
     @classmethod
     def person(cls, id: str = "person", name: str = "you") -> "Actor":
         """Return the person at the workbench."""
         return cls("person", id, name)
+
+    @classmethod
+    def program(cls, id: str = "cli", name: str = "cli") -> "Actor":
+        """Return a program that has this user's token: it may work here, but neither answer nor consent."""
+        return cls("program", id, name)
 
     @classmethod
     def agent(cls, session_id: str, name: str = "agent") -> "Actor":
@@ -56,6 +69,7 @@ class Call(Struct, frozen=True, kw_only=True, rename="camel"):
     actor: Actor
     origin: CallOrigin = "python"
     answer_id: str | None = None  # the model's response that a block belongs to
+    signed: str = ""  # the browser whose key signed this call, by name and id; the journal has it in the verdict
     id: str = field(default_factory=ulid)
 
     @property
@@ -111,8 +125,8 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
 
     level: str = ""  # "safe", "unknown", "dangerous", or empty where nothing was judged
     reason: str = ""
-    choice: str = ""  # what a person chose, or "rule" or "unasked"; empty where no one was asked
-    by: str = ""  # who chose, or which rule
+    choice: str = ""  # what a person chose, or "rule", "unasked" or "signed"; empty where no one was asked
+    by: str = ""  # who chose, which rule, or which browser signed the person's call
     original: dict[str, object] | None = None  # the arguments before a person edited them
 
 
@@ -125,3 +139,6 @@ class JournalEntry(Struct, frozen=True, kw_only=True, rename="camel"):
     result: Result | None = None  # None while it runs, and for ever if the program died meanwhile
     asked: float
     finished: float | None = None
+    turn: str = ""  # the agent's turn that it belongs to, if it may have changed something
+    checkpoint_before: str = ""  # of the workspace; shared by the calls of a turn, but for dangerous ones
+    checkpoint_after: str = ""  # known when the turn is over

@@ -6,6 +6,7 @@ keeps it open all the same. Here it gets pipes, and nothing else of ours; the ex
 things. Starting is one step without an `await`: there is no half-started program that a cancelled call could leave.
 """
 
+import abc
 import asyncio
 import contextlib
 import os
@@ -162,49 +163,29 @@ class Sink(asyncio.WriteTransport):
             self.abort()
 
 
-class Child:
-    """A program that has been started. Raises OSError when it cannot be."""
+class PipedChild(abc.ABC):
+    """A program that runs somewhere and that is reached by pipes."""
+
+    pid: int
 
     def __init__(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str | None,
-        env: Mapping[str, str],
-        out: Take,
-        err: Take | None,
-        program: str | None = None,
-        with_input: bool = False,
+        self, stdin: IO[bytes] | None, stdout: IO[bytes], stderr: IO[bytes] | None, out: Take, err: Take | None
     ) -> None:
-        """`err` None puts standard error into standard output; `program` is the file, if `argv[0]` is only its name."""
-        loop = asyncio.get_running_loop()
-        self._started = subprocess.Popen(
-            list(argv),
-            executable=program,
-            cwd=cwd,
-            env=dict(env),
-            bufsize=0,
-            stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT if err is None else subprocess.PIPE,
-            start_new_session=True,  # it leads a group, and has no terminal of ours to ask at
-        )
-        self.pid = self._started.pid
-        self.ended: asyncio.Future[None] = loop.create_future()
-        self._loop = loop
-        self._watch()
+        self._loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = self._loop.create_future()
+        self._stdin = stdin
         self._input: Sink | None = None
-        assert self._started.stdout is not None
-        self.out = Pipe(self._started.stdout, out)
-        self.err: Pipe | None = None
-        if err is not None:
-            assert self._started.stderr is not None
-            self.err = Pipe(self._started.stderr, err)
+        self.out = Pipe(stdout, out)
+        self.err = None if stderr is None or err is None else Pipe(stderr, err)
 
     @property
+    @abc.abstractmethod
     def code(self) -> int | None:
         """Its exit code, negative for a signal; None while it runs."""
-        return self._started.returncode
+
+    @abc.abstractmethod
+    def kill(self) -> None:
+        """End it at once."""
 
     @property
     def pipes(self) -> list[Pipe]:
@@ -224,13 +205,9 @@ class Child:
         return asyncio.StreamWriter(self._open_input(flow), flow, None, self._loop)
 
     def _open_input(self, protocol: asyncio.BaseProtocol) -> Sink:
-        assert self._started.stdin is not None, "started without input"
-        self._input = Sink(self._started.stdin, protocol)
+        assert self._stdin is not None, "started without input"
+        self._input = Sink(self._stdin, protocol)
         return self._input
-
-    def kill(self) -> None:
-        """End it at once, and nothing of what it has started."""
-        self._started.kill()  # it knows when there is no such process any more
 
     def close(self) -> None:
         """Hear no more of it; if it still runs, it is killed."""
@@ -240,6 +217,47 @@ class Child:
             pipe.close()
         if self._input is not None:
             self._input.abort()
+
+
+class Child(PipedChild):
+    """A program that has been started. Raises OSError when it cannot be."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None,
+        env: Mapping[str, str],
+        out: Take,
+        err: Take | None,
+        program: str | None = None,
+        with_input: bool = False,
+    ) -> None:
+        """`err` None puts standard error into standard output; `program` is the file, if `argv[0]` is only its name."""
+        self._started = subprocess.Popen(
+            list(argv),
+            executable=program,
+            cwd=cwd,
+            env=dict(env),
+            bufsize=0,
+            stdin=subprocess.PIPE if with_input else subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT if err is None else subprocess.PIPE,
+            start_new_session=True,  # it leads a group, and has no terminal of ours to ask at
+        )
+        self.pid = self._started.pid
+        assert self._started.stdout is not None
+        super().__init__(self._started.stdin, self._started.stdout, self._started.stderr, out, err)
+        self._watch()
+
+    @property
+    def code(self) -> int | None:
+        """Its exit code, negative for a signal; None while it runs."""
+        return self._started.returncode
+
+    def kill(self) -> None:
+        """End it at once, and nothing of what it has started."""
+        self._started.kill()  # it knows when there is no such process any more
 
     def _watch(self) -> None:
         """Have `ended` done at its exit."""

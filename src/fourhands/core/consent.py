@@ -1,15 +1,18 @@
 """Consent, which is what an agent may do here at all, and the narrow rules a person made for its session.
 
 Consent is asked for with an agent's first command. A person gives it for some scopes or for all, for the session or,
-remembered, for every later session of the same agent. What is outside of it is refused without a question, and so is
-everything after a refusal, until a person grants or revokes: asking again and again would be nagging. Rules belong to
-one session, cover unknown commands only, and end with it.
+remembered, for every later session of the same agent. The same is what came the same way (`Arrival`), not what calls
+itself the same: a client that chose its name itself is asked about in each session. What is outside of consent is
+refused without a question, and so is everything after a refusal, until a person grants or revokes: asking again and
+again would be nagging. Rules belong to one session, cover unknown commands only, and end with it.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from fourhands.core.call import Call, Scope
 from fourhands.core.errors import Denied, Unavailable
@@ -28,16 +31,27 @@ SCOPES: dict[Scope, str] = {
 """The scopes of consent, each in words."""
 
 
-class ConsentStore(Protocol):
-    """Storage for remembered consent, by the agent's name. A change counts before its call is waited for."""
+SPEAKS = "What it asks you in its own windows, it answers here in your name."
+"""The words about a client that speaks for the person, with whom it talks itself."""
 
-    def remembered(self, agent: str) -> frozenset[Scope]:
+
+class Arrival(Struct, frozen=True):
+    """The way by which an agent came: what remembered consent is bound to, and words for the person."""
+
+    bond: str = ""  # its program, arguments and configuration; empty where it only says itself who it is
+    words: str = ""
+
+
+class ConsentStore(Protocol):
+    """Storage for remembered consent, by the way an agent came. A change counts before its call is waited for."""
+
+    def remembered(self, bond: str) -> frozenset[Scope]:
         """Return what this agent may do in every session; nothing if it is not known."""
 
-    async def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
+    async def remember(self, bond: str, scopes: frozenset[Scope]) -> None:
         """Store what this agent may do in every session. Raises `Unavailable` if it cannot be stored."""
 
-    async def forget(self, agent: str) -> None:
+    async def forget(self, bond: str) -> None:
         """Drop what is stored for this agent. Raises `Unavailable` if that cannot be stored."""
 
 
@@ -47,25 +61,30 @@ class MemoryConsentStore:
     def __init__(self) -> None:
         self._agents: dict[str, frozenset[Scope]] = {}
 
-    def remembered(self, agent: str) -> frozenset[Scope]:
+    def remembered(self, bond: str) -> frozenset[Scope]:
         """Return what this agent may do in every session; nothing if it is not known."""
-        return self._agents.get(agent, frozenset())
+        return self._agents.get(bond, frozenset())
 
-    async def remember(self, agent: str, scopes: frozenset[Scope]) -> None:
+    async def remember(self, bond: str, scopes: frozenset[Scope]) -> None:
         """Store what this agent may do in every session."""
-        self._agents[agent] = scopes
+        self._agents[bond] = scopes
 
-    async def forget(self, agent: str) -> None:
+    async def forget(self, bond: str) -> None:
         """Drop what is stored for this agent."""
-        self._agents.pop(agent, None)
+        self._agents.pop(bond, None)
 
 
 class Consent:
     """The consent of every agent session; `changed` is called after each change."""
 
     def __init__(
-        self, questions: Questions, store: ConsentStore, changed: Callable[[str, ConsentState, tuple[Scope, ...]], None]
+        self,
+        questions: Questions,
+        store: ConsentStore,
+        changed: Callable[[str, ConsentState, tuple[Scope, ...]], None],
+        arrival: Callable[[str, str], Arrival] = lambda session, agent: Arrival(agent),
     ) -> None:
+        self._arrival = arrival
         self._questions = questions
         self._store = store
         self._changed = changed
@@ -94,8 +113,9 @@ class Consent:
         """
         given = frozenset(scopes)
         self.grant(session, given)
-        if self._store.remembered(agent):
-            await self._store.remember(agent, given)
+        bond = self._arrival(session, agent).bond
+        if bond and self._store.remembered(bond):
+            await self._store.remember(bond, given)
 
     def revoke(self, session: str) -> None:
         """Ask again before the session's next command, unless consent is remembered for its agent."""
@@ -108,7 +128,8 @@ class Consent:
         Raises `Unavailable` if that cannot be stored.
         """
         self.revoke(session)
-        await self._store.forget(agent)
+        if bond := self._arrival(session, agent).bond:
+            await self._store.forget(bond)
 
     def end(self, session: str) -> None:
         """Drop the consent of a session that has ended."""
@@ -135,11 +156,13 @@ class Consent:
 
     async def _ask(self, call: Call) -> None:
         session, agent = call.actor.id, call.actor.name
+        arrival = self._arrival(session, agent)
         question = Question(
             kind="consent",
             session=session,
             text=f"{agent} wants to work with you here: {', '.join(SCOPES.values())}. Allow it?",
-            options=("session", "always", "deny"),
+            options=("session", "always", "deny") if arrival.bond else ("session", "deny"),
+            reason=arrival.words,
             scopes=tuple(SCOPES),
             command=call.command,
             actor=call.actor,
@@ -152,14 +175,17 @@ class Consent:
         self.grant(session, scopes)
         if answer.choice == "always":
             try:
-                await self._store.remember(agent, scopes)
+                await self._store.remember(arrival.bond, scopes)
             except Unavailable as error:
                 log.warning("%s; it is asked for again after a restart", error)
 
     def _standing(self, session: str, agent: str) -> frozenset[Scope] | None:
         """Return the scopes given; none where consent was refused, None where it was not asked for."""
         given = self._given.get(session)
-        return (self._store.remembered(agent) or None) if given is None else given
+        if given is not None:
+            return given
+        bond = self._arrival(session, agent).bond
+        return (self._store.remembered(bond) or None) if bond else None
 
 
 class AllowRules:

@@ -29,6 +29,8 @@ class CallContext:
     slot: QueueSlot | None = None
     duration_ms: float = 0.0
     stood: str = ""  # where the text of the call's block stood in data that its session was given
+    turn: str = ""
+    checkpoint: str = ""  # the one before it
     noted: dict[str, object] = field(default_factory=dict)  # fields of the result besides the handler's own data
 
     @property

@@ -66,6 +66,22 @@ class Denied(FourhandsError, PermissionError):
     code = "denied"
 
 
+class HandNeeded(Denied):
+    """A person has to do this in a browser that they signed in, whose key signs it; a program's token is not enough."""
+
+    code = "hand-needed"
+
+    @classmethod
+    def of(cls, command: str, kind: str) -> "HandNeeded":
+        """Return the error for a command that an actor of this kind called without a person's signature."""
+        what = "a program's token cannot do it" if kind == "program" else "this call is not signed by a browser's key"
+        return cls(
+            f"{command} needs the person's own hand: {what}",
+            hint="let the person do it on the page; `fourhands open` shows it",
+            command=command,
+        )
+
+
 class NoAnswer(FourhandsError, TimeoutError):
     """A person was asked and did not answer; that is neither yes nor no."""
 

@@ -24,7 +24,7 @@ from fourhands.core.call import Actor
 LIMIT_BYTES = 1 << 20
 
 # An agent learns of these only where they are its own.
-_NOT_FOR_AGENTS = ("question.", "call.", "command.", "file.", "action.", "agent.", "presence.")
+_NOT_FOR_AGENTS = ("question.", "call.", "command.", "file.", "action.", "agent.", "presence.", "network.", "port.")
 
 Dispose = Callable[[], None]
 _T = TypeVar("_T")

@@ -12,7 +12,7 @@ of its own session would wait for ever.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from fourhands.core import schema
 from fourhands.core.approval import PREVIEW_S, Approval, Policy
-from fourhands.core.call import Call, JournalEntry, Result, Scope
+from fourhands.core.call import Call, Decision, JournalEntry, Result, Scope
 from fourhands.core.call_events import (
     AgentConsented,
     AgentPaused,
@@ -31,19 +31,23 @@ from fourhands.core.call_events import (
     call_started,
 )
 from fourhands.core.call_structure import ID_LENGTH, structure_problem
-from fourhands.core.consent import AllowRules, Consent, ConsentState, ConsentStore, MemoryConsentStore
+from fourhands.core.consent import AllowRules, Arrival, Consent, ConsentState, ConsentStore, MemoryConsentStore
 from fourhands.core.context import CallContext
 from fourhands.core.effects import Effects, Undo
-from fourhands.core.errors import BadArgument, Denied, FourhandsError
+from fourhands.core.errors import BadArgument, Denied, FourhandsError, HandNeeded
 from fourhands.core.event import EventBus
 from fourhands.core.question import Questions
 from fourhands.core.queue import QueueLimits, SessionQueue, Sleep
 from fourhands.core.quote import Given, broken, mended
-from fourhands.core.registry import NAMESPACE, Registry
+from fourhands.core.registry import NAMESPACE, Command, Registry
 
 Results = Callable[[Call, Result], None]
 UndoSink = Callable[[Call, Sequence[Undo]], None]
 ResultSource = Callable[[Call], str]
+ResultNotes = Callable[[str], list[str]]
+"""Returns what a session has not been told of its programs' network, each once."""
+BeforeCall = Callable[[Call, Command, Decision], Awaitable[tuple[str, str]]]
+"""Is waited for before an agent's call runs, and returns the call's turn and checkpoint."""
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +88,10 @@ class Gate:
         results: Results | None = None,
         undo_sink: UndoSink | None = None,
         store: ConsentStore | None = None,
+        before_call: BeforeCall | None = None,
+        arrival: Callable[[str, str], Arrival] = lambda session, agent: Arrival(agent),
         source: ResultSource = lambda call: f"what {call.command} returned",
+        notes: ResultNotes = lambda session: [],
         now: Callable[[], float] = time.time,
         sleep: Sleep = asyncio.sleep,
         preview_s: float = PREVIEW_S,
@@ -92,7 +99,7 @@ class Gate:
         self.settings = settings
         self.rules = AllowRules()
         self.given = Given()
-        self.consent = Consent(questions, store or MemoryConsentStore(), self._consented)
+        self.consent = Consent(questions, store or MemoryConsentStore(), self._consented, arrival)
         self.approval = Approval(policy, questions, self.rules, preview_s=preview_s)
         self._registry = registry
         self._bench = bench
@@ -100,7 +107,9 @@ class Gate:
         self._events = events
         self._results = results
         self._undo_sink = undo_sink
+        self._before_call = before_call
         self._source = source
+        self._notes = notes
         self._now = now
         self._sleep = sleep
         self._queues: dict[str, SessionQueue] = {}
@@ -129,6 +138,12 @@ class Gate:
             if context.queue is not None and context.slot is not None:
                 context.queue.leave(context.slot)
                 self._sweep(context.queue)
+
+    async def record(self, call: Call, result: Result) -> Result:
+        """Store and report a call that was decided before the gate: refused at a door, or done by one."""
+        context = self._receive(call, "")
+        context.command = self._registry.get(call.command) if call.command in self._registry else None
+        return await self._conclude(context, result)
 
     def pause(self, session: str) -> None:
         """Start nothing of this session until `resume`. Calls that run continue, those that wait keep their slots."""
@@ -186,7 +201,10 @@ class Gate:
         session = call.session or ""  # people share one count
         number = self._numbers[session] = self._numbers.get(session, 0) + 1
         stood = self.given.where(session, block) if block else ""
-        return CallContext(call=call, asked=self._now(), number=number, effects=Effects(keep), stood=stood)
+        verdict = Decision(choice="signed", by=call.signed) if call.signed else Decision()
+        return CallContext(
+            call=call, asked=self._now(), number=number, effects=Effects(keep), stood=stood, verdict=verdict
+        )
 
     async def _pass(self, context: CallContext) -> Result:
         self._check(context)
@@ -201,6 +219,8 @@ class Gate:
                 assert context.command is not None
                 await self.consent.require(call, context.command.scope)
             await self.approval.require(context, self.settings.unknown_s)
+            if self._before_call is not None and context.command is not None:
+                context.turn, context.checkpoint = await self._before_call(call, context.command, context.verdict)
             return await self._handle(context)
 
     def _check(self, context: CallContext) -> None:
@@ -219,14 +239,17 @@ class Gate:
             raise Denied(
                 f"no command outside {NAMESPACE!r}: {call.command!r}", hint="ids look like openspace.file.read"
             )
-        command = context.command = self._registry.get(call.command, call.actor.kind)
+        command = context.command = self._registry.get(call.command, call.actor.role)
         if command.args_type is not None:
             context.args = schema.decode(call.args, command.args_type)
         elif call.args:
             raise schema.unknown("argument", next(iter(call.args)), ())
-        if call.actor.kind not in command.actors and call.actor.kind != "system":
+        role = call.actor.role
+        if role not in command.actors and role != "system":
             who = " or ".join(command.actors)
             raise Denied(f"{command.id} is not for {call.actor.kind}s", hint=f"only a {who} may use it")
+        if role == "person" and _needs_hand(command, call) and not _has_hand(call):
+            raise HandNeeded.of(command.id, call.actor.kind)
 
     async def _handle(self, context: CallContext) -> Result:
         call, command, effects = context.call, context.command, context.effects
@@ -250,7 +273,14 @@ class Gate:
     def _trace(self, context: CallContext) -> None:
         try:
             self._journal.note(
-                JournalEntry(call=context.recorded, verdict=context.verdict, number=context.number, asked=context.asked)
+                JournalEntry(
+                    call=context.recorded,
+                    verdict=context.verdict,
+                    number=context.number,
+                    asked=context.asked,
+                    turn=context.turn,
+                    checkpoint_before=context.checkpoint,
+                )
             )
         except FourhandsError as error:  # the record at the call's end will fail too, and that one counts
             log.warning("cannot note call %s %s: %s", context.call.id, context.call.command, error)
@@ -290,8 +320,11 @@ class Gate:
         return quoted
 
     def _stamp(self, context: CallContext, result: Result) -> Result:
+        session = context.call.session
+        notes = self._notes(session) if session is not None else []
         return replace(
             result,
+            data={**result.data, "network": notes} if notes else result.data,
             duration_ms=context.duration_ms,
             call_id=context.call.id,
             number=context.number,
@@ -306,6 +339,8 @@ class Gate:
             result=result,
             asked=context.asked,
             finished=self._now(),
+            turn=context.turn,
+            checkpoint_before=context.checkpoint,
         )
 
     def _quoted(self, context: CallContext, result: Result) -> Result:
@@ -345,3 +380,14 @@ class Gate:
         if queue.closed and not queue and self._queues.get(queue.session) is queue:
             del self._queues[queue.session]
             self._numbers.pop(queue.session, None)
+
+
+def _needs_hand(command: Command, call: Call) -> bool:
+    if isinstance(command.hand, bool):
+        return command.hand
+    return any(call.args.get(name) is not None for name in command.hand)
+
+
+def _has_hand(call: Call) -> bool:
+    """Return True if a person's hand made this call: their browser's key signed it, or this very process made it."""
+    return call.actor.kind == "person" and (bool(call.signed) or call.origin == "python")

@@ -24,7 +24,7 @@ from fourhands.core.event import Dispose, EventBus, EventData
 from fourhands.core.ids import new_id
 from fourhands.core.timing import Later, Timer, call_later
 
-Choice = Literal["once", "edit", "session", "always", "deny"]
+Choice = Literal["once", "edit", "session", "always", "never", "deny"]
 _REMEMBERED = 256
 
 
@@ -41,7 +41,7 @@ class Question(EventData, frozen=True, kw_only=True):
 
     event = "question.asked"
 
-    kind: Literal["consent", "confirmation"]
+    kind: Literal["consent", "confirmation", "browser", "network"]
     session: str
     text: str  # the sentence
     options: tuple[Choice, ...]
@@ -59,6 +59,11 @@ class Question(EventData, frozen=True, kw_only=True):
     id: str = field(default_factory=lambda: new_id("question"))
     created: float = 0.0  # seconds since the epoch, as is the deadline
     deadline: float | None = None
+
+    @property
+    def seen(self) -> str:
+        """The words that a person reads before they answer, which their browser signs with the answer."""
+        return f"{self.text}\n{self.shown}"
 
 
 class QuestionAnswered(EventData, frozen=True, kw_only=True):
@@ -206,8 +211,8 @@ class Questions:
 
     def answer(self, id: str, answer: Answer, by: Actor) -> None:
         """Answer an open question; a later answer is a `Conflict`."""
-        if by.kind == "agent":
-            raise Denied("an agent cannot answer a question", hint="let a person answer it")
+        if by.kind in ("agent", "program"):
+            raise Denied(f"{by.kind}s cannot answer a question", hint="let a person answer it on the page")
         waiting = self._find(id)
         question = waiting.question
         if answer.choice not in question.options:

@@ -55,6 +55,7 @@ class Command:
     undoable: bool = False
     safety: str | None = None  # the word by which the policy chooses how to assess it
     scope: Scope = "run"  # what a person must have allowed an agent
+    hand: bool | tuple[str, ...] = False  # only a person's own hand may use it, or give it these arguments
     conceals: tuple[str, ...] = ()  # arguments that may be secrets when a person gives them: never kept, never told
     key: str | None = None
     instructs: bool = False  # what it returns is ours, for a model to use as it stands: blocks in it are no data
@@ -85,6 +86,7 @@ class Command:
             "danger": self.destructive,
             "scope": self.scope,
             "actors": list(self.actors),
+            "hand": list(self.hand) if isinstance(self.hand, tuple) else self.hand,
             "readOnly": self.read_only,
             "undoable": self.undoable,
             "example": None if self.example is None else dict(self.example),
@@ -116,6 +118,7 @@ class Contribution:
         undoable: bool = False,
         safety: str | None = None,
         scope: Scope | None = None,
+        hand: bool | Sequence[str] = False,
         conceals: Sequence[str] = (),
         key: str | None = None,
         instructs: bool = False,
@@ -127,7 +130,9 @@ class Contribution:
         Keyword-only parameters are the command's arguments, in camelCase on the wire; `Annotated[…, Meta(…)]` describes
         and limits them. Where several commands share their arguments, or one needs other names, `args: Struct` after
         the bench takes them as one. Parameters annotated `Call` or `Effects` are given theirs. The docstring becomes
-        the description that people and models read. Mistakes in the declaration are errors at once.
+        the description that people and models read. `hand` keeps a command, or the arguments that it names (as on the
+        wire), to a person who signs the call in a browser: it is for what answers, consents or loosens. Mistakes in
+        the declaration are errors at once.
         """
         id = f"{self.prefix}.{verb}"
         if not _ID.fullmatch(id):
@@ -156,6 +161,7 @@ class Contribution:
                 undoable=undoable,
                 safety=safety,
                 scope=scope or ("see" if read_only else self.scope),
+                hand=_hand(id, hand, args_type),
                 conceals=tuple(conceals),
                 key=key,
                 instructs=instructs,
@@ -243,6 +249,16 @@ class Registry:
 
 def _name(handler: CommandHandler) -> str:
     return f"{handler.__module__}.{handler.__qualname__}"
+
+
+def _hand(id: str, hand: bool | Sequence[str], args_type: type[Struct] | None) -> bool | tuple[str, ...]:
+    if isinstance(hand, bool):
+        return hand
+    known = args_type.__struct_encode_fields__ if args_type is not None else ()
+    for name in hand:
+        if name not in known:
+            raise ValueError(f"{id}: there is no argument {name!r} that could be kept to the person's hand")
+    return tuple(hand)
 
 
 def _no_arguments(id: str, example: Mapping[str, object]) -> None:

@@ -22,6 +22,7 @@ from fourhands.agents.acp.files import AcpFiles
 from fourhands.agents.acp.jsonrpc import INVALID_PARAMS, LARGEST_LINE, RpcConnection, RpcError
 from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.core.call import Actor
+from fourhands.core.consent import SPEAKS, Arrival
 from fourhands.core.errors import FourhandsError
 from fourhands.core.event import Dispose, Event
 from fourhands.core.question import Answer, Choice, Question, QuestionClosed
@@ -48,6 +49,7 @@ _OPTIONS: dict[Choice, tuple[str, str]] = {
     "once": ("Allow", "allow_once"),
     "session": ("Allow for this session", "allow_always"),
     "always": ("Always allow", "allow_always"),
+    "never": ("Never allow", "reject_always"),
     "deny": ("Refuse", "reject_once"),
 }
 
@@ -130,6 +132,7 @@ class EditorConnection:
         allowed = self._bench.settings.terminal.allowed_root
         cwd = resolve_cwd(wanted.cwd, self._bench.root, allowed, absolute=True)
         session = self._bench.begin_session(self._client, "acp", cwd=cwd)
+        session.arrival = Arrival(words=f"An editor came by ACP and calls itself {self._client}. {SPEAKS}")
         self._places[session.id] = AcpContext(session)
         self._leave[session.id] = self._bench.questions.attend(session.id)
         return {"sessionId": session.id}

@@ -1,16 +1,14 @@
-"""Credentials: the person's token, one token per agent session, and browsers that exchanged a one-time code.
+"""Credentials: a program's token, one token per agent session, and browsers that exchanged a one-time code.
 
-Tokens are compared in constant time, by their hashes, and never logged. The person's token lies in a 0600 file in the
-state directory, where this user's command line finds it; a secret of the person's own, which is needed beyond
-loopback, opens the same. An agent's token is made of its session's id and the person's token: nothing need be kept for
-an agent to be known again after a crash of the server. A browser gets a cookie and a key; only both together open
-anything, because a browser sends a host's cookies to every port of it, also to the development server that an agent
-started.
+Tokens are compared in constant time, by their hashes, and never logged. The program's token lies in a 0600 file in the
+state directory, where this user's command line finds it, and so does every other program of this user: it opens the
+workbench, but it is not the person's hand (`core/gate.py`). A secret of the person's own, which is needed beyond
+loopback, opens the same. An agent's token is made of its session's id and that token: nothing need be kept for an agent
+to be known again after a crash of the server. Browsers are in `browsers.py`.
 """
 
 import base64
 import contextlib
-import hashlib
 import hmac
 import os
 import secrets
@@ -20,30 +18,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import msgspec
-
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.surfaces.browsers import DEFAULT, Browser, Browsers, TokenLimits, digest
+
+__all__ = ["Credential", "TokenLimits", "Tokens", "check_secret", "digest"]
 
 SECRET_LENGTH = 32
-
-
-@dataclass(frozen=True, slots=True)
-class TokenLimits:
-    """The lifetimes of codes and browsers, and the number of browsers."""
-
-    code_s: float = 600.0
-    """The life of a one-time code."""
-
-    browser_s: float = 30 * 86400.0
-    """The life of a browser's cookie and key."""
-
-    browsers: int = 100
-    """Signed-in browsers; one more, and the one that signed in first is signed out."""
-
-
-DEFAULT = TokenLimits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +34,12 @@ class Credential:
 
     actor: Actor
     token: str
-    browser: bool = False
+    browser: Browser | None = None
 
     @property
-    def person(self) -> bool:
-        """True if the actor is the person."""
-        return self.actor.kind == "person"
-
-
-class _Browser(msgspec.Struct):
-    cookie: str
-    key: str
-    expires: float
-
-
-def digest(secret: str) -> str:
-    """Return the hash that is stored and compared instead of a secret."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()
+    def agent(self) -> bool:
+        """True if the actor is an agent; else it is the person in a browser, or a program of theirs."""
+        return self.actor.session is not None
 
 
 def _move(before: Path, now: Path) -> None:
@@ -95,6 +66,7 @@ class Tokens:
         runtime: Path,
         state: Path,
         secret: str | None = None,
+        seal: bytes | None = None,
         limits: TokenLimits = DEFAULT,
         *,
         clock: Callable[[], float] = time.time,
@@ -107,20 +79,18 @@ class Tokens:
             check_secret(secret)
         self._file = state / "token"
         _move(runtime / "token", self._file)
-        self._browsers_file = AtomicFile(state / "browsers.json")
         # Named by the workspace: cookies are shared by all ports of a host, and so by the servers of all workspaces.
         self.cookie = f"fourhands-{digest(str(runtime))[:8]}"
         own = self._load()
-        self._person = [digest(own), *([digest(secret)] if secret else [])]
+        self._program = [digest(own), *([digest(secret)] if secret else [])]
         self._key = own.encode()
         self._agents: dict[str, Actor] = {}
         self.resume: Callable[[str], Actor | None] = lambda session: None
-        self._codes: dict[str, float] = {}
-        self._browsers = self._load_browsers()
+        self.browsers = Browsers(state / "browsers.json", seal or secrets.token_bytes(32), limits, clock=clock)
 
     @property
     def file(self) -> Path:
-        """The file in which the command line finds the person's token."""
+        """The file in which the command line finds its token."""
         return self._file
 
     def _load(self) -> str:
@@ -142,9 +112,9 @@ class Tokens:
         """Return the credential of a bearer token; None if it is not valid."""
         presented = digest(token)
         found: Actor | None = None
-        for known in self._person:
+        for known in self._program:
             if hmac.compare_digest(presented, known):
-                found = Actor.person()
+                found = Actor.program()
         for known, actor in self._agents.items():
             if hmac.compare_digest(presented, known):
                 found = actor
@@ -176,40 +146,9 @@ class Tokens:
         """Make the tokens of an agent's session invalid; called when it has ended."""
         self._agents = {known: actor for known, actor in self._agents.items() if actor.id != session}
 
-    # -- browsers --------------------------------------------------------------------------------------------------
-
-    def new_code(self) -> str:
-        """Return a code that one browser can exchange, once, within ten minutes."""
-        now = self._clock()
-        self._codes = {code: expires for code, expires in self._codes.items() if expires > now}
-        code = secrets.token_urlsafe(16)
-        self._codes[digest(code)] = now + self.limits.code_s
-        return code
-
-    async def exchange(self, code: str) -> tuple[str, str] | None:
-        """Return a cookie and a key for a code; None if it is wrong, used or expired."""
-        expires = self._codes.pop(digest(code), 0.0)
-        if expires < self._clock():
-            return None
-        cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
-        now = self._clock()
-        known = [browser for browser in self._browsers.values() if browser.expires > now][-self.limits.browsers + 1 :]
-        known.append(_Browser(digest(cookie), digest(key), now + self.limits.browser_s))
-        self._browsers = {browser.cookie: browser for browser in known}
-        # Hashes only; a browser stays signed in over a restart of the server.
-        await self._browsers_file.save(msgspec.json.encode(list(self._browsers.values())))
-        return cookie, key
-
     def check_browser(self, cookie: str, key: str) -> Credential | None:
         """Return the credential of a browser; None unless cookie and key belong together."""
-        browser = self._browsers.get(digest(cookie))
-        if browser is None or browser.expires < self._clock() or not hmac.compare_digest(browser.key, digest(key)):
+        browser = self.browsers.find(cookie, key)
+        if browser is None:
             return None
-        return Credential(Actor.person(f"person-{browser.cookie[:8]}"), browser.cookie[:16], browser=True)
-
-    def _load_browsers(self) -> dict[str, _Browser]:
-        try:
-            found = msgspec.json.decode(self._browsers_file.path.read_bytes(), type=list[_Browser])
-        except (OSError, msgspec.DecodeError):
-            return {}
-        return {browser.cookie: browser for browser in found if browser.expires > self._clock()}
+        return Credential(Actor.person(f"person-{browser.id}"), browser.cookie[:16], browser)

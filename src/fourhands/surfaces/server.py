@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import ipaddress
+import logging
 import os
 import socket
 from collections.abc import AsyncIterator, Iterable
@@ -17,13 +18,14 @@ from starlette.routing import Mount
 from fourhands.agents.briefing.announced import ANSWER_S
 from fourhands.agents.briefing.hub import Hub
 from fourhands.agents.connectors.transcript import Transcripts
-from fourhands.core.call import Actor
-from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.core.call import Actor, Call, Result
+from fourhands.core.errors import BadArgument, Denied, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import SECRET_LENGTH, TokenLimits, Tokens
 from fourhands.surfaces.discovery import ServerAddress, address_file, publish
 from fourhands.surfaces.http.access import AccessControl, AccessLimits
-from fourhands.surfaces.http.routes import Routes, build, public_files
+from fourhands.surfaces.http.routes import STATIC, Routes, build, public_files
+from fourhands.surfaces.http.sign_in import SIGN_IN
 from fourhands.surfaces.http.viewer import ViewerLimits, Viewers
 from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
 from fourhands.surfaces.mcp.limits import McpLimits
@@ -32,6 +34,8 @@ from fourhands.surfaces.proxy.app import ProxyLimits, proxy_routes
 from fourhands.surfaces.transport import Frames, IdleServer, ServerTimeouts, TimedConfig
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
+
+log = logging.getLogger(__name__)
 
 TRIES = 20
 """Ports that are tried, the wanted one and those after it."""
@@ -66,7 +70,7 @@ class Running:
 
     def link(self) -> str:
         """Return a link that opens the page once."""
-        return f"{self.address.url}/#code={self.tokens.new_code()}"
+        return f"{self.address.url}/#code={self.tokens.browsers.new_code()}"
 
 
 def listen(host: str, port: int, *, secret: str | None = None, tries: int = TRIES) -> socket.socket:
@@ -111,6 +115,15 @@ def host_names(address: ServerAddress, more: Iterable[str]) -> set[str]:
     return hosts | names if address.port == 80 else hosts  # the one port that clients leave out
 
 
+async def _tell_altered(bench: Workbench, count: int) -> None:
+    error = Denied(
+        f"{count} signed-in browsers were refused: another program has changed browsers.json",
+        hint="sign in again with `fourhands open`, and find out which program writes to the state directory",
+    )
+    log.warning("%s", error)
+    await bench.gate.record(Call(command=SIGN_IN, actor=Actor.system()), Result.failure(error))
+
+
 @contextlib.asynccontextmanager
 async def serving(
     bench: Workbench,
@@ -121,15 +134,19 @@ async def serving(
     secret: str | None = None,
     limits: ServerLimits = DEFAULT,
     websockets: type[Frames] = Frames,
+    static: Path = STATIC,
 ) -> AsyncIterator[Running]:
-    """Serve a workbench for the length of the block; `websockets` carries each WebSocket."""
+    """Serve a workbench for the length of the block; `websockets` carries each WebSocket, `static` has the page."""
     options, places = bench.settings.server, bench.terminals.places
-    tokens = Tokens(Path(places.runtime), Path(places.state), secret, limits.tokens)
+    seal = await bench.terminals.kept_secret("browsers")
+    tokens = Tokens(Path(places.runtime), Path(places.state), secret, seal, limits.tokens)
+    bench.redaction = bench.redaction.knowing(tokens.file.read_text().strip(), secret or "")
     with contextlib.closing(
         listen(host or options.host, options.port if port is None else port, secret=secret)
     ) as sock:
         name, number = sock.getsockname()[:2]
         address = ServerAddress(name, number, os.getpid())
+        bench.network.own_ports.add(number)
         hub = Hub(bench, bench.registry, answer_s=limits.answer_s)
         chats = Transcripts(bench, Path(places.state) / "chats.json")
         routes = Routes(
@@ -143,12 +160,15 @@ async def serving(
         )
         mcp = McpRoutes(bench, hub, tasks, tokens, limits.mcp)
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
-        app = Starlette(routes=[*proxy_routes(bench, hub, tasks, limits.proxy), *mcp.all(), Mount("/", build(routes))])
+        app = Starlette(
+            routes=[*proxy_routes(bench, hub, tasks, limits.proxy), *mcp.all(), Mount("/", build(routes, static))]
+        )
         guard = AccessControl(
             app,
             tokens,
             hosts=host_names(address, options.allowed_hosts),
-            public=public_files(),
+            behind_tls=options.allowed_hosts,
+            public=public_files(static),
             limits=limits.access,
         )
         server = IdleServer(TimedConfig(guard, limits.timeouts, MESSAGE_LIMIT, websockets))
@@ -169,6 +189,8 @@ async def serving(
                 if task.done():
                     raise Unavailable("the server did not start", hint="the log says why")
                 await asyncio.sleep(0.005)
+            if tokens.browsers.altered:
+                await _tell_altered(bench, tokens.browsers.altered)
             publish(places.state, address)
             yield Running(address, tokens, hub, server, routes.viewers)
         finally:

@@ -115,8 +115,10 @@ class TimedProtocol(HttpToolsProtocol):
             self.send_400_response("The headers are too long.")
 
     def on_headers_complete(self) -> None:
-        """Stop the timer: the headers are complete."""
+        """Stop the timer: the headers are complete. Those that came too long in one piece are refused here."""
         self._calm()
+        if len(self.url) + sum(len(name) + len(value) + 4 for name, value in self.headers) > HEAD_LIMIT:
+            raise ValueError("too long")  # the parser stops, and `send_400_response` is called
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:
@@ -183,6 +185,12 @@ class Frames(WebSocketsSansIOProtocol):
         extensions: Any = self.scope["extensions"]
         extensions[EXTENSION] = self
         await super().run_asgi()
+
+    async def send(self, message: Any) -> None:
+        """Send a message. A refusal is an answer too, which uvicorn forgets, and would log an error for."""
+        await super().send(message)
+        if message["type"] == "websocket.http.response.body" and not message.get("more_body", False):
+            self.handshake_complete = True
 
     def without_pings(self) -> None:
         """Send no more pings on this connection."""

@@ -18,8 +18,10 @@ from tests.kit.agree import no_scratch, run_cli
 from tests.kit.program import MAIN, Home, Server, new_home
 from tests.kit.server import Served
 
-from fourhands.core.errors import BadArgument
-from fourhands.providers.base import Provider
+from fourhands.core.errors import BadArgument, Denied
+from fourhands.providers.auto import Auto
+from fourhands.providers.base import Probe, Provider
+from fourhands.providers.local import Local
 from fourhands.surfaces.cli.call import wants_text
 from fourhands.surfaces.cli.main import LATE, Options, build
 
@@ -254,8 +256,9 @@ async def test_instructions_and_a_fresh_link_come_from_the_server(served: Served
         link = json.loads(output)["link"] if words == ["--json"] else output.strip()
         url, code = link.split("/#code=")
         assert url == served.url
-        assert await served.running.tokens.exchange(code) is not None
-        assert await served.running.tokens.exchange(code) is None
+        served.running.tokens.browsers.take_code(code)
+        with pytest.raises(Denied):
+            served.running.tokens.browsers.take_code(code)
 
 
 async def test_the_journal_shows_what_was_called(served: Served, tmp_path: Path) -> None:
@@ -317,6 +320,25 @@ async def test_doctor_names_what_works_and_what_does_not(home: Home) -> None:
     assert found["server"]["text"] == "not running"
     _, plain, _ = await home.run("doctor")
     assert "workspace" in plain
+
+
+async def test_doctor_shows_the_ladder_with_reasons_and_remedies(home: Home) -> None:
+    class Broken(Local):
+        async def probe(self) -> Probe:
+            return Probe(False, "bwrap: setting up uid map: Permission denied")
+
+    async def unused(options: Options) -> None:
+        raise AssertionError
+
+    rungs = {"bubblewrap": Broken(), "landlock": Local()}
+    words = ["doctor", "--json", "-w", str(home.work)]
+    group = build(unused, lambda workspace: [Auto(rungs)], no_scratch)
+    done = await asyncio.to_thread(CliRunner().invoke, group, words, env=home.env)
+    found = {finding["subject"]: finding for finding in json.loads(done.output)}
+    assert found["sandbox"]["level"] == "note"
+    assert found["sandbox"]["text"].startswith("Agents run in a weaker sandbox: ")
+    assert "AppArmor" in found["no bubblewrap"]["text"]
+    assert "apparmor_parser" in found["to mend it"]["text"]
 
 
 async def test_doctor_tells_of_settings_that_are_wrong_among_the_rest(home: Home) -> None:

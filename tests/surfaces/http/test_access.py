@@ -14,7 +14,8 @@ from tests.kit.server import LIMIT_S, Raw, Served, serve_app
 from websockets.exceptions import InvalidStatus
 
 from fourhands.core.call import Actor
-from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.core.errors import BadArgument, Denied, Unavailable
+from fourhands.settings import ServerSettings, Settings
 from fourhands.surfaces.auth import TokenLimits, Tokens
 from fourhands.surfaces.discovery import ServerAddress
 from fourhands.surfaces.http import access
@@ -93,6 +94,8 @@ async def _strangers(served: Served) -> dict[str, dict[str, str]]:
         "the token as cookie": {"cookie": f"{served.running.tokens.cookie}={served.token}", "x-fourhands-key": "a"},
         "another origin": {**good, "origin": "http://evil.example"},
         "another port's origin": {**good, "origin": "http://127.0.0.1:1"},
+        "our own host by TLS, which it does not speak": {**good, "origin": f"https://{host}"},
+        "our other name": {**good, "origin": f"http://localhost:{served.port}"},
         "the null origin": {**good, "origin": "null"},
         "an empty origin": {**good, "origin": ""},
         "an origin with a path": {**good, "origin": f"http://{host}/"},
@@ -159,7 +162,9 @@ def _token_only(headers: dict[str, str], served: Served) -> bool:
     )
 
 
-async def test_no_upgrade_lets_a_stranger_in(served: Served, refusals: list[str]) -> None:
+async def test_no_upgrade_lets_a_stranger_in(
+    served: Served, refusals: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
     for name, headers in (await _strangers(served)).items():
         if headers.get("host") == "":
             continue
@@ -168,6 +173,7 @@ async def test_no_upgrade_lets_a_stranger_in(served: Served, refusals: list[str]
             status, body = await _upgrade(served, path, headers)
             assert status in (401, 403, 421), (name, path, status, body)
             assert refusals, (name, path)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 async def _upgrade(served: Served, path: str, headers: dict[str, str]) -> tuple[int, bytes]:
@@ -253,9 +259,11 @@ async def test_the_persons_token_opens_everything(served: Served) -> None:
 
 
 async def test_a_token_may_come_from_our_own_origin(served: Served) -> None:
-    async with served.client(headers={"origin": f"http://localhost:{served.port}"}) as client:
+    async with served.client(headers={"origin": f"http://127.0.0.1:{served.port}"}) as client:
         assert (await client.post("/api/commands/openspace.pane.list")).status_code == 200
-        assert (await client.get("/metrics", headers={"host": f"localhost:{served.port}"})).status_code == 200
+        own = f"localhost:{served.port}"
+        headers = {"host": own, "origin": f"http://{own}"}
+        assert (await client.get("/metrics", headers=headers)).status_code == 200
 
 
 async def test_cookie_and_key_together_open(served: Served) -> None:
@@ -350,7 +358,7 @@ async def test_a_header_that_decides_may_come_only_once(served: Served, name: st
 
 
 async def test_a_code_opens_once(served: Served) -> None:
-    code = served.running.tokens.new_code()
+    code = served.running.tokens.browsers.new_code()
     async with served.client("", headers={"origin": f"http://127.0.0.1:{served.port}"}) as client:
         first = await client.post("/api/browser", json={"code": code})
         second = await client.post("/api/browser", json={"code": code})
@@ -366,35 +374,42 @@ async def test_a_code_opens_once(served: Served) -> None:
     assert "set-cookie" not in second.headers
 
 
-async def test_a_cookie_that_came_by_tls_goes_back_by_tls_only(served: Served) -> None:
-    code = served.running.tokens.new_code()
-    async with served.client("", headers={"origin": f"https://127.0.0.1:{served.port}"}) as client:
-        given = await client.post("/api/browser", json={"code": code})
-    assert "secure" in given.headers["set-cookie"].lower()
+async def test_a_cookie_that_came_by_tls_goes_back_by_tls_only() -> None:
+    async with serve_app(Settings(server=ServerSettings(allowed_hosts=("bench.example",)))) as served:
+        code, headers = (
+            served.running.tokens.browsers.new_code(),
+            {"host": "bench.example", "origin": "https://bench.example"},
+        )
+        async with served.client("", headers=headers) as client:
+            given = await client.post("/api/browser", json={"code": code})
+        assert "secure" in given.headers["set-cookie"].lower()
 
 
 async def test_a_code_from_another_origin_or_without_one_is_not_looked_at(served: Served) -> None:
-    code = served.running.tokens.new_code()
+    code = served.running.tokens.browsers.new_code()
     async with served.client("") as client:
         assert (await client.post("/api/browser", json={"code": code})).status_code == 403
         evil = await client.post("/api/browser", json={"code": code}, headers={"origin": "http://evil.example"})
         assert evil.status_code == 403
-    assert await served.running.tokens.exchange(code) is not None
+    served.running.tokens.browsers.take_code(code)  # it is still good
 
 
 async def test_codes_and_browsers_grow_old(tmp_path: Path) -> None:
     now = 1_000_000.0
 
     def server() -> Tokens:
-        return Tokens(tmp_path, tmp_path, clock=lambda: now)
+        return Tokens(tmp_path, tmp_path, seal=b"the host's", clock=lambda: now)
 
     known = server()
-    code, old = known.new_code(), known.new_code()
-    pair = await known.exchange(code)
-    assert pair is not None
+    code, old = known.browsers.new_code(), known.browsers.new_code()
+    known.browsers.take_code(code)
+    given = await known.browsers.sign_in("Firefox", "")
+    pair = given.cookie, given.key
     assert known.check_browser(*pair) is not None
     now += known.limits.code_s + 1
-    assert await known.exchange(old) is None
+    for bad in (old, code):
+        with pytest.raises(Denied):
+            known.browsers.take_code(bad)
     again = server()
     assert again.check_browser(*pair) is not None  # a restart signs nobody out
     now += known.limits.browser_s
@@ -404,8 +419,8 @@ async def test_codes_and_browsers_grow_old(tmp_path: Path) -> None:
 
 async def test_the_first_of_too_many_browsers_is_signed_out(tmp_path: Path) -> None:
     known = Tokens(tmp_path, tmp_path, limits=TokenLimits(browsers=2))
-    pairs = [await known.exchange(known.new_code()) for _ in range(3)]
-    assert [pair is not None and known.check_browser(*pair) is not None for pair in pairs] == [False, True, True]
+    given = [await known.browsers.sign_in("Firefox", "") for _ in range(3)]
+    assert [known.check_browser(one.cookie, one.key) is not None for one in given] == [False, True, True]
 
 
 async def test_workspaces_do_not_share_a_cookie(tmp_path: Path) -> None:
@@ -561,6 +576,16 @@ async def test_endless_headers_are_refused(served: Served) -> None:
         answer = await raw.rest()
     assert answer.startswith(b"HTTP/1.1 400")
     assert b"content-security-policy" in answer
+
+
+@pytest.mark.parametrize("upgrade", ["", "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"])
+async def test_long_headers_that_come_whole_are_refused(served: Served, upgrade: str) -> None:
+    head = f"GET /health HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\n{upgrade}".encode()
+    async with await Raw.open(served.port) as raw:
+        await raw.send(head + b"X: " + b"x" * (HEAD_LIMIT + 1) + b"\r\n\r\n")
+        answer = await raw.rest()
+    assert answer.startswith(b"HTTP/1.1 400")
+    assert b"nosniff" in answer
 
 
 @pytest.mark.parametrize("junk", [b"\x16\x03\x01\x02\x00\x01\x00", b"nonsense\r\n\r\n", b"GET\r\n\r\n", b"\x00" * 100])

@@ -35,7 +35,7 @@ async def test_it_is_the_state_and_the_terminals_in_front_with_their_text(served
 
 async def test_it_comes_with_the_key_for_a_code(served: Served) -> None:
     terminal = await _open(served, "coded")
-    code = served.running.tokens.new_code()
+    code = served.running.tokens.browsers.new_code()
     async with served.client("", headers={"origin": f"http://127.0.0.1:{served.port}"}) as client:
         given = (await client.post("/api/browser", json={"code": code})).json()
         refused = (await client.post("/api/browser", json={"code": code})).json()

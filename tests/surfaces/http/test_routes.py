@@ -27,7 +27,7 @@ from fourhands import __version__
 from fourhands.core import errors
 from fourhands.core.quote import broken
 from fourhands.surfaces.discovery import ServerAddress, claimed, find_server, held, publish
-from fourhands.surfaces.http.routes import status_of
+from fourhands.surfaces.http.answers import status_of
 from fourhands.workbench.layout.state import WorkbenchState
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -76,7 +76,7 @@ async def test_metrics_count_calls_by_command_actor_and_outcome(served: Served) 
         await client.post("/api/commands/openspace.file.read", json={"path": "missing"})
         await client.post("/api/commands/invented-" + "x" * 50)
         text = (await client.get("/metrics")).text
-    assert 'fourhands_calls_total{actor="person",command="openspace.pane.list",outcome="ok"}' in text
+    assert 'fourhands_calls_total{actor="program",command="openspace.pane.list",outcome="ok"}' in text
     assert 'command="openspace.file.read",outcome="not-found"' in text
     assert "invented" not in text  # strangers' words would be labels without end
     assert "fourhands_terminals 0.0" in text
@@ -179,7 +179,7 @@ async def test_what_trying_again_cannot_mend_does_not_say_that_it_is_for_now(ser
     cases = [
         ("pane.open", {"type": "presentation", "contentId": "deck"}, 501, "unsupported"),
         ("agent.prompt", {"sessionId": session, "text": "hello"}, 501, "unsupported"),
-        ("agent.set_mode", {"sessionId": session, "mode": "plan"}, 501, "unsupported"),
+        ("agent.set_mode", {"sessionId": session, "mode": "plan"}, 403, "hand-needed"),
         ("agent.list_chats", {"sessionId": session}, 501, "unsupported"),
     ]
     async with served.client() as client:

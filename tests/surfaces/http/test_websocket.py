@@ -28,8 +28,11 @@ async def nobody_attends(served: Served) -> None:
 
 
 async def test_hello_says_who_and_where(served: Served) -> None:
-    async with served.caller() as person:
+    async with served.person() as person:
         assert person.hello["actor"]["kind"] == "person"
+        assert person.hello["workspace"] == served.places.workspace
+    async with served.caller() as person:
+        assert person.hello["actor"] == {"kind": "program", "id": "cli", "name": "cli"}
         assert person.hello["workspace"] == served.places.workspace
         assert person.hello["manifest"] == served.app.registry.version
     session, token = served.agent()
@@ -60,7 +63,7 @@ async def test_everybody_is_told_what_changed(served: Served) -> None:
         event = await two.event("call.finished")
         while event["data"]["command"] != "openspace.editor.open":
             event = await two.event("call.finished")
-        assert event["actor"]["kind"] == "person"
+        assert event["actor"]["kind"] == "program"
         changed = [event for event in two.events if event["revision"] is not None]
         assert changed
 
@@ -132,11 +135,12 @@ async def test_an_agent_learns_only_of_its_own_questions_calls_and_words(served:
 async def test_a_browser_that_attends_is_counted_while_it_is_there(served: Served) -> None:
     await nobody_attends(served)
     _, token = served.agent()
-    async with served.caller(query="?attend=1") as one:
+    async with served.person() as one:
         assert one.hello["browsers"] == 1
-        async with served.caller(query="?attend=1", token=token) as agent:
-            assert agent.hello["browsers"] == 1  # an agent is no audience
-        async with served.caller(query="?attend=1"):
+        for credential in (token, served.token):  # neither an agent nor a program can answer
+            async with served.caller(query="?attend=1", token=credential) as other:
+                assert other.hello["browsers"] == 1
+        async with served.person():
             while (await one.event("presence.changed"))["data"]["browsers"] != 2:
                 pass
         while (await one.event("presence.changed"))["data"]["browsers"] != 1:
@@ -291,8 +295,10 @@ async def test_a_client_that_vanishes_leaves_nothing_behind(served: Served, capl
 async def test_a_client_that_neither_reads_nor_answers_is_cut_off(strict: Served) -> None:
     served = strict
     await nobody_attends(served)
+    cookie, key = await served.browser()
     head = (
-        f"GET /ws?attend=1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nAuthorization: Bearer {served.token}\r\n"
+        f"GET /ws?attend=1 HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nOrigin: {served.url}\r\nCookie: {cookie}\r\n"
+        f"Sec-WebSocket-Protocol: fourhands, fourhands.key.{key}\r\n"
         "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
         "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
     )
@@ -316,14 +322,13 @@ async def test_a_path_that_is_no_socket_refuses_the_upgrade(served: Served) -> N
 
 async def test_a_question_reaches_a_person_and_the_answer_comes_back(served: Served) -> None:
     session, _ = served.agent("Curious", consent=False)
-    async with served.caller(query="?attend=1") as person:
+    async with served.person() as person:
         actor = Actor.agent(session, "Curious")
         call = Call(command="openspace.pane.list", actor=actor, origin="python")
         async with asyncio.TaskGroup() as group:
             asked = group.create_task(served.app.gate.run(call))
             question = await person.event("question.asked")
-            args = {"questionId": question["data"]["id"], "choice": "session"}
-            assert (await person.call("openspace.workbench.answer", args))["success"]
+            assert (await person.reply(question["data"], "session"))["success"]
         assert asked.result().success
     with contextlib.suppress(LookupError):
         await served.app.bench.end_session(session)

@@ -411,7 +411,7 @@ async def test_errors_of_ours_are_marked_and_have_the_dialects_form(name):
         assert "cannot be reached" in error["message"]
         refused = await person.post(paths[name], json={"messages": []})
         assert (refused.status_code, refused.headers["x-fourhands"]) == (403, "proxy")
-        assert "person's token" in refused.json()["error"]["message"]
+        assert "not an agent's token" in refused.json()["error"]["message"]
         if name == "anthropic":
             assert refused.json()["type"] == "error"
         if name == "gemini":

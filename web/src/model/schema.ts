@@ -23,6 +23,7 @@ export interface ManifestCommand {
   key: string | null;
   danger: boolean;
   actors: string[];
+  hand: boolean | string[]; // whether it needs the person's signature, or which arguments do
   readOnly: boolean;
   undoable: boolean;
   example: Record<string, unknown> | null;
@@ -66,6 +67,7 @@ function readCommand(entry: unknown): ManifestCommand | null {
     key: text(entry.key) || null,
     danger: entry.danger === true,
     actors,
+    hand: Array.isArray(entry.hand) ? entry.hand.filter((one) => typeof one === "string") : entry.hand === true,
     readOnly: entry.readOnly === true,
     undoable: entry.undoable === true,
     example: isBag(entry.example) ? entry.example : null,

@@ -11,7 +11,9 @@ import type {
   EventOf,
   Highlight,
   Layout,
+  OpenPort,
   Question,
+  SandboxInfo,
   SessionInfo,
   StateChange,
   TerminalInfo,
@@ -33,6 +35,7 @@ export type Topic =
   | "terminals"
   | "agents"
   | "questions"
+  | "ports"
   | "actions"
   | "activity"
   | "chat"
@@ -84,11 +87,13 @@ export class Model {
   readonly offers = new Map<string, readonly Offer[]>(); // commands for messages to it, as an agent says
   readonly titles = new Map<string, string>(); // of its chat, as an agent says
   questions = new Map<string, Question>();
+  ports = new Map<string, OpenPort>(); // of programs in sandboxes, by session and port
   actions: Action[] = [];
   activity: Step[] = [];
   chats = new Map<string, Chat>();
   commands = new Map<string, ManifestCommand>();
   manifestVersion = "";
+  sandbox: SandboxInfo | null = null; // of agents' programs; null while it is being found out
   warnings = true; // whether messages that are warnings are shown
   unrecorded = false; // whether the last call could not be written to the journal
 
@@ -135,6 +140,12 @@ export class Model {
     this.signals.fire(["manifest"]);
   }
 
+  // Whether this call needs the person's signature.
+  needsHand(command: string, args: Record<string, unknown>): boolean {
+    const hand = this.commands.get(command)?.hand ?? false;
+    return Array.isArray(hand) ? hand.some((name) => args[name] !== undefined && args[name] !== null) : hand;
+  }
+
   // From now on, what is told is also remembered: a state that was asked for may be from before it and arrive after it.
   follow(): Event[] {
     return (this.following = []);
@@ -154,11 +165,18 @@ export class Model {
     this.agents = new Map(all.agents.map((agent) => [agent.id, agent]));
     this.questions = new Map(all.questions.map((question) => [question.id, question]));
     this.actions = all.actions;
+    this.sandbox = all.sandbox;
     this.warnings = all.warnings;
     const topics = new Set<Topic>(["terminals", "layout", "editors", "drafts", "highlights", "agents", "questions", "actions"]);
     if (this.following === since) this.following = null;
     for (const event of since) this.settle(event, topics);
     this.signals.fire(topics);
+  }
+
+  // All open ports, as the server lists them.
+  setPorts(all: readonly OpenPort[]): void {
+    this.ports = new Map(all.map((one) => [`${one.session} ${one.port}`, one]));
+    this.signals.fire(new Set<Topic>(["ports"]));
   }
 
   apply(event: Event): void {
@@ -229,6 +247,10 @@ export class Model {
         this.terminals = without(this.terminals, event.data.terminalId);
         topics.add("terminals");
         break;
+      case "sandbox.changed":
+        this.sandbox = event.data.sandbox;
+        topics.add("connection");
+        break;
       case "question.asked":
         this.questions = new Map(this.questions).set(event.data.id, event.data);
         topics.add("questions");
@@ -238,6 +260,14 @@ export class Model {
       case "question.withdrawn":
         this.questions = without(this.questions, event.data.id);
         topics.add("questions");
+        break;
+      case "port.opened":
+        this.ports = new Map(this.ports).set(`${event.data.session} ${event.data.port}`, event.data);
+        topics.add("ports");
+        break;
+      case "port.closed":
+        this.ports = without(this.ports, `${event.data.session} ${event.data.port}`);
+        topics.add("ports");
         break;
       case "agent.started":
         this.agents = new Map(this.agents).set(event.data.session.id, event.data.session);
@@ -268,6 +298,11 @@ export class Model {
         this.setAgent(session, () => ({ consent, scopes }), topics);
         break;
       }
+      case "turn.started":
+      case "turn.finished":
+      case "turn.changed":
+        topics.add("files"); // what programs changed is known now
+        break;
       case "action.done":
       case "action.undone":
       case "action.redone":

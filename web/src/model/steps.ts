@@ -121,6 +121,12 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return [args.hunk === undefined ? "kept the changes of" : "kept a change of", path, ""];
     case "openspace.change.revert":
       return [args.hunk === undefined ? "reverted" : "reverted a change of", path, ""];
+    case "openspace.turn.undo":
+      return [args.preview ? "looked at what undoing a turn would do" : "undid a turn", "", ""];
+    case "openspace.turn.redo":
+      return ["redid a turn", "", ""];
+    case "openspace.turn.keep":
+      return ["kept a turn", "", ""];
     case "openspace.agent.stop":
       return [args.kill ? "killed" : "stopped", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.consent":
@@ -133,6 +139,8 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return ["paused", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.agent.resume":
       return ["resumed", title(text(args.sessionId)) || "the agent", ""];
+    case "openspace.workbench.answer":
+      return [args.choice === "deny" ? "refused" : "allowed", text(args.choice) === "deny" ? text(args.reason) : `(${text(args.choice)})`, ""];
     default: {
       const [noun, verb] = step.command.split(".").slice(-2);
       return [`${noun ?? ""}: ${(verb ?? "").replaceAll("_", " ")}`, "", ""];
@@ -144,7 +152,6 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
 const QUIET = new Set([
   "openspace.editor.set_draft",
   "openspace.terminal.resize",
-  "openspace.workbench.answer",
   "openspace.agent.prompt",
 ]);
 

@@ -95,7 +95,7 @@ export class Activity {
     // The whole of it where it is opened; before that as much as tells it from the others.
     const brief = open ? text : [failed, verb, /^[\w.-]+\//.test(what) ? what.split("/").at(-1)! : what, where].filter(Boolean).join(" ");
     const agent = step.actorKind === "agent";
-    const who = agent ? step.actorName || "the agent" : "you";
+    const who = step.actorKind === "person" ? "you" : step.actorName || "the agent";
     const button = h(
       "button",
       {

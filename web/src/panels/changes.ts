@@ -1,10 +1,11 @@
-// What agents wrote and the person has not looked through yet: a diff for each file, to keep or to take back, whole or
-// hunk by hunk.
+// What agents changed and the person has not looked through yet, by turn: a diff for each file, to keep or to take back,
+// whole or hunk by hunk, and the turn as a whole. What their programs changed is listed like what they wrote.
 
 import { diffParts, type Part } from "../model/diff.ts";
-import type { FileChange } from "../wire/types.ts";
+import type { FileChange, Turn, TurnUndone } from "../wire/types.ts";
 import { compare } from "./compare.ts";
 import type { Desk } from "./desk.ts";
+import { ask, show } from "./dialog.ts";
 import { debounce, h } from "./dom.ts";
 import { diffRow } from "./refusal.ts";
 
@@ -14,6 +15,8 @@ export class Changes {
   readonly element = h("div", { class: "changes", hidden: true });
   onCount: (count: number) => void = () => {};
   private changes: readonly FileChange[] = [];
+  private turns: readonly Turn[] = [];
+  private unavailable = "";
   private drawn = "";
   private readonly reload = debounce(() => void this.load(), 120);
 
@@ -36,19 +39,22 @@ export class Changes {
     const answer = await this.desk.link.call("openspace.change.list", {});
     if (!answer.success) return;
     this.changes = answer.changes;
+    this.turns = answer.turns;
+    this.unavailable = answer.unavailable;
     this.onCount(this.changes.length);
     this.draw();
   }
 
   private draw(): void {
-    const state = JSON.stringify(this.changes.map(({ path, version, hunks, before }) => [path, version, hunks.length, before?.length]));
+    const state = JSON.stringify([this.changes.map(({ path, version, hunks, before, turn, by }) => [path, version, hunks.length, before?.length, turn, by]), this.turns, this.unavailable]);
     if (this.element.hidden || state === this.drawn) return;
     this.drawn = state;
     const focused = document.activeElement?.closest<HTMLElement>("[data-focus]")?.dataset.focus;
+    const notes = this.notes();
     if (this.changes.length === 0) {
-      this.element.replaceChildren(h("div", { class: "empty", tabindex: "-1" }, "No changes to review"));
+      this.element.replaceChildren(...notes, h("div", { class: "empty", tabindex: "-1" }, "No changes to review"));
     } else {
-      this.element.replaceChildren(...this.changes.map((change) => this.card(change)));
+      this.element.replaceChildren(...notes, ...this.groups());
     }
     // A person who goes through the hunks by keyboard finds the next one under their hands.
     if (focused) (this.element.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focused)}"]`) ?? this.element.querySelector<HTMLElement>("button, .empty"))?.focus();
@@ -59,6 +65,87 @@ export class Changes {
     const answer = await this.desk.run(`openspace.change.${verb}`, { path, version, ...(hunk === undefined ? {} : { hunk }) });
     this.reload();
     if (answer.success) this.desk.announce(`${verb === "keep" ? "Kept" : "Took back"} ${hunk === undefined ? path : `a change in ${path}`}`);
+  }
+
+  // Why something could not be taken back as a turn, said before anyone needs it.
+  private notes(): HTMLElement[] {
+    if (this.unavailable) return [h("p", { class: "nocheckpoint" }, `No checkpoints: ${this.unavailable}. What commands change cannot be undone as a turn.`)];
+    const missing = this.turns.filter((turn) => turn.missing && !this.changes.some((change) => change.turn === turn.id));
+    return missing.map((turn) => h("p", { class: "nocheckpoint" }, `${nameOf(turn)}: ${turn.missing}`));
+  }
+
+  // The newest turn first, then what belongs to none; files that run by themselves apart from the rest.
+  private groups(): HTMLElement[] {
+    const known = new Map(this.turns.map((turn) => [turn.id, turn]));
+    const byTurn = new Map<string, FileChange[]>();
+    for (const change of this.changes) {
+      const key = known.has(change.turn) ? change.turn : "";
+      byTurn.set(key, [...(byTurn.get(key) ?? []), change]);
+    }
+    const ids = [...byTurn.keys()].sort((one, other) => (known.get(other)?.started ?? 0) - (known.get(one)?.started ?? 0));
+    return ids.map((id) => this.group(known.get(id), byTurn.get(id) ?? []));
+  }
+
+  private group(turn: Turn | undefined, changes: FileChange[]): HTMLElement {
+    const apart = changes.filter((change) => change.runsByItself);
+    const cards = changes.filter((change) => !change.runsByItself).map((change) => this.card(change));
+    const warned = apart.length
+      ? [
+          h(
+            "div",
+            { class: "selfrunning", role: "group", "aria-label": "Runs by itself" },
+            h("p", {}, h("strong", {}, "Runs by itself"), " when you open or enter the workspace:"),
+            ...apart.map((change) => this.card(change)),
+          ),
+        ]
+      : [];
+    if (!turn) return h("section", { class: "turn" }, ...warned, ...cards);
+    return h("section", { class: "turn", "aria-label": nameOf(turn) }, this.turnBar(turn), ...warned, ...cards);
+  }
+
+  private turnBar(turn: Turn): HTMLElement {
+    const undo = h("button", { class: "button small", "data-focus": `undo ${turn.id}`, on: { click: () => void this.undoTurn(turn) } }, "Undo turn");
+    const keep = h("button", { class: "button small", "data-focus": `keepall ${turn.id}`, on: { click: () => void this.keepTurn(turn) } }, "Keep all");
+    const bar = h("header", { class: "turnbar" }, h("strong", { class: "name", title: nameOf(turn) }, nameOf(turn)));
+    if (turn.finished === null) bar.append(h("span", { class: "quiet" }, "still working"));
+    else if (turn.after) bar.append(h("span", { class: "acts" }, keep, undo));
+    if (turn.missing) bar.append(h("span", { class: "quiet" }, turn.missing));
+    return bar;
+  }
+
+  private async keepTurn(turn: Turn): Promise<void> {
+    for (const change of this.changes.filter((one) => one.turn === turn.id)) {
+      const answer = await this.desk.run("openspace.change.keep", { path: change.path, version: change.version });
+      if (!answer.success) break;
+    }
+    this.reload();
+  }
+
+  private async undoTurn(turn: Turn): Promise<void> {
+    const plan = await this.desk.link.call("openspace.turn.undo", { turn: turn.id, preview: true });
+    if (plan.success) {
+      const chosen = await ask("Undo turn", outcome(plan, "would be put back"), [
+        { label: "Cancel", value: "" },
+        { label: "Undo turn", value: "undo", style: "bad" },
+      ]);
+      if (chosen !== "undo") return;
+    }
+    const done = await this.desk.run("openspace.turn.undo", { turn: turn.id });
+    this.reload();
+    if (!done.success) return;
+    this.desk.announce(`Undid ${nameOf(turn)}`);
+    if (done.conflicts.length + done.refConflicts.length) show("Undo turn: conflicts", this.conflicts(done));
+  }
+
+  // What was changed since and so was not put back: each with what it is now beside what it was before the turn.
+  private conflicts(done: TurnUndone): HTMLElement {
+    const rows = done.conflicts.map((conflict) => {
+      const { path, wanted, now } = conflict;
+      const open = h("button", { class: "button small" }, "Compare");
+      open.addEventListener("click", () => void compare(path, wanted ?? "", now ?? "", []));
+      return h("li", {}, h("bdi", {}, path), ` – ${conflict.reason} `, wanted === null && now === null ? null : open);
+    });
+    return h("div", { class: "conflicts" }, h("p", {}, "Changed since the turn, so left as they are:"), h("ul", {}, ...rows, ...done.refConflicts.map((text) => h("li", {}, text))));
   }
 
   private card(change: FileChange): HTMLElement {
@@ -81,6 +168,8 @@ export class Changes {
         "header",
         {},
         h("button", { class: "link name", title: path, on: { click: () => this.openFile(path) } }, h("bdi", {}, path)),
+        change.by === "shell" ? h("span", { class: "byshell", title: "Changed by a program, not by an edit" }, "by a command") : null,
+        change.note ? h("span", { class: "quiet" }, change.note === "mode" ? "mode changed" : "link") : null,
         h("span", { class: "plus" }, `+${change.added}`),
         h("span", { class: "minus" }, `−${change.removed}`),
         h(
@@ -88,7 +177,7 @@ export class Changes {
           { class: "acts" },
           change.shown ? beside : null,
           h("button", { class: "button small", "data-focus": `keep ${path}`, on: { click: act("keep") } }, "Keep"),
-          h("button", { class: "button small bad", "data-focus": `revert ${path}`, on: { click: act("revert") } }, "Take back"),
+          h("button", { class: "button small bad", "data-focus": `revert ${path}`, on: { click: act("revert") } }, change.runsByItself && change.before === null ? "Remove" : "Take back"),
         ),
       ),
       h(
@@ -103,7 +192,7 @@ export class Changes {
     const rows = part.lines.map(diffRow);
     const { hunk } = part;
     // A file that is new has one hunk, which is the file.
-    if (hunk === null || change.before === null || change.hunks.length < 2) return h("div", {}, ...rows);
+    if (hunk === null || change.before === null || change.by === "shell" || change.hunks.length < 2) return h("div", {}, ...rows);
     const line = (change.hunks[hunk]?.afterStart ?? 0) + 1;
     const button = (verb: Verb, label: string) =>
       h(
@@ -124,4 +213,23 @@ export class Changes {
       ...rows,
     );
   }
+}
+
+function nameOf(turn: Turn): string {
+  return turn.title || `${turn.agent}, ${new Date(turn.started * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`;
+}
+
+function outcome(plan: TurnUndone, words: string): HTMLElement {
+  const list = (items: readonly string[]) => h("ul", { class: "paths" }, ...items.slice(0, 12).map((item) => h("li", {}, h("bdi", {}, item))), items.length > 12 ? h("li", {}, `and ${items.length - 12} more`) : null);
+  const conflicts = [...plan.conflicts.map((one) => `${one.path}: ${one.reason}`), ...plan.refConflicts];
+  const files = [...plan.files, ...plan.refs];
+  return h(
+    "div",
+    {},
+    h("p", {}, `${files.length} ${words}:`),
+    list(files),
+    conflicts.length ? h("p", {}, "Changed since, and left as they are:") : null,
+    conflicts.length ? list(conflicts) : null,
+    h("p", { class: "quiet" }, "Ignored files and files over 20 MB are not covered."),
+  );
 }

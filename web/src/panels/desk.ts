@@ -62,9 +62,18 @@ export class Desk {
   ): Promise<Answer<Commands[Id]["result"]>>;
   async run(command: string, args: Record<string, unknown>, quiet?: boolean): Promise<Answer<Record<string, unknown>>>;
   async run(command: string, args: object, quiet = false): Promise<Answer<unknown>> {
+    return this.told(this.link.call(command, args as Record<string, unknown>), quiet);
+  }
+
+  // Answer a question with the person's signature under it and under what they saw.
+  async answer(args: Commands["openspace.workbench.answer"]["args"], seen: string): Promise<void> {
+    await this.told(this.link.sign("openspace.workbench.answer", args, seen), false);
+  }
+
+  private async told(call: Promise<Answer<unknown>>, quiet: boolean): Promise<Answer<unknown>> {
     this.pending++;
     try {
-      const answer = await this.link.call(command, args as Record<string, unknown>);
+      const answer = await call;
       if (!answer.success && !quiet) this.toasts.show(answer.error, answer.hint, "error", differenceOf(answer));
       return answer;
     } finally {

@@ -31,6 +31,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
 }
 
 const PATHS: Record<string, string> = {
+  shield: "M8 1.8 13 3.6v4.2c0 3-2 5.2-5 6.4-3-1.2-5-3.4-5-6.4V3.6z",
   close: "M4 4l8 8M12 4l-8 8",
   plus: "M8 3v10M3 8h10",
   refresh: "M13 5A6 6 0 1 0 14 8M13 2v3h-3",

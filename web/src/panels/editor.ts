@@ -282,7 +282,7 @@ export class EditorView implements View {
   }
 
   private ownerOf(mark: Highlight): { name: string; color: string } {
-    const mine = mark.owner.startsWith("person");
+    const mine = !mark.owner.startsWith("session_");
     const name = this.desk.model.agents.get(mark.owner)?.name ?? (mine ? "You" : "Agent");
     return { name, color: mark.color ?? token(mine ? "you" : "agent") };
   }

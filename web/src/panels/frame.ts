@@ -257,7 +257,7 @@ export class Frame {
 
   private async closeAgentTerminals(): Promise<void> {
     for (const terminal of this.desk.model.terminals.values()) {
-      if (terminal.owner && !terminal.owner.startsWith("person")) {
+      if (terminal.owner.startsWith("session_")) {
         await this.desk.run("openspace.terminal.close", { terminalId: terminal.id });
       }
     }

@@ -76,10 +76,10 @@ export class Questions {
   }
 
   private add(question: Question): void {
-    const card = question.kind === "consent" ? this.consent(question) : this.confirmation(question);
+    const card = this.card(question);
     this.cards.set(question.id, card);
     const who = this.nameOf(question);
-    this.desk.announce(question.kind === "consent" ? `${who} asks for consent` : `${who} wants to run: ${question.shown}`, true);
+    this.desk.announce(announcement(question, who), true);
     if (document.hidden && "Notification" in window && Notification.permission === "granted") {
       new Notification(`${who} asks`, { body: question.shown || question.text, tag: question.id });
     }
@@ -98,7 +98,30 @@ export class Questions {
   }
 
   private answer(question: Question, choice: Choice, more: { text?: string; reason?: string; scopes?: Scope[] } = {}): void {
-    void this.desk.run("openspace.workbench.answer", { questionId: question.id, choice, ...more });
+    void this.desk.answer({ questionId: question.id, choice, ...more }, `${question.text}\n${question.shown}`);
+  }
+
+  private card(question: Question): Shown {
+    if (question.kind === "network") return this.network(question);
+    if (question.kind === "browser") return this.browser(question);
+    return question.kind === "consent" ? this.consent(question) : this.confirmation(question);
+  }
+
+  // A further browser wants to sign in.
+  private browser(question: Question): Shown {
+    const left = h("span", { class: "left" });
+    const deny = h("button", { class: "button", "data-default": "" }, "Deny");
+    deny.addEventListener("click", () => this.answer(question, "deny"));
+    const allow = this.guarded("Allow this browser", "risky", () => this.answer(question, "once"));
+    const element = h(
+      "section",
+      { class: "ask", role: "alertdialog", "aria-label": "Allow this browser?", "data-question": question.id },
+      h("h3", {}, "Allow this browser?"),
+      h("p", {}, question.text),
+      h("p", { class: "level" }, `Only if you have just opened it yourself: ${question.reason}.`),
+      h("div", { class: "row" }, allow, deny, left),
+    );
+    return { element, tick: () => countDown(question, left) };
   }
 
   private guarded(label: string, style: string, run: () => void): HTMLButtonElement {
@@ -131,9 +154,34 @@ export class Questions {
       "section",
       { class: "ask", role: "alertdialog", "aria-label": `${who} asks for consent`, "data-question": question.id },
       h("h3", {}, `Allow ${who} to work here?`),
+      question.reason ? h("p", { class: "level" }, question.reason) : null,
       h("p", {}, `First action: ${this.desk.model.commands.get(question.command)?.label ?? question.command}`),
       question.scopes.length ? boxes.element : null,
       h("div", { class: "row" }, ...yes, deny, left),
+    );
+    return { element, tick: () => countDown(question, left) };
+  }
+
+  // A host that no one has decided about: the connection waits for the answer.
+  private network(question: Question): Shown {
+    const left = h("span", { class: "left" });
+    const line = typeof question.detail.line === "string" ? question.detail.line : "";
+    const labels: [Choice, string, string][] = [
+      ["once", "Allow once", "main"],
+      ["session", "Allow for this session", ""],
+      ["always", "Always allow in this workspace", ""],
+      ["never", "Never", ""],
+    ];
+    const offered = labels.filter(([choice]) => question.options.includes(choice));
+    const deny = h("button", { class: "button", "data-default": "" }, "Deny");
+    deny.addEventListener("click", () => this.answer(question, "deny"));
+    const element = h(
+      "section",
+      { class: "ask", role: "alertdialog", "aria-label": question.text, "data-question": question.id },
+      h("h3", {}, question.text),
+      h("pre", { tabindex: "0" }, question.shown),
+      line ? h("p", {}, "While this runs: ", h("code", {}, line)) : null,
+      h("div", { class: "row" }, ...offered.map(([choice, label, style]) => this.guarded(label, style, () => this.answer(question, choice))), deny, left),
     );
     return { element, tick: () => countDown(question, left) };
   }
@@ -197,6 +245,12 @@ export class Questions {
     box.addEventListener("input", review);
     return { box, run };
   }
+}
+
+function announcement(question: Question, who: string): string {
+  if (question.kind === "network") return question.text;
+  if (question.kind === "browser") return "Allow this browser?";
+  return question.kind === "consent" ? `${who} asks for consent` : `${who} wants to run: ${question.shown}`;
 }
 
 // Why a person is asked: how bad it is, which part of it, and what it would touch.

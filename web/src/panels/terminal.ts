@@ -18,6 +18,7 @@ import { debounce, h, renew, setText } from "./dom.ts";
 import { Find } from "./find.ts";
 import { hasGraphics } from "./graphics.ts";
 import { Gutter } from "./gutter.ts";
+import { shield } from "./sandbox.ts";
 import { token } from "./theme.ts";
 
 const SCROLLBACK = 20_000;
@@ -110,6 +111,7 @@ export class TerminalView implements View {
   private readonly pasteText = h("span", { class: "what" });
   private readonly pasteBar = h("progress", { max: "1", "aria-label": "Typed so far" });
   private readonly paste = h("div", { class: "pasting", role: "status", hidden: true });
+  private readonly shield = h("div", { class: "shieldplace", hidden: true });
   private readonly holder: HTMLElement;
   private readonly screen: HTMLElement;
   private readonly gutter: Gutter;
@@ -140,7 +142,7 @@ export class TerminalView implements View {
     this.term = term;
     this.fit = fit;
     this.holder = holder;
-    this.screen = h("div", { class: "screen" }, holder, this.note);
+    this.screen = h("div", { class: "screen" }, holder, this.note, this.shield);
     this.element = h("section", {}, this.strip, this.paste, this.screen, this.ended);
     const button = (label: string, run: () => void, key = "") =>
       h("button", { class: "button small", on: { click: run } }, label, key ? h("kbd", {}, key) : null);
@@ -478,6 +480,7 @@ export class TerminalView implements View {
       kind = "starting";
       parts = [h("b", {}, "The shell is starting"), h("span", { class: "what" }, terminal.slowStart)];
     }
+    this.showShield(shield(terminal), parts);
     const text = kind + parts.map((part) => part.textContent).join("|");
     if (this.strip.dataset.text === text) return;
     this.strip.dataset.text = text;
@@ -487,6 +490,14 @@ export class TerminalView implements View {
     this.strip.hidden = kind === "";
     renew(this.strip, parts);
     if (had && !this.strip.contains(focused)) (this.strip.querySelector("button") ?? this.term).focus();
+  }
+
+  // At the right end of the strip; where there is none, over the corner of the screen.
+  private showShield(sign: HTMLElement | null, strip: HTMLElement[]): void {
+    this.shield.hidden = !sign || strip.length > 0;
+    if (!sign) return;
+    if (strip.length > 0) strip.push(sign);
+    else if (this.shield.textContent !== sign.textContent) this.shield.replaceChildren(sign);
   }
 
   private showEnd(text: string): void {

@@ -1,12 +1,14 @@
 // What comes before all else: signs in and connects. It is written into the page itself, so that this is done while the
 // rest of the page is still on its way.
 
+import { type Hand, takeHand } from "./hand.ts";
 import { askFirst, exchange, type First, protocols, socketAddress, storedKey, takeCode } from "./key.ts";
 
 export interface Begun {
   signedIn: Promise<string>; // the key that came with it, yet to be kept
   first: Promise<First | null>; // is here before there is a connection
   socket: Promise<WebSocket | null>; // null: this browser is not signed in
+  hand: Promise<Hand | null>; // null: this page cannot sign
   early: string[]; // frames that came before there was a listener
 }
 
@@ -24,11 +26,13 @@ export function begin(): Begun {
     socket.onmessage = (message) => early.push(String(message.data));
     return socket;
   };
+  const hand = takeHand();
   const code = takeCode();
   if (code) {
-    const exchanged = exchange(code);
+    const exchanged = hand.then((made) => exchange(code, made?.publicKey ?? ""));
     return {
       early,
+      hand,
       signedIn: exchanged.then((given) => given?.key ?? ""),
       first: exchanged.then((given) => given?.first ?? null),
       socket: exchanged.then((given) => connect(given?.key ?? storedKey())),
@@ -37,6 +41,7 @@ export function begin(): Begun {
   const key = storedKey();
   return {
     early,
+    hand,
     signedIn: Promise.resolve(""),
     first: key ? askFirst() : Promise.resolve(null),
     socket: Promise.resolve(connect(key)),

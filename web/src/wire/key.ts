@@ -22,8 +22,8 @@ export interface First {
 }
 
 // Exchange a code for a key, which is yet to be kept, and for what is shown first; null: the code is no longer good.
-export function exchange(code: string): Promise<{ key: string; first: First } | null> {
-  return ask("POST", "/api/browser", { "content-type": "application/json" }, JSON.stringify({ code }));
+export function exchange(code: string, publicKey: string): Promise<{ key: string; first: First } | null> {
+  return ask("POST", "/api/browser", { "content-type": "application/json" }, JSON.stringify({ code, publicKey }));
 }
 
 export function askFirst(): Promise<First | null> {

@@ -1,6 +1,7 @@
 // The socket for calls and events: reconnects by itself, and refuses calls while it is down instead of keeping them.
 
 import type { Begun } from "./begin.ts";
+import type { Hand } from "./hand.ts";
 import { type First, headers, keep, protocols, socketAddress } from "./key.ts";
 import type { Actor, Commands, Event } from "./types.ts";
 
@@ -10,6 +11,7 @@ export interface Hello {
   revision: number;
   manifest: string;
   browsers?: number;
+  challenge: string;
 }
 
 export interface Failed {
@@ -39,6 +41,12 @@ export class Link {
   onHello: (hello: Hello) => void = () => {};
   onEvent: (event: Event) => void = () => {};
 
+  // Whether a call needs the person's signature, as the server's list of commands says.
+  needsHand: (command: string, args: Record<string, unknown>) => boolean = () => false;
+
+  private hand: Promise<Hand | null> = Promise.resolve(null);
+  private challenge = "";
+  private signing: Promise<unknown> = Promise.resolve();
   private socket: WebSocket | null = null;
   private waiting = new Map<number, (answer: Answer<unknown>) => void>();
   private last = 0;
@@ -47,7 +55,8 @@ export class Link {
   private opening: Promise<void> | null = new Promise((resolve) => (this.opened = resolve));
   private timer: ReturnType<typeof setTimeout> | undefined;
 
-  start({ signedIn, first, socket, early }: Begun): void {
+  start({ signedIn, first, socket, early, hand }: Begun): void {
+    this.hand = hand;
     void signedIn.then((key) => key && keep(key));
     void first.then((all) => all && this.onFirst(all));
     void socket.then((open) => (open ? this.take(open, early) : this.set({ kind: "refused" })));
@@ -69,11 +78,36 @@ export class Link {
   async call<Id extends keyof Commands>(command: Id, args: Commands[Id]["args"]): Promise<Answer<Commands[Id]["result"]>>;
   async call(command: string, args: Record<string, unknown>): Promise<Answer<Record<string, unknown>>>;
   async call(command: string, args: object): Promise<Answer<unknown>> {
+    if (this.needsHand(command, args as Record<string, unknown>)) return this.sign(command, args);
     if (this.opening) await this.opening; // a page that has just come is about to be connected
     const { socket } = this;
     if (!socket || socket.readyState !== WebSocket.OPEN) return offline();
     const id = ++this.last;
-    const message = JSON.stringify({ id, command, args });
+    return this.send(socket, id, JSON.stringify({ id, command, args }));
+  }
+
+  // Make a call with the person's signature; `seen` is what they read before they decided.
+  async sign<Id extends keyof Commands>(command: Id, args: Commands[Id]["args"], seen?: string): Promise<Answer<Commands[Id]["result"]>>;
+  async sign(command: string, args: object, seen?: string): Promise<Answer<unknown>>;
+  async sign(command: string, args: object, seen = ""): Promise<Answer<unknown>> {
+    if (this.opening) await this.opening;
+    const hand = await this.hand;
+    if (!hand) return handless();
+    // One after the other: the server takes the numbers of signed calls in their order only.
+    const turn = this.signing.then(async () => {
+      const { socket, challenge } = this;
+      if (!socket || socket.readyState !== WebSocket.OPEN) return { answer: Promise.resolve<Answer<unknown>>(offline()) };
+      const id = ++this.last;
+      const signed = JSON.stringify({ challenge, id, command, args, seen });
+      const signature = await hand.sign(signed);
+      if (socket.readyState !== WebSocket.OPEN) return { answer: Promise.resolve<Answer<unknown>>(offline()) };
+      return { answer: this.send(socket, id, JSON.stringify({ signed, signature })) };
+    });
+    this.signing = turn.catch(() => {});
+    return (await turn).answer;
+  }
+
+  private async send(socket: WebSocket, id: number, message: string): Promise<Answer<unknown>> {
     // The server would hang up.
     if (message.length > LARGEST / 3 && new Blob([message]).size > LARGEST) return tooLarge();
     return new Promise((resolve) => {
@@ -104,6 +138,7 @@ export class Link {
       this.onEvent(message.event);
     } else if (message.hello) {
       this.delay = FIRST_MS;
+      this.challenge = message.hello.challenge;
       this.set({ kind: "open" });
       this.onHello(message.hello);
     } else if (message.result && typeof message.id === "number") {
@@ -149,6 +184,15 @@ async function refused(): Promise<boolean> {
 
 function tooLarge(): Failed {
   return { success: false, error: "this is too large to be sent at once", code: "too-large", hint: "at most 1 MB; a program in a terminal can do it" };
+}
+
+function handless(): Failed {
+  return {
+    success: false,
+    error: "this page cannot sign for you",
+    code: "hand-needed",
+    hint: "open it by https or as localhost: only there does a browser keep a key that no other program can use",
+  };
 }
 
 function offline(): Failed {

@@ -56,9 +56,9 @@ export interface ActiveList {
   text: string;
 }
 
-/** An actor: a person, an agent's session, or the program itself. */
+/** An actor: a person, a program of theirs, an agent's session, or Fourhands itself. */
 export interface Actor {
-  kind: "agent" | "person" | "system";
+  kind: "agent" | "person" | "program" | "system";
   id: string;
   name: string;
 }
@@ -385,9 +385,45 @@ export interface CallsStopped {
   count: number;
 }
 
-/** All of them, in the order of their paths. */
+/** All of them, in the order of their paths; the turns that they belong to, and those without checkpoints. */
 export interface ChangeList {
   changes: FileChange[];
+  turns: Turn[];
+  unavailable: string;
+}
+
+/** Arguments of `openspace.checkpoint.compare`. */
+export interface CheckpointCompareArgs {
+  before: string;
+  after?: string | null;
+}
+
+/** A checkpoint: when it was taken, how long that took, and what it does not have. */
+export interface CheckpointInfo {
+  id: string;
+  time: number;
+  seconds: number;
+  leftOut: LeftOut[];
+}
+
+/** Checkpoints, oldest first; `unavailable` says why there are none here at all. */
+export interface CheckpointList {
+  checkpoints: CheckpointInfo[];
+  unavailable: string;
+}
+
+/** Arguments of `openspace.checkpoint.restore`. */
+export interface CheckpointRestoreArgs {
+  checkpoint: string;
+}
+
+/** The paths that were put back; `before` is a checkpoint from just before, with what was there. */
+export interface CheckpointRestored {
+  files: string[];
+  refs: string[];
+  conflicts: TurnConflict[];
+  refConflicts: string[];
+  before: string;
 }
 
 /** One of several things to choose from. */
@@ -449,6 +485,19 @@ export interface CommandWithdrawn {
   commandId: string;
   sessionId: string;
   reason: string;
+}
+
+/** A path that differs: git's modes, empty where it is not there. */
+export interface ComparedPath {
+  path: string;
+  before: string;
+  after: string;
+}
+
+/** Paths that differ, and repositories whose HEAD, refs or index do. */
+export interface Comparison {
+  paths: ComparedPath[];
+  repositories: string[];
 }
 
 /** Arguments of `openspace.agent.configure`: what is left out stays as it is. */
@@ -590,6 +639,7 @@ export interface Everything {
   questions: Question[];
   actions: Action[];
   manifestVersion: string;
+  sandbox: SandboxInfo | null;
   warnings: boolean;
 }
 
@@ -636,6 +686,10 @@ export interface FileChange {
   removed: number;
   shown: boolean;
   hunks: Hunk[];
+  by: "command" | "shell";
+  turn: string;
+  note: string;
+  runsByItself: boolean;
 }
 
 /** A command has written or removed a file; `version` is null where it is gone. */
@@ -749,6 +803,16 @@ export interface HostReplaced {
   terminals: string[];
 }
 
+/** One host as a session has used it; bytes `up` are those that left. */
+export interface HostTraffic {
+  host: string;
+  connections: number;
+  refused: number;
+  up: number;
+  down: number;
+  last: number;
+}
+
 /** Lines that were exchanged: where they begin in each text, from 0, and how many there are in each. */
 export interface Hunk {
   beforeStart: number;
@@ -783,6 +847,12 @@ export interface LeaseInfo {
   secret: boolean;
 }
 
+/** A file or directory that a checkpoint does not have, and why. */
+export interface LeftOut {
+  path: string;
+  why: string;
+}
+
 /** The level of a line, the reason, and the commands that it consists of. */
 export interface LineClassified {
   level: "dangerous" | "safe" | "unknown";
@@ -813,6 +883,62 @@ export interface ManifestChanged {
   lastUpdated: string;
 }
 
+/** Arguments of `openspace.network.allow`. */
+export interface NetworkAllowArgs {
+  host: string;
+  allow?: boolean;
+}
+
+/** A session's programs were let through to a host for the first time. */
+export interface NetworkAllowed {
+  session: string;
+  host: string;
+  port: number;
+  by: string;
+}
+
+/** Arguments of `openspace.network.forget`. */
+export interface NetworkForgetArgs {
+  host: string;
+}
+
+/** The hosts, the one used last first. */
+export interface NetworkHosts {
+  hosts: HostTraffic[];
+}
+
+/** Arguments of `openspace.network.hosts`. */
+export interface NetworkHostsArgs {
+  sessionId: string;
+}
+
+/** The rules that hold now. */
+export interface NetworkList {
+  mode: string;
+  rules: NetworkRule[];
+}
+
+/** The open ports. */
+export interface NetworkPorts {
+  ports: OpenPort[];
+}
+
+/** A connection of a session's program was refused. */
+export interface NetworkRefused {
+  session: string;
+  host: string;
+  port: number;
+  reason: string;
+}
+
+/** One rule: a host that may be reached or never, and where that comes from. */
+export interface NetworkRule {
+  host: string;
+  allowed: boolean;
+  source: "agent" | "denied" | "never" | "once" | "session" | "settings" | "tools" | "workspace";
+  session: string;
+}
+
 /** An empty result: the command worked. */
 export interface Nothing {}
 
@@ -822,6 +948,13 @@ export interface OpenEditor {
   line?: number | null;
   column?: number | null;
   highlight?: boolean;
+}
+
+/** A port of a program in a sandbox, and the one of 127.0.0.1 by which it is reached. */
+export interface OpenPort {
+  session: string;
+  port: number;
+  outside: number;
 }
 
 /** An agent's options, with their values, are these now. */
@@ -936,6 +1069,20 @@ export interface PlatformInformation {
   shells: string[];
 }
 
+/** A program in a sandbox no longer listens on a port. */
+export interface PortClosed {
+  session: string;
+  port: number;
+  outside: number;
+}
+
+/** A program in a sandbox listens on `port`; it can be reached at 127.0.0.1 on the port `outside`. */
+export interface PortOpened {
+  session: string;
+  port: number;
+  outside: number;
+}
+
 /** A browser has come or gone; `browsers` counts those that are there. */
 export interface PresenceChanged {
   browsers: number;
@@ -943,10 +1090,10 @@ export interface PresenceChanged {
 
 /** A question to a person, with everything they need to decide. */
 export interface Question {
-  kind: "confirmation" | "consent";
+  kind: "browser" | "confirmation" | "consent" | "network";
   session: string;
   text: string;
-  options: ("always" | "deny" | "edit" | "once" | "session")[];
+  options: ("always" | "deny" | "edit" | "never" | "once" | "session")[];
   scopes: ("arrange" | "run" | "see" | "write")[];
   command: string;
   terminal: string;
@@ -967,7 +1114,7 @@ export interface Question {
 export interface QuestionAnswered {
   id: string;
   session: string;
-  choice: "always" | "deny" | "edit" | "once" | "session";
+  choice: "always" | "deny" | "edit" | "never" | "once" | "session";
   by: Actor;
   reason: string;
 }
@@ -1089,6 +1236,31 @@ export interface RunScript {
 /** Arguments of `openspace.safety.judge`. */
 export interface SafetyJudgeArgs {
   command: string;
+}
+
+/** It was found out which sandbox agents' programs run in. */
+export interface SandboxChanged {
+  sandbox: SandboxInfo;
+}
+
+/** The sandbox in force for agents by default: the provider, the kind of sandbox, and the line for people. */
+export interface SandboxInfo {
+  provider: string;
+  rung: string;
+  isolation: string;
+  line: string;
+  reason: string;
+  remedy: string;
+  rungs: SandboxRung[];
+}
+
+/** One kind of sandbox on this machine: whether it works, and otherwise why not and the line that mends it. */
+export interface SandboxRung {
+  name: string;
+  works: boolean;
+  detail: string;
+  reason: string;
+  remedy: string;
 }
 
 /** Arguments of `openspace.editor.save`. */
@@ -1270,6 +1442,7 @@ export interface TerminalInfo {
   position: number;
   owner: string;
   isolation: string;
+  provider: string;
   created: number;
   uptimeSeconds: number;
   pid: number;
@@ -1402,6 +1575,86 @@ export interface ToolResult {
   heldOpenBy: number[];
 }
 
+/** One turn of an agent; a checkpoint that is not taken has no id, and `missing` says why it never will have one. */
+export interface Turn {
+  id: string;
+  session: string;
+  agent: string;
+  title: string;
+  started: number;
+  finished: number | null;
+  before: string;
+  after: string;
+  missing: string;
+  status: "kept" | "open" | "undone";
+  conflicts: number;
+}
+
+/** A turn was undone, redone or kept. */
+export interface TurnChanged {
+  session: string;
+  turn: string;
+  status: string;
+}
+
+/** A file that was not put back: what it was to become, what the turn left, what it is now; texts where shown. */
+export interface TurnConflict {
+  path: string;
+  reason: string;
+  wanted: string | null;
+  left: string | null;
+  now: string | null;
+}
+
+/** An agent's turn is over; `missing` says why it cannot be undone, if it cannot. */
+export interface TurnFinished {
+  session: string;
+  turn: string;
+  missing: string;
+}
+
+/** Arguments of `openspace.turn.keep`. */
+export interface TurnKeepArgs {
+  turn: string;
+}
+
+/** Turns, oldest first; `unavailable` says why there are no checkpoints here at all. */
+export interface TurnList {
+  turns: Turn[];
+  unavailable: string;
+}
+
+/** Arguments of `openspace.turn.list`. */
+export interface TurnListArgs {
+  session?: string | null;
+}
+
+/** Arguments of `openspace.turn.redo`. */
+export interface TurnRedoArgs {
+  turn: string;
+}
+
+/** An agent's turn has begun. */
+export interface TurnStarted {
+  session: string;
+  turn: string;
+  title: string;
+}
+
+/** Arguments of `openspace.turn.undo`. */
+export interface TurnUndoArgs {
+  turn: string;
+  preview?: boolean;
+}
+
+/** The paths that were put back, and those that were not since they were changed after the turn. */
+export interface TurnUndone {
+  files: string[];
+  refs: string[];
+  conflicts: TurnConflict[];
+  refConflicts: string[];
+}
+
 /** Arguments of `openspace.terminal.wait`. */
 export interface WaitForTerminal {
   terminalId: string;
@@ -1423,7 +1676,7 @@ export interface WhoTyped {
 /** Arguments of `openspace.workbench.answer`. */
 export interface WorkbenchAnswerArgs {
   questionId: string;
-  choice: "always" | "deny" | "edit" | "once" | "session";
+  choice: "always" | "deny" | "edit" | "never" | "once" | "session";
   text?: string | null;
   args?: Record<string, unknown> | null;
   reason?: string;
@@ -1481,6 +1734,9 @@ export interface Commands {
   "openspace.change.keep": { args: SettleChange; result: Nothing };
   "openspace.change.list": { args: Record<string, never>; result: ChangeList };
   "openspace.change.revert": { args: SettleChange; result: Nothing };
+  "openspace.checkpoint.compare": { args: CheckpointCompareArgs; result: Comparison };
+  "openspace.checkpoint.list": { args: Record<string, never>; result: CheckpointList };
+  "openspace.checkpoint.restore": { args: CheckpointRestoreArgs; result: CheckpointRestored };
   "openspace.editor.clear_highlight": { args: EditorClearHighlightArgs; result: Nothing };
   "openspace.editor.clear_highlights": { args: EditorClearHighlightsArgs; result: Nothing };
   "openspace.editor.close": { args: EditorRef; result: Nothing };
@@ -1499,6 +1755,11 @@ export interface Commands {
   "openspace.file.remove": { args: FileRemoveArgs; result: Nothing };
   "openspace.file.search": { args: FileSearchArgs; result: FileSearchResult };
   "openspace.file.write": { args: WriteFile; result: FileWritten };
+  "openspace.network.allow": { args: NetworkAllowArgs; result: Nothing };
+  "openspace.network.forget": { args: NetworkForgetArgs; result: Nothing };
+  "openspace.network.hosts": { args: NetworkHostsArgs; result: NetworkHosts };
+  "openspace.network.list": { args: Record<string, never>; result: NetworkList };
+  "openspace.network.ports": { args: Record<string, never>; result: NetworkPorts };
   "openspace.pane.close": { args: PaneRef; result: Nothing };
   "openspace.pane.focus": { args: PaneRef; result: Nothing };
   "openspace.pane.list": { args: Record<string, never>; result: PaneList };
@@ -1508,6 +1769,7 @@ export interface Commands {
   "openspace.pane.resize": { args: PaneResizeArgs; result: Nothing };
   "openspace.pane.set_sizes": { args: PaneSetSizesArgs; result: Nothing };
   "openspace.safety.judge": { args: SafetyJudgeArgs; result: LineClassified };
+  "openspace.safety.sandbox": { args: Record<string, never>; result: SandboxInfo };
   "openspace.terminal.authors": { args: WhoTyped; result: Authors };
   "openspace.terminal.close": { args: TerminalRef; result: Nothing };
   "openspace.terminal.create": { args: CreateTerminal; result: TerminalCreated };
@@ -1537,6 +1799,10 @@ export interface Commands {
   "openspace.tool.terminal_list": { args: Record<string, never>; result: ActiveList };
   "openspace.tool.terminal_start": { args: TerminalStart; result: Collected };
   "openspace.tool.terminal_stop": { args: TerminalStop; result: TerminalStopped };
+  "openspace.turn.keep": { args: TurnKeepArgs; result: Nothing };
+  "openspace.turn.list": { args: TurnListArgs; result: TurnList };
+  "openspace.turn.redo": { args: TurnRedoArgs; result: TurnUndone };
+  "openspace.turn.undo": { args: TurnUndoArgs; result: TurnUndone };
   "openspace.workbench.actions": { args: Record<string, never>; result: Actions };
   "openspace.workbench.answer": { args: WorkbenchAnswerArgs; result: Nothing };
   "openspace.workbench.platform": { args: Record<string, never>; result: PlatformInformation };
@@ -1591,6 +1857,8 @@ export interface Events {
   "highlight.set": StateChange;
   "host.replaced": HostReplaced;
   "manifest.changed": ManifestChanged;
+  "network.allowed": NetworkAllowed;
+  "network.refused": NetworkRefused;
   "pane.closed": StateChange;
   "pane.focused": StateChange;
   "pane.moved": StateChange;
@@ -1599,11 +1867,14 @@ export interface Events {
   "pane.resized": StateChange;
   "pane.retitled": StateChange;
   "pane.unpinned": StateChange;
+  "port.closed": PortClosed;
+  "port.opened": PortOpened;
   "presence.changed": PresenceChanged;
   "question.answered": QuestionAnswered;
   "question.asked": Question;
   "question.expired": QuestionExpired;
   "question.withdrawn": QuestionWithdrawn;
+  "sandbox.changed": SandboxChanged;
   "session.cleaned": StateChange;
   "terminal.changed": TerminalChanged;
   "terminal.closed": TerminalClosed;
@@ -1612,6 +1883,9 @@ export interface Events {
   "terminal.paused": TerminalPaused;
   "terminal.resized": TerminalResized;
   "terminal.resumed": TerminalResumed;
+  "turn.changed": TurnChanged;
+  "turn.finished": TurnFinished;
+  "turn.started": TurnStarted;
   "workbench.published": WorkbenchPublished;
   "workbench.reverted": StateChange;
 }

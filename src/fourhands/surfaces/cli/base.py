@@ -73,7 +73,7 @@ def one_line(text: str) -> str:
 
 
 class ServerClient:
-    """Calls to the workspace's running server, as the person."""
+    """Calls to the workspace's running server, as a program of the person's."""
 
     def __init__(self, workspace: str) -> None:
         self.places = WorkspaceDirs.of(workspace)
@@ -91,7 +91,7 @@ class ServerClient:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that authenticate the person."""
+        """The headers that authenticate this program."""
         return {"Authorization": f"Bearer {self._token}"}
 
     def call(self, command: str, args: Mapping[str, object]) -> dict[str, Any]:

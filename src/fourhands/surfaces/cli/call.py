@@ -25,7 +25,9 @@ STDIN_LIMIT = 1024 * 1024
 @json_option
 @told
 def call(command: str, words: tuple[str, ...], raw: str | None, workspace: str, as_json: bool) -> None:
-    """Call COMMAND of the running workbench, e.g. openspace.pane.list, as you.
+    """Call COMMAND of the running workbench, e.g. openspace.pane.list.
+
+    It is called as the program that this is: what needs your own hand, such as an answer, is done on the page.
 
     Its arguments come as a JSON object, by --args or as they are; from standard input (-); or as NAME=VALUE, where a
     VALUE is taken as it is if the command wants a text, and read as JSON if it wants something else.

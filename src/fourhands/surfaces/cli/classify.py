@@ -5,6 +5,7 @@ import sys
 import click
 
 from fourhands.safety.shell import ClassifierRules, classify, visible
+from fourhands.safety.shell.effects import described
 from fourhands.settings import load
 from fourhands.surfaces.cli.base import json_option, show, workspace_option
 from fourhands.surfaces.console import told
@@ -27,7 +28,8 @@ def classify_line(line: str, interactive: bool, workspace: str, as_json: bool) -
     verdict = classify(line, ClassifierRules(safety.safe_commands, safety.dangerous_commands), interactive=interactive)
     if as_json:
         parts = [{"text": p.text, "level": p.level, "reason": p.reason, "rule": p.rule} for p in verdict.parts]
-        show({"level": verdict.level, "reason": verdict.reason, "rule": verdict.rule, "parts": parts}, as_json=True)
+        found = {"level": verdict.level, "reason": verdict.reason, "rule": verdict.rule, "parts": parts}
+        show({**found, "effects": described(verdict.effects)}, as_json=True)
     else:
         colours = {"safe": "green", "unknown": "yellow", "dangerous": "red"}
         click.echo(f"{click.style(verdict.level, fg=colours[verdict.level], bold=True)}: {verdict.reason}")

@@ -16,6 +16,7 @@ from fourhands.core.errors import FourhandsError
 from fourhands.host import owner
 from fourhands.host.client import HostClient
 from fourhands.host.paths import DirsError, WorkspaceDirs
+from fourhands.providers.auto import Auto, Ladder
 from fourhands.providers.base import Provider
 from fourhands.settings import user_file
 from fourhands.surfaces.cli.base import show
@@ -51,6 +52,9 @@ async def examine(workspace: str, providers: Callable[[str], list[Provider]], *,
         chosen = []
         findings.append(CheckResult("problem", "settings", str(error)))
     for provider in chosen:
+        if isinstance(provider, Auto):
+            findings += _ladder(await provider.climb())
+            continue
         probe = await provider.probe()
         level: CheckLevel = "ok" if probe.works else "note"
         findings.append(CheckResult(level, f"isolation {provider.isolation}", f"{provider.name}: {probe.detail}"))
@@ -62,6 +66,18 @@ async def examine(workspace: str, providers: Callable[[str], list[Provider]], *,
             sign, colour = signs[finding.level]
             click.echo(f"{click.style(sign, fg=colour)} {finding.subject:<22} {finding.text}")
     sys.exit(1 if any(finding.level == "problem" for finding in findings) else 0)
+
+
+def _ladder(ladder: Ladder) -> list[CheckResult]:
+    """Report the sandbox in force, and for each stronger one why it does not work and what mends it."""
+    best = ladder.rung == ladder.rungs[0].name
+    findings = [CheckResult("ok" if best else "note", "sandbox", ladder.line)]
+    for rung in ladder.rungs:
+        if not rung.works:
+            findings.append(CheckResult("note", f"no {rung.name}", rung.reason))
+            if rung.remedy:
+                findings.append(CheckResult("note", "to mend it", rung.remedy))
+    return findings
 
 
 def _machine() -> list[CheckResult]:

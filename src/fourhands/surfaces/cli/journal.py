@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from fourhands.core.call import JournalEntry
 from fourhands.core.errors import BadArgument, Unavailable
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.cli.base import json_option, one_line, show, workspace_option
@@ -13,6 +14,8 @@ from fourhands.surfaces.console import told
 from fourhands.workbench.records import ledger
 from fourhands.workbench.records.journal import export
 from fourhands.workbench.records.ledger import JournalQuery
+
+ANSWER = "openspace.workbench.answer"
 
 
 @click.command(short_help="Show the call journal.")
@@ -56,10 +59,19 @@ def _show(path: Path, wanted: JournalQuery, limit: int, target: str | None, *, a
     for entry in entries:
         result = entry.result
         outcome = "…" if result is None else "ok" if result.success else f"{result.code}: {result.error}"
-        line = f"{_time(entry.asked)}  {entry.call.actor.name:<10} {entry.call.command:<34} {outcome}"
+        line = f"{_time(entry.asked)}  {entry.call.actor.name:<10} {entry.call.command:<34} {outcome}{_hand(entry)}"
         click.echo(one_line(line))
     if not entries:
         click.echo("The journal is empty.")
+
+
+def _hand(entry: JournalEntry) -> str:
+    """Return which browser signed a call, and what it answered to which question."""
+    args = entry.call.args
+    told = (
+        f"  {args['choice']} to {args.get('questionId')}" if entry.call.command == ANSWER and "choice" in args else ""
+    )
+    return f"{told}  signed by {entry.verdict.by}" if entry.verdict.choice == "signed" else told
 
 
 def _time(seconds: float) -> str:

@@ -114,13 +114,15 @@ class AccessControl:
         tokens: Tokens,
         *,
         hosts: Iterable[str],
+        behind_tls: Iterable[str] = (),
         public: Iterable[str] = (),
         limits: AccessLimits = DEFAULT,
     ) -> None:
+        """`behind_tls` are the hosts among `hosts` that a proxy may serve by TLS: their pages may be of https too."""
         self._app = app
         self._tokens = tokens
         self._hosts = frozenset(hosts)
-        self._origins = frozenset(f"{scheme}://{host}" for host in self._hosts for scheme in ("http", "https"))
+        self._behind_tls = frozenset(behind_tls)
         self._public = frozenset(public)
         self._limits = limits
         self._open: Counter[tuple[str, str]] = Counter()
@@ -164,7 +166,7 @@ class AccessControl:
         upgrade = scope["type"] == "websocket"
         if host not in self._hosts:
             raise AccessDenied(421, "bad-host", f"unknown host {host[:100]!r}", "use the address printed at start")
-        if origin is not None and origin not in self._origins:
+        if origin is not None and origin not in self._origins_of(host):
             raise AccessDenied(403, "bad-origin", f"origin {origin[:100]!r} is not allowed")
         principal, bearer = self._identify(scope, headers)
         if principal is None and (upgrade or not self._is_open(scope)):
@@ -188,6 +190,11 @@ class AccessControl:
                     413, "too-large", f"request body is {length[:20]} bytes; the limit is {limit}", IN_PIECES
                 )
         return principal
+
+    def _origins_of(self, host: str) -> tuple[str, ...]:
+        """Return the origins whose pages may ask for this host: only its own, a request never crosses hosts."""
+        own = f"http://{host}"
+        return (own, f"https://{host}") if host in self._behind_tls else (own,)
 
     def _is_open(self, scope: Scope) -> bool:
         path, method = scope["path"], scope.get("method")

@@ -5,11 +5,10 @@ from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -23,9 +22,11 @@ from fourhands.core.errors import BadArgument, Denied, FourhandsError
 from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential, Tokens
+from fourhands.surfaces.http.answers import Json, answer, read_json
 from fourhands.surfaces.http.initial_state import first_sight
 from fourhands.surfaces.http.metrics import Metrics
 from fourhands.surfaces.http.openapi import openapi
+from fourhands.surfaces.http.sign_in import SignIn
 from fourhands.surfaces.http.static import Page
 from fourhands.surfaces.http.viewer import ViewerLimits, Viewers
 from fourhands.surfaces.http.websocket import serve_socket
@@ -34,70 +35,6 @@ from fourhands.workbench.workbench import Workbench
 _T = TypeVar("_T")
 
 STATIC = Path(__file__).parents[2] / "static"
-
-STATUS = {
-    "ambiguous": 409,
-    "bad-argument": 400,
-    "cancelled": 499,
-    "conflict": 409,
-    "denied": 403,
-    "failed-outside": 502,
-    "internal": 500,
-    "limit": 429,
-    "no-answer": 503,
-    "not-found": 404,
-    "stopped": 409,
-    "timeout": 504,
-    "unavailable": 503,
-    "unsupported": 501,
-}
-"""HTTP's word for an error code; the code itself is in the body."""
-
-
-class Json(Response):
-    """JSON by msgspec."""
-
-    media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """Encode."""
-        return msgspec.json.encode(content, enc_hook=repr)
-
-
-def status_of(code: str) -> int:
-    """Return the status for an error's code: its own, or that of the kind of error it belongs to."""
-    return STATUS.get(code) or _inherited(code, FourhandsError, 400) or 400
-
-
-def _inherited(code: str, kind: type[FourhandsError], status: int) -> int | None:
-    status = STATUS.get(kind.code, status)
-    if kind.code == code:
-        return status
-    found = (_inherited(code, narrower, status) for narrower in kind.__subclasses__())
-    return next((one for one in found if one is not None), None)
-
-
-def answer(result: Result) -> Response:
-    """Return a result as a response."""
-    return Json(result.to_wire(), 200 if result.success else status_of(result.code))
-
-
-async def read_json(request: Request) -> dict[str, object]:
-    """Return the body as an object; an empty body is an empty object."""
-    try:
-        body = await request.body()
-    except ClientDisconnect:
-        raise BadArgument("the body is too large or was not sent to its end") from None
-    if not body.strip():
-        return {}
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadArgument(f"the body is not JSON: {error}", hint="send an object with the arguments") from error
-    if not isinstance(value, dict):
-        raise BadArgument(f"the body must be an object with the arguments, not {type(value).__name__}")
-    return value
-
 
 MOST_WAIT_S = 60
 """The longest wait for a call that a program outside is to answer."""
@@ -155,7 +92,7 @@ class Routes:
         """Return every route but the page's files."""
         return [
             Route("/health", self.health),
-            Route("/api/browser", guarded(self.browser), methods=["POST"]),
+            Route("/api/browser", guarded(SignIn(self.bench, self.tokens)), methods=["POST"]),
             Route("/api/code", guarded(self.code), methods=["POST"]),
             Route("/api/openapi.json", guarded(self.document)),
             Route("/api/commands/{id}", guarded(self.command), methods=["POST"]),
@@ -181,33 +118,10 @@ class Routes:
         body = {"status": status, "name": "fourhands", "version": __version__, "host": host.state}
         return JSONResponse(body, 503 if host.problem else 200)
 
-    async def browser(self, request: Request) -> Response:
-        """Exchange a one-time code for a cookie and a key, and for what the page shows first."""
-        body = await read_json(request)
-        pair = await self.tokens.exchange(str(body.get("code", "")))
-        if pair is None:
-            await asyncio.sleep(0.2)  # guessing is hopeless already; this keeps the log readable
-            raise Denied("this link has expired or was already used", hint="run `fourhands open` for a fresh one")
-        cookie, key = pair
-        person = self.tokens.check_browser(cookie, key)
-        first = await first_sight(self.bench, person.actor) if person else None
-        response = Json({"success": True, "key": key, "first": first})
-        response.set_cookie(
-            self.tokens.cookie,
-            cookie,
-            max_age=int(self.tokens.limits.browser_s),
-            httponly=True,
-            samesite="strict",
-            path="/",
-            # TLS ends in front of us: the browser's own word for where it is tells whether there is any.
-            secure=request.headers.get("origin", "").startswith("https://"),
-        )
-        return response
-
     async def code(self, request: Request) -> Response:
-        """Return a fresh one-time code, for `fourhands open`; person only."""
-        _person_only(request)
-        return Json({"success": True, "code": self.tokens.new_code()})
+        """Return a fresh one-time code, for `fourhands open`; not for agents."""
+        _no_agents(request)
+        return Json({"success": True, "code": self.tokens.browsers.new_code()})
 
     async def document(self, request: Request) -> Response:
         """Return the HTTP API as OpenAPI."""
@@ -225,25 +139,25 @@ class Routes:
     async def manifest(self, request: Request) -> Response:
         """Return every command."""
         manifest = self.hub.manifest()
-        return Json(manifest if _principal(request).person else broken(manifest))
+        return Json(broken(manifest) if _principal(request).agent else manifest)
 
     def post(self, store: Callable[[dict[str, object]], object]) -> RouteHandler:
-        """Return a handler for what programs outside tell the hub; person only."""
+        """Return a handler for what programs outside tell the hub; not for agents."""
 
         async def handler(request: Request) -> Response:
-            _person_only(request)
+            _no_agents(request)
             return Json(store(await read_json(request)))
 
         return handler
 
     async def take_back(self, request: Request) -> Response:
-        """Forget announced commands: those that `id` names, or all; person only."""
-        _person_only(request)
+        """Forget announced commands: those that `id` names, or all; not for agents."""
+        _no_agents(request)
         return Json(self.hub.take_back(request.query_params.getlist("id")))
 
     async def requests(self, request: Request) -> Response:
-        """Return the calls of announced commands that wait for an answer; person only."""
-        _person_only(request)
+        """Return the calls of announced commands that wait for an answer; not for agents."""
+        _no_agents(request)
         given = request.query_params.get("waitSeconds", "0")
         if not given.isascii() or not given.isdigit() or int(given) > MOST_WAIT_S:
             raise BadArgument(f"waitSeconds is a whole number from 0 to {MOST_WAIT_S}, not {given[:50]!r}")
@@ -257,18 +171,18 @@ class Routes:
         return PlainTextResponse(self.hub.instructions(session), media_type="text/markdown")
 
     async def show_chats(self, request: Request) -> Response:
-        """Return the transcript of each agent's chat; person only."""
-        _person_only(request)
+        """Return the transcript of each agent's chat; not for agents."""
+        _no_agents(request)
         return Json(self.chats.told())
 
     async def show_first(self, request: Request) -> Response:
-        """Return the first state of a page; person only."""
-        _person_only(request)
+        """Return the first state of a page; not for agents."""
+        _no_agents(request)
         return Json(await first_sight(self.bench, _principal(request).actor))
 
     async def show_metrics(self, request: Request) -> Response:
-        """Return the metrics in Prometheus' text format; person only."""
-        _person_only(request)
+        """Return the metrics in Prometheus' text format; not for agents."""
+        _no_agents(request)
         return Response(self.metrics.text(), media_type=self.metrics.content_type)
 
     async def socket(self, socket: WebSocket) -> None:
@@ -303,24 +217,24 @@ def _principal(request: Request) -> Credential:
     return principal
 
 
-def _person_only(request: Request) -> None:
-    if not _principal(request).person:
+def _no_agents(request: Request) -> None:
+    if _principal(request).agent:
         raise Denied("agents may not use this endpoint")
 
 
-def public_files() -> list[str]:
+def public_files(static: Path = STATIC) -> list[str]:
     """Paths of the page that need no token."""
-    if not STATIC.is_dir():
+    if not static.is_dir():
         return ["/"]
-    return ["/", *(f"/{path.relative_to(STATIC)}" for path in STATIC.rglob("*") if path.is_file())]
+    return ["/", *(f"/{path.relative_to(static)}" for path in static.rglob("*") if path.is_file())]
 
 
-def build(routes: Routes, extra: list[BaseRoute] | None = None) -> ASGIApp:
+def build(routes: Routes, static: Path = STATIC) -> ASGIApp:
     """Return the application behind `AccessControl`."""
     problems: dict[Any, Any] = {HTTPException: _problem, Exception: _fault}
-    app = Starlette(routes=[*routes.all(), *(extra or [])], exception_handlers=problems)
+    app = Starlette(routes=routes.all(), exception_handlers=problems)
     app.router.redirect_slashes = False  # A path with a slash too many is another path, for `AccessControl` as well.
-    app.router.default = _Rest(Page(STATIC) if (STATIC / "index.html").is_file() else None)
+    app.router.default = _Rest(Page(static) if (static / "index.html").is_file() else None)
     return GZipMiddleware(app, minimum_size=1024)
 
 

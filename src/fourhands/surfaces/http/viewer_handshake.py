@@ -37,7 +37,7 @@ async def chosen(
 ) -> tuple[TerminalHandle, int | None] | None:
     """Return the terminal and the position to begin at (None: its present screen); None if the client was refused."""
     try:
-        if not principal.person:
+        if principal.agent:
             raise Denied(
                 "agents cannot attach to raw terminal output",
                 hint="use openspace.terminal.read_output, .screen and .send",

@@ -1,6 +1,7 @@
 """`/ws`: calls, results and events as JSON messages on one socket.
 
-In: `{"id": 7, "command": "openspace.pane.list", "args": {}}`. Out: first of all `{"hello": {…}}`, then
+In: `{"id": 7, "command": "openspace.pane.list", "args": {}}`, or, signed by a browser's key, `{"signed": TEXT,
+"signature": …}` (`signatures.py`). Out: first of all `{"hello": {…}}`, then
 `{"id": 7, "result": {…}}` and `{"event": {…}}`. Calls run side by side and are answered when they are done, behind all
 events until then: what a call did is known before its answer. A reader that is too slow finds one `events.missed` in
 place of what it missed and asks for `openspace.workbench.snapshot`.
@@ -12,13 +13,16 @@ import logging
 from collections.abc import AsyncIterator
 
 import msgspec
+from msgspec.structs import replace
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from fourhands.core.call import Call
+from fourhands.core.call import Call, Result
+from fourhands.core.errors import Denied
 from fourhands.core.event import EventData, Subscription, for_agent
 from fourhands.core.quote import broken
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
+from fourhands.surfaces.http.signatures import Signatures
 from fourhands.workbench.workbench import Workbench
 
 log = logging.getLogger(__name__)
@@ -44,11 +48,19 @@ class SocketRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     args: dict[str, object] = {}
 
 
+class SignedRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A call that a browser's key signed."""
+
+    signed: str
+    signature: str
+
+
 class _Only(msgspec.Struct, frozen=True):
     id: int | str | None = None
 
 
 _decoder = msgspec.json.Decoder(SocketRequest)
+_signed = msgspec.json.Decoder(SignedRequest)
 _only_id = msgspec.json.Decoder(_Only)
 
 
@@ -81,7 +93,7 @@ class _Line:
 
     async def _tell(self) -> None:
         for event in self._events.take():
-            if self._principal.person:
+            if not self._principal.agent:
                 await self._socket.send_text(_encode({"event": event}))
             elif for_agent(event, self._principal.actor.id):
                 await self._socket.send_text(broken(_encode({"event": event})))
@@ -91,13 +103,16 @@ async def serve_socket(bench: Workbench, socket: WebSocket, calls_at_once: int) 
     """One connection, from hello to goodbye."""
     principal: Credential = socket.state.principal
     await socket.accept(subprotocol=PROTOCOL if PROTOCOL in socket.scope.get("subprotocols", ()) else None)
-    leave = bench.questions.attend() if principal.person and socket.query_params.get("attend") == "1" else None
+    # Only a browser can answer. A program that looks on must not let a question appear that no person sees.
+    attends = principal.browser is not None and socket.query_params.get("attend") == "1"
+    leave = bench.questions.attend() if attends else None
+    signatures = Signatures(bench, principal)
     if leave is not None:
         _tell_presence(bench)
     try:
         with bench.events.subscribe() as events:
             line = _Line(socket, principal, events)
-            await line.hello(_hello(bench, principal))
+            await line.hello(_hello(bench, principal, signatures.challenge))
             async with Tasks() as tasks:
                 tasks.start(line.follow(), "the events of a socket")
                 async for text in _messages(socket):
@@ -105,7 +120,7 @@ async def serve_socket(bench: Workbench, socket: WebSocket, calls_at_once: int) 
                         error = f"more than {calls_at_once} calls at once"
                         await line.send({"id": _id_of(text), "result": _failure("limit", error, "wait for answers")})
                         continue
-                    tasks.start(_answer(bench, principal, text, line), "a call on a socket")
+                    tasks.start(_answer(bench, principal, text, line, signatures), "a call on a socket")
     except (WebSocketDisconnect, RuntimeError):
         pass  # gone: in mid-send starlette says so with a RuntimeError
     finally:
@@ -118,13 +133,14 @@ def _tell_presence(bench: Workbench) -> None:
     bench.events.emit(PresenceChanged(browsers=bench.questions.audience()))
 
 
-def _hello(bench: Workbench, principal: Credential) -> dict[str, object]:
+def _hello(bench: Workbench, principal: Credential, challenge: str) -> dict[str, object]:
     return {
         "actor": msgspec.to_builtins(principal.actor),
-        "workspace": bench.root if principal.person else ".",
+        "workspace": "." if principal.agent else bench.root,
         "revision": bench.state.rev,
         "manifest": bench.registry.version,
         "browsers": bench.questions.audience(),
+        "challenge": challenge,
     }
 
 
@@ -140,8 +156,11 @@ async def _messages(socket: WebSocket) -> AsyncIterator[str]:
         yield text
 
 
-async def _answer(bench: Workbench, principal: Credential, text: str, line: _Line) -> None:
+async def _answer(bench: Workbench, principal: Credential, text: str, line: _Line, signatures: Signatures) -> None:
     try:
+        if text.startswith('{"signed"'):
+            await _answer_signed(bench, principal, _signed.decode(text), line, signatures)
+            return
         request = _decoder.decode(text)
     except (msgspec.DecodeError, RecursionError) as error:
         await line.send(
@@ -155,6 +174,21 @@ async def _answer(bench: Workbench, principal: Credential, text: str, line: _Lin
         origin="socket",
     )
     result = await bench.gate.run(call)
+    with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        await line.send({"id": request.id, "callId": call.id, "result": result.to_wire()})
+
+
+async def _answer_signed(
+    bench: Workbench, principal: Credential, message: SignedRequest, line: _Line, signatures: Signatures
+) -> None:
+    request = signatures.read(message.signed)
+    call = Call(command=request.command, args=request.args, actor=principal.actor, origin="socket")
+    try:
+        by = signatures.check(request, message.signed, message.signature)
+    except Denied as error:
+        result = await bench.gate.record(call, Result.failure(error))
+    else:
+        result = await bench.gate.run(replace(call, signed=by))
     with contextlib.suppress(WebSocketDisconnect, RuntimeError):
         await line.send({"id": request.id, "callId": call.id, "result": result.to_wire()})
 

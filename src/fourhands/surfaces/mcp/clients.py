@@ -15,6 +15,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, Implementation, LoggingLevel
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
+from fourhands.core.consent import SPEAKS, Arrival
 from fourhands.core.errors import LimitReached, NotFound
 from fourhands.core.event import Dispose
 from fourhands.core.tasks import Tasks
@@ -145,7 +146,9 @@ class McpClients:
                 raise MCPError(INVALID_REQUEST, "the session of this token has ended")
             return McpClient(session, owned=False, speaks=self.forms.allowed(session.id))
         try:
-            return McpClient(self._bench.begin_session(_name(context), "mcp"), owned=True, speaks=True)
+            session = self._bench.begin_session(_name(context), "mcp")
+            session.arrival = Arrival(words=f"A client came by MCP and calls itself {session.name}. {SPEAKS}")
+            return McpClient(session, owned=True, speaks=True)
         except LimitReached as error:
             raise MCPError(INVALID_REQUEST, f"{error.message}; {error.hint}") from error
 

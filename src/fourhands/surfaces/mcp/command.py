@@ -1,7 +1,7 @@
 """`fourhands mcp`: MCP on standard input and output, for programs that start their servers themselves.
 
 Joins the workbench that runs for the directory, by a WebSocket that carries MCP's messages unchanged, or starts one
-without a page. The person's token opens that WebSocket; the agent at the other end of the pipes never sees it.
+without a page. The program's token opens that WebSocket; the agent at the other end of the pipes never sees it.
 """
 
 import sys

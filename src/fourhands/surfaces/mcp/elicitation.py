@@ -13,6 +13,7 @@ OFFERED: dict[Choice, str] = {
     "once": "run it this once",
     "session": "allow this for the rest of the session",
     "always": "allow it here from now on",
+    "never": "refuse it here from now on",
     "deny": "do not run it (the reason is told to the agent)",
 }
 """The choices of a client's form; editing needs more than a form has."""

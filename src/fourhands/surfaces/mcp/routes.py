@@ -16,6 +16,7 @@ from starlette.websockets import WebSocket
 
 from fourhands.agents.briefing.hub import Hub
 from fourhands.core.call import Result
+from fourhands.core.consent import SPEAKS, Arrival
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential, Tokens
@@ -121,7 +122,7 @@ class McpRoutes:
         """Begin an agent's session and return its token: for a client that is told its token beforehand."""
         principal: Credential = request.state.principal
         try:
-            if not principal.person:
+            if principal.agent:
                 raise Denied("agents may not use this endpoint")
             try:
                 asked = msgspec.json.decode(await request.body(), type=NewAgent)
@@ -135,6 +136,8 @@ class McpRoutes:
             session = self._bench.begin_session(name, "mcp", cwd=asked.cwd)
         except FourhandsError as error:
             return _refusal(error)
+        words = f"A program that has this user's token brought an agent by MCP and calls it {name}."
+        session.arrival = Arrival(words=f"{words} {SPEAKS}" if asked.forms else words)
         if asked.forms:
             self._forms.allow(session.id)
         token = self._tokens.issue(session.actor)

@@ -134,8 +134,10 @@ class Proxy:
         return session.id in self._equipped
 
     def _session(self, principal: Credential) -> Session:
-        if principal.person:
-            raise ProxyError(403, "this is a person's token", "give the agent its own: it names the agent's session")
+        if not principal.agent:
+            raise ProxyError(
+                403, "this is not an agent's token", "give the agent its own: it names the agent's session"
+            )
         session = self.bench.sessions.find(principal.actor.id)
         if session is None:
             raise ProxyError(401, f"there is no session {principal.actor.id!r}", "it has ended; start a new one")
