@@ -15,7 +15,7 @@ $(shell rm -f $(VENV)/ready $(VENV)/runs)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check types docs bench soak mutate wheel clean tools web pictures
+.PHONY: help run test coverage check types docs bench soak mutate wheel clean tools web web-journeys pictures
 
 help: ## this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -48,6 +48,13 @@ src/fourhands/static/index.html: $(WEB_SOURCES)
 	@$(PYTHON) -m scripts.page
 	@touch $@
 
+build/journeys/index.html: $(WEB_SOURCES)
+	$(NEED_PYTHON)
+	@$(PYTHON) -m scripts.page journeys
+	@touch $@
+
+web-journeys: build/journeys/index.html ## the page that tests look into, built into build/journeys
+
 web: src/fourhands/static/index.html ## the page, built into src/fourhands/static
 
 run: $(VENV)/runs web ## the workbench, on the directory given by DIR (default: this one)
@@ -68,7 +75,7 @@ types: $(VENV)/ready ## write the page's types from the Python structs
 	@$(BIN)/python -m scripts.wire_types
 	@$(BIN)/python -m scripts.widths
 
-test: $(VENV)/ready tools check web ## check, then every test
+test: $(VENV)/ready tools check web web-journeys ## check, then every test
 	@cd web && npm test --silent
 	@# A test takes at most 20 s by itself; beside others, on a busy machine, the limit is there for hangs only.
 	@# Apart from the rest: the browser driver keeps an event loop of its own running in its process.
@@ -76,20 +83,20 @@ test: $(VENV)/ready tools check web ## check, then every test
 	@$(BIN)/pytest -n 3 --dist loadgroup -m 'not soak and not browser' --timeout 300 --durations 12 $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile -m browser tests/journeys $(ARGS)
 
-coverage: $(VENV)/ready tools web ## every test once more, and how much of the code they run: at least 85 % (a third slower)
+coverage: $(VENV)/ready tools web web-journeys ## every test once more, and how much of the code they run: at least 85 % (a third slower)
 	@$(BIN)/pytest -n 3 --dist loadgroup -m 'not soak and not browser' --timeout 300 --cov --cov-report= $(ARGS)
 	@$(BIN)/pytest -n 2 --dist loadfile -m browser tests/journeys --cov --cov-append --cov-report=term --cov-fail-under=85 $(ARGS)
 
 soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 	@$(BIN)/pytest -m soak --timeout 7200 $(ARGS)
 
-mutate: $(VENV)/ready tools web ## break guards on purpose, one at a time: each must be noticed (ARGS='--area agents --jobs 2')
+mutate: $(VENV)/ready tools web web-journeys ## break guards on purpose, one at a time: each must be noticed (ARGS='--area agents --jobs 2')
 	@$(BIN)/python -m scripts.mutate $(ARGS)
 
-bench: $(VENV)/ready tools web ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
+bench: $(VENV)/ready tools web web-journeys ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
 	@$(BIN)/python -m bench $(ARGS)
 
-pictures: $(VENV)/ready tools web ## take the manual's pictures of the page anew, into docs/pictures
+pictures: $(VENV)/ready tools web web-journeys ## take the manual's pictures of the page anew, into docs/pictures
 	@$(BIN)/python -m scripts.pictures $(ARGS)
 
 docs: $(VENV)/ready ## write the generated reference pages

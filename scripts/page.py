@@ -24,6 +24,7 @@ class Build:
 
     web: Path = ROOT / "web"
     static: Path = ROOT / "src" / "fourhands" / "static"
+    mode: str = "production"  # or "journeys", which lets tests look into the page
 
     @property
     def stamp_file(self) -> Path:
@@ -63,7 +64,8 @@ class Build:
         if not self.web.is_dir():
             raise steps.Failed("neither the page nor its sources are here: src/fourhands/static and web are missing")
         self.packages()
-        self._npm("Building the page", "run", "--silent", "build", "--", "--logLevel", "warn")
+        where = ["--mode", self.mode, "--outDir", str(self.static), "--emptyOutDir"]
+        self._npm("Building the page", "run", "--silent", "build", "--", "--logLevel", "warn", *where)
         self.stamp_file.write_text(self.stamp())
 
     def _npm(self, title: str, *arguments: str) -> None:
@@ -104,10 +106,20 @@ def lacking_node(what: str) -> steps.Failed:
     return steps.lacking(what, apt=f"nodejs npm (Debian 13 on{older}", dnf="nodejs npm", brew="node")
 
 
+JOURNEYS = Build(static=ROOT / "build" / "journeys", mode="journeys")
+"""The page for tests in a browser. It is in no package: what tests look at could make any call as the person."""
+
+
 def main() -> None:
-    """Build the page, or with `packages` fetch only what that and its checks need."""
+    """Build the page; with `journeys` the one for tests, with `packages` fetch only what that and its checks need."""
     with steps.alone(ROOT):
-        Build().packages() if sys.argv[1:] == ["packages"] else Build().build()
+        match sys.argv[1:]:
+            case ["packages"]:
+                Build().packages()
+            case ["journeys"]:
+                JOURNEYS.build()
+            case _:
+                Build().build()
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ IN_ORDER: list[tuple[str, tuple[str, ...]]] = [
 """Packages of a layer, each of which may import those before it; the last two do not import each other."""
 
 APART: list[tuple[str, tuple[str, ...]]] = [
-    ("workbench", ("files", "layout", "records", "terminals")),
+    ("workbench", ("checkpoints", "files", "layout", "records", "terminals")),
     ("agents", ("acp", "opencode")),
 ]
 """Packages of a layer that do not import each other, nor what joins them."""

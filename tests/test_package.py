@@ -168,7 +168,7 @@ def test_the_metadata_are_fit_for_a_package_index(wheel: Path) -> None:
         told = email.message_from_bytes(archive.read(name))
     assert set(told.get_all("Classifier", [])) <= trove_classifiers.classifiers
     assert (told["License-Expression"], told["Requires-Python"]) == ("MIT", ">=3.11")
-    assert set(told.get_all("Provides-Extra", [])) == {"mcp", "dev"}
+    assert set(told.get_all("Provides-Extra", [])) == {"mcp", "dev", "sandbox"}
     assert told["Description-Content-Type"].startswith("text/markdown")
     text = str(told.get_payload())
     assert "make run" in text

@@ -9,7 +9,15 @@ from msgspec import inspect
 
 from fourhands.core.errors import BadArgument
 from fourhands.safety.shell import ClassifierRules, classify
-from fourhands.settings import BubblewrapSettings, ContainerSettings, LocalSettings, Settings, load, user_file
+from fourhands.settings import (
+    AgentDefaults,
+    BubblewrapSettings,
+    ContainerSettings,
+    LocalSettings,
+    Settings,
+    load,
+    user_file,
+)
 
 DOCS = Path(__file__).parent.parent / "docs" / "settings.md"
 
@@ -73,7 +81,7 @@ persistent = { minInterval = 1, settleInterval = 2, maxInterval = 30 }
 
 def test_the_terminal_packages_own_arrangement_is_taken(home: Path) -> None:
     settings = loaded(home, SOURCE)
-    assert settings.agent_defaults == Settings().agent_defaults
+    assert settings.agent_defaults == AgentDefaults(provider="local")
     assert settings.providers == {"local": LocalSettings()}
     assert settings.terminal.cols == 99
     assert (len(settings.safety.safe_commands), len(settings.safety.dangerous_commands)) == (37, 12)
@@ -154,9 +162,9 @@ persistent = { maxInterval = 7 }
     settings = loaded(home, text)
     for name, kind, expected in [
         ("my agent", "mcp", ("bubblewrap", 3, 2.0, 7.0)),
-        ("my agent", "acp", ("local", 3, 1.0, 7.0)),
+        ("my agent", "acp", ("auto", 3, 1.0, 7.0)),
         ("another", "mcp", ("bubblewrap", 2, 2.0, 30.0)),
-        ("another", "acp", ("local", 1, 1.0, 30.0)),
+        ("another", "acp", ("auto", 1, 1.0, 30.0)),
     ]:
         found = settings.for_agent(name, kind)
         assert (found.provider, found.bash.crop_output, found.bash.timeout_s, found.persistent.max_interval) == expected
@@ -202,7 +210,7 @@ WRONG = [
         "from 0",
     ),
     ("[providers.b]\ntype='container'\nengine='lxc'\n", "providers.b.engine = 'lxc'", "'docker', 'podman'"),
-    ("[providers.b]\ntype='vm'\n", "providers.b.type = 'vm'", "local, bubblewrap, container"),
+    ("[providers.b]\ntype='vm'\n", "providers.b.type = 'vm'", "local, bubblewrap, landlock, auto, container"),
     ("[upstreams.openai]\nurl='ftp://x'\n", "upstreams.openai.url = 'ftp://x'", "http:// or https://"),
     ("[upstreams.openai]\nkeyVariable='X'\n", "upstreams.openai = ", "missing required field url"),
     ("terminal = 5\n", "terminal = 5", "table"),
@@ -287,6 +295,8 @@ def test_a_workspace_may_be_stricter(home: Path) -> None:
         "[server]\nhost = '0.0.0.0'\n",
         "[upstreams.openai]\nurl = 'http://evil'\n",
         "plugins = ['evil']\n",
+        "[sandbox]\nallowedHosts = ['evil.example']\n",
+        "[sandbox]\nnetwork = 'on'\n",
         "[providers.local]\ntype = 'local'\n",
     ],
 )

@@ -18,7 +18,7 @@ from tests.kit.workbench import environment, temporary_places
 from fourhands.agents.models.upstream import Upstreams
 from fourhands.app import App
 from fourhands.core.call import Actor, Call, JournalEntry
-from fourhands.core.errors import BadCwd
+from fourhands.core.errors import BadCwd, Denied, NoAnswer
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers.container import Container
 from fourhands.settings import (
@@ -82,6 +82,11 @@ EFFECTS = {
     "providers.container.maxProcesses": "test_a_container_is_started_as_the_settings_say",
     "providers.container.maxMemory": "test_a_container_is_started_as_the_settings_say",
     "providers.container.maxCpus": "test_a_container_is_started_as_the_settings_say",
+    "sandbox.hideSecrets": "tests/providers/test_view.py::test_the_sandbox_shows_what_the_settings_say",
+    "sandbox.perWorkspace": "tests/providers/test_view.py::test_the_sandbox_shows_what_the_settings_say",
+    "sandbox.readable": "tests/providers/test_view.py::test_the_sandbox_shows_what_the_settings_say",
+    "sandbox.writable": "tests/providers/test_view.py::test_the_sandbox_shows_what_the_settings_say",
+    "sandbox.devices": "tests/providers/test_view.py::test_the_sandbox_shows_what_the_settings_say",
     "safety.safeCommands": "test_what_is_asked_and_hidden_is_as_the_settings_say",
     "safety.dangerousCommands": "test_what_is_asked_and_hidden_is_as_the_settings_say",
     "safety.secretNames": "test_what_is_asked_and_hidden_is_as_the_settings_say",
@@ -90,6 +95,13 @@ EFFECTS = {
     "safety.unknownAnswerSeconds": "test_questions_wait_as_the_settings_say",
     "safety.waitForSomebody": "test_questions_wait_as_the_settings_say",
     "safety.unaskedInSandbox": "tests/commands/test_policy.py::test_unknown_commands_in_a_sandbox_may_run_unasked",
+    "sandbox.network": "test_hosts_are_reached_as_the_settings_say",
+    "sandbox.allowedHosts": "test_hosts_are_reached_as_the_settings_say",
+    "checkpoints.enabled": "test_checkpoints_are_as_the_settings_say",
+    "checkpoints.budgetSeconds": "test_checkpoints_are_as_the_settings_say",
+    "checkpoints.keepBytes": "test_checkpoints_are_as_the_settings_say",
+    "checkpoints.keepDays": "test_checkpoints_are_as_the_settings_say",
+    "checkpoints.largeBytes": "test_checkpoints_are_as_the_settings_say",
     "journal.keepDays": "test_the_journal_keeps_what_the_settings_say",
     "journal.keepBytes": "test_the_journal_keeps_what_the_settings_say",
     "journal.undoBytes": "test_the_journal_keeps_what_the_settings_say",
@@ -327,6 +339,23 @@ redact = false
             assert (token in app.bench.redact(token)) is changed
 
 
+async def test_hosts_are_reached_as_the_settings_say() -> None:
+    async def reached(text: str, host: str) -> bool:
+        async with opened(text) as app:
+            try:
+                await app.bench.network.gatekeeper.require("session_x", host, 443)
+            except (Denied, NoAnswer):
+                return False
+            return True
+
+    listed = "[sandbox]\nallowedHosts = ['*.example.org']\n"
+    assert await reached(listed, "a.example.org")
+    assert not await reached(listed, "example.com")
+    assert not await reached(f"{listed}network = 'off'\n", "a.example.org")
+    assert await reached("[sandbox]\nnetwork = 'on'\n", "example.com")
+    assert not await reached("[sandbox]\nnetwork = 'on'\n", "host.fourhands.internal")
+
+
 async def test_questions_wait_as_the_settings_say() -> None:
     async with opened("[safety]\nunknownAnswerSeconds = 0.2\n") as app:
         Person(app)
@@ -339,6 +368,22 @@ async def test_questions_wait_as_the_settings_say() -> None:
         assert (await asked)["code"] == "no-answer"
     async with opened("") as app:
         assert "no one is available" in (await call(app, "tool.bash", let_in(app), command="./frob"))["error"]
+
+
+async def test_checkpoints_are_as_the_settings_say() -> None:
+    async with opened("[checkpoints]\nbudgetSeconds = 30\nkeepBytes = 1048576\nkeepDays = 3\nlargeBytes = 10\n") as app:
+        store = app.bench.turns.store
+        Path(app.bench.root, "large").write_text("more than ten bytes")
+        taken = await asyncio.to_thread(store.take)
+        assert [one.path for one in taken.left_out] == ["large"]
+        assert store.budget().seconds == 30
+        assert store.most_bytes() <= 1048576
+        await asyncio.to_thread(store.prune, taken.time + 2 * 86_400)
+        assert store.list() != []
+        await asyncio.to_thread(store.prune, taken.time + 4 * 86_400)
+        assert store.list() == []
+    async with opened("[checkpoints]\nenabled = false\n") as app:
+        assert "switched off" in app.bench.turns.store.unavailable
 
 
 async def test_the_journal_keeps_what_the_settings_say() -> None:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+from scripts.page import JOURNEYS
 from tests.kit.browser import LIMIT_S, Served, Visit
-
-from fourhands.surfaces.http.routes import STATIC
 
 CHROMIUM = next(
     (p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if Path(p).exists()), ""
@@ -30,8 +29,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def missing() -> str:
     if not CHROMIUM:
         return "chromium is not installed (make tools)"
-    if not (STATIC / "index.html").is_file():
-        return "the page is not built (make web)"
+    if not (JOURNEYS.static / "index.html").is_file():
+        return "the page for journeys is not built (make web-journeys)"
     return ""
 
 

@@ -37,7 +37,7 @@ def test_consent_can_be_refused(page: Page, served: Served) -> None:
 def test_a_dangerous_command_is_shown_denied_by_default_and_can_be_edited(page: Page, served: Served) -> None:
     terminal = new_terminal(page)
     page.evaluate("() => { window.__fh.desk.typedAt = 0; }")
-    agent = served.agent()
+    agent = served.agent(terminal=terminal)
     (served.workspace / "build").mkdir()
     (served.workspace / "build" / "out.txt").write_text("x" * 1000)
     waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "rm -rf build/\n"})

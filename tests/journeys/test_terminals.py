@@ -120,7 +120,7 @@ def test_two_browsers_show_the_same_terminal_and_layout(visit: Visit) -> None:
 def test_the_strip_says_who_has_the_keyboard_and_a_person_takes_over(page: Page, served: Served) -> None:
     terminal = new_terminal(page)
     at_prompt(page, served, terminal)
-    agent = served.agent()
+    agent = served.agent(terminal=terminal)
     assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo from-agent\n"}).success
     wait_for_screen(page, "from-agent")
     expect(page.locator(".lease.agent")).to_contain_text("Ada has the keyboard")
@@ -145,7 +145,7 @@ def test_author_marks_tell_the_person_from_the_agent(page: Page, served: Served)
     wait_for_screen(page, "mine-2")
     expect(page.locator(".gutter i.person").first).to_be_visible()
     at_prompt(page, served, terminal)
-    agent = served.agent()
+    agent = served.agent(terminal=terminal)
     assert agent.call("openspace.terminal.send", {"terminalId": terminal, "text": "echo theirs-$((1+1))\n"}).success
     wait_for_screen(page, "theirs-2")
     at_prompt(page, served, terminal)
@@ -156,7 +156,7 @@ def test_author_marks_tell_the_person_from_the_agent(page: Page, served: Served)
 
 def test_a_programs_question_is_answered_without_taking_the_keyboard(page: Page, served: Served) -> None:
     terminal = new_terminal(page)
-    agent = served.agent()
+    agent = served.agent(terminal=terminal)
     line = f"printf '\\033[6n'; IFS= read -rs -d R -t {LIMIT_S} x; echo \"got-$((${{#x}}>0))\"\n"
     served.call("openspace.terminal.send", {"terminalId": terminal, "text": line})
     wait_for_screen(page, "got-1")
@@ -188,7 +188,7 @@ def test_a_wanted_secret_is_the_persons_to_type(page: Page, served: Served) -> N
 
 def test_an_agent_waits_for_a_half_typed_line_until_it_may_go(page: Page, served: Served) -> None:
     terminal = new_terminal(page)
-    agent = served.agent()
+    agent = served.agent(terminal=terminal)
     page.keyboard.type("echo mine")
     wait_for_screen(page, "echo mine")
     waiting = agent.start("openspace.terminal.send", {"terminalId": terminal, "text": "echo theirs-$((1+1))\n"})

@@ -1,5 +1,7 @@
 """Panes, editors, files and the palette in a real browser."""
 
+import subprocess
+
 from playwright.sync_api import Page, expect
 from tests.kit.browser import Served, Visit, save, until
 
@@ -299,3 +301,29 @@ def test_two_browsers_share_unsaved_text(visit: Visit) -> None:
     until(second, "() => window.__fh.editors['README.md'].code.text().startsWith('shared ')")
     first.keyboard.press("Control+s")
     until(second, "() => !window.__fh.model.editors.get('README.md').dirty")
+
+
+def test_a_turn_is_undone_with_what_its_programs_changed(page: Page, served: Served) -> None:
+    agent = served.agent()
+    assert agent.call("openspace.file.write", {"path": "src/limits.py", "content": "MAX_BODY = 10_000\n"}).success
+    line = "rm tests/test_app.py; echo 'use flake' > .envrc; printf 'class Store:\\n    size = 0\\n' > src/store.py"
+    subprocess.run(["bash", "-c", line], cwd=served.workspace, check=True)  # as a program of the turn
+
+    async def finish() -> None:
+        served.app.bench.turns.end(agent.session.id)
+        await served.app.bench.turns.ended(agent.session.id)
+
+    served.do(finish())
+    page.get_by_role("tab", name="Changes (4)").click()
+    expect(page.get_by_role("group", name="Runs by itself")).to_contain_text(".envrc")
+    expect(page.get_by_role("article", name="src/store.py")).to_contain_text("by a command")
+    (served.workspace / "src/store.py").write_text("mine\n")
+    page.get_by_role("button", name="Undo turn").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("src/store.py: it was changed since")
+    dialog.get_by_role("button", name="Undo turn").click()
+    expect(page.get_by_role("dialog")).to_contain_text("left as they are")
+    assert (served.workspace / "src/store.py").read_text() == "mine\n"
+    assert (served.workspace / "tests/test_app.py").exists()
+    assert not (served.workspace / ".envrc").exists()
+    assert not (served.workspace / "src/limits.py").exists()

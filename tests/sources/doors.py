@@ -79,7 +79,7 @@ class Doors:
     async def _post(self, token: str, command: str, args: Mapping[str, object] | None) -> Result:
         async with self.served.client(token, verify=False) as client:  # certificates take longer than the call
             answer = await client.post(f"/api/commands/{command}", json=args or {})
-        result: Result = answer.json()
+        result: Result = await self.served.by_hand(command, dict(args or {}), answer.json())
         if not result["success"]:
             raise Refused(result)
         return result

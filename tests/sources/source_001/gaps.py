@@ -194,8 +194,8 @@ async def toasts(doors: Doors) -> None:
     "[ ] Don't show this again [Cancel] [Allow]",
     because="The dialog names the agent and what it wants, and each of these can be left out; consent is for an agent, "
     "not once for all.",
-    answer="before its first command a question of kind `consent` with the choices session (Allow), always (Don't show "
-    "this again) and deny (Cancel); after a refusal every call is `denied`.",
+    answer="before its first command a question of kind `consent` with the choices session (Allow) and deny (Cancel), "
+    "and always (Don't show this again) for an agent that Fourhands started itself; after a refusal it is `denied`.",
 )
 async def consent(doors: Doors) -> None:
     session, token = doors.served.agent("newcomer", consent=False)
@@ -206,7 +206,7 @@ async def consent(doors: Doors) -> None:
             question = await person.question()
             assert question.kind == "consent"
             assert question.session == session
-            assert question.options == ("session", "always", "deny")
+            assert question.options == ("session", "deny")
             assert "newcomer" in question.text
             person.answer(question, "deny")
             [answer] = await calling

@@ -53,8 +53,8 @@ async def names(doors: Doors) -> None:
     "service defaultProvider, features 5, R5", "defaultProvider: TerminalProvider", "Settings: agentDefaults.provider."
 )
 async def default_provider(doors: Doors) -> None:
-    assert AgentDefaults().provider == "local"
-    assert (await doors.app.terminals.provider(Settings().agent_defaults.provider)).name == "local"
+    assert AgentDefaults().provider == "auto"
+    assert (await doors.app.terminals.provider(Settings().agent_defaults.provider)).name == "auto"
 
 
 @DOCUMENT.works(

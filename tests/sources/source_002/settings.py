@@ -117,12 +117,12 @@ async def schema(doors: Doors) -> None:
 @DOCUMENT.differs(
     "configuration schema",
     "agentDefaults.provider and providers are required",
-    because="Everything has a default; without a file programs run on this machine, as provider local.",
+    because="Everything has a default; without a file agents' programs run in the strongest sandbox there is.",
     answer="settings that work.",
 )
 async def schema_nothing_required(doors: Doors) -> None:
     assert settings_of("") == Settings()
-    assert settings_of("[terminal.agentDefaults]\n").agent_defaults.provider == "local"
+    assert settings_of("[terminal.agentDefaults]\n").agent_defaults.provider == "auto"
 
 
 @DOCUMENT.works(
@@ -144,7 +144,7 @@ async def strict(doors: Doors) -> None:
     answer="an error that names the accepted types and settings; types of plugins come by entry points.",
 )
 async def providers_are_checked(doors: Doors) -> None:
-    with pytest.raises(FourhandsError, match="local, bubblewrap, container"):
+    with pytest.raises(FourhandsError, match="local, bubblewrap, landlock, auto, container"):
         settings_of("[terminal.providers.mine]\ntype = 'cloud'\n")
 
 
@@ -167,7 +167,7 @@ async def agent_in_file(doors: Doors) -> None:
 )
 async def agent_partly(doors: Doors) -> None:
     chosen = settings_of("[agents.builder.terminal.bash]\ncropOutput = 5000\n").for_agent("builder", "mcp")
-    assert (chosen.provider, chosen.bash.crop_output, chosen.bash.timeout_s) == ("local", 5000, 60)
+    assert (chosen.provider, chosen.bash.crop_output, chosen.bash.timeout_s) == ("auto", 5000, 60)
 
 
 @DOCUMENT.works(
