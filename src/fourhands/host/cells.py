@@ -195,13 +195,14 @@ class HostCells:
         self.by_name.pop(cell.name, None)
         if cell.ready and why != "the sandbox was ended":
             note(f"sandbox {cell.name}: {why}")
+        # Before its socket closes: a spawner that hears of that ends by itself, and what it started is found no more.
+        processes.kill_trees([cell.pid, *(process.pid for process in cell.processes.values())])
         self._host.poll.unregister(cell.wire.fileno())
         del self._wires[cell.wire.fileno()]
         cell.wire.close()
         self._close_words(cell)
         if cell.terminals >= 0:
             os.close(cell.terminals)
-        processes.kill_tree(cell.pid)
         for done, _ in cell.asked.values():
             done({"error": {"kind": "cell", "message": why}}, 0)
         cell.asked.clear()

@@ -183,10 +183,10 @@ def stems_from(pid: int, ancestor: int) -> bool:
     return False
 
 
-def kill_tree(pid: int) -> None:
-    """Kill a process and all that stems from it; what is in a namespace of its own ends with that one's first."""
+def kill_trees(pids: Iterable[int]) -> None:
+    """Kill processes and all that stems from them; what is in a namespace of its own ends with that one's first."""
     table = Table(scan(), os.getpid())
-    for member in sorted(table.descendants([pid]) & table.family):
+    for member in sorted(table.descendants(pids) & table.family):
         send_signal(table.processes[member], signal.SIGKILL)
 
 
