@@ -216,6 +216,41 @@ async def test_turns_are_there_after_a_restart():
             assert (await call(app, "openspace.turn.undo", {"turn": one.id})).data["conflicts"]
 
 
+async def test_a_turn_lists_the_hosts_that_its_programs_spoke_to():
+    with temporary_places() as places:
+        async with open_app(ROOMY, places) as app:
+            begin(app)
+            log = app.bench.network.gatekeeper.log
+            log.add("s1", "before.example", connections=1, up=1)
+            await write(app, "a", "1")
+            log.carry("s1", "open.example", "once").sent(70)
+            log.add("s1", "shut.example", refused=2)
+            log.add("s2", "other.example", connections=1)
+            [turn] = (await changes(app))["turns"]
+            found = {host["host"]: (host["connections"], host["refused"], host["up"]) for host in turn["hosts"]}
+            assert found == {"open.example": (1, 0, 70), "shut.example": (0, 2, 0)}
+            await finished(app)
+            assert (await call(app, "openspace.turn.keep", {"turn": turn["id"]})).success
+            assert (await call(app, "openspace.change.keep", {"path": "a"})).success
+            assert (await changes(app))["turns"] == ()
+            for host, by in (("sent.example", "session"), ("model.example", "agent")):
+                app.bench.turns.begin("s1", "Ada", host)
+                log.add("s1", host, connections=1, up=9, by=by)
+                await finished(app)
+            app.bench.turns.begin("s1", "Ada", "the last one")
+            log.add("s1", "late.example", refused=1)
+            await app.bench.end_session("s1")
+            await app.bench.turns.ended("s1")
+        async with open_app(ROOMY, places) as app:
+            # It changed no file. One that spoke to its own model only, or was refused, is not listed.
+            [turn] = (await changes(app))["turns"]
+            assert [(host["host"], host["up"], host["by"]) for host in turn["hosts"]] == [
+                ("sent.example", 9, "session")
+            ]
+            told = [[host.host for host in turn.hosts] for turn in app.bench.turns.list()]
+            assert told[1:] == [["sent.example"], ["model.example"], ["late.example"]]
+
+
 async def test_a_turn_that_is_being_answered_is_not_undone():
     async with open_app(ROOMY) as app:
         begin(app)

@@ -303,6 +303,27 @@ def test_two_browsers_share_unsaved_text(visit: Visit) -> None:
     until(second, "() => !window.__fh.model.editors.get('README.md').dirty")
 
 
+def test_a_turn_shows_the_hosts_that_its_programs_spoke_to(page: Page, served: Served) -> None:
+    agent = served.agent()
+
+    async def turn() -> None:
+        served.app.bench.turns.begin(agent.session.id, "Ada", "Send it")
+        log = served.app.bench.network.gatekeeper.log
+        log.add(agent.session.id, "paste.example", connections=2, up=12_300, down=45, by="once")
+        log.add(agent.session.id, "evil.example", refused=1)
+        served.app.bench.turns.end(agent.session.id)
+        await served.app.bench.turns.ended(agent.session.id)
+
+    served.do(turn())
+    page.get_by_role("tab", name="Changes").click()
+    hosts = page.get_by_role("region", name="Send it").get_by_role("list", name="Hosts it spoke to")
+    expect(hosts.get_by_role("listitem")).to_have_text(
+        ["evil.example refused", "paste.example sent 12 kB, received 45 B"]
+    )
+    page.get_by_role("button", name="Seen").click()
+    expect(page.get_by_text("No changes to review")).to_be_visible()
+
+
 def test_a_turn_is_undone_with_what_its_programs_changed(page: Page, served: Served) -> None:
     agent = served.agent()
     assert agent.call("openspace.file.write", {"path": "src/limits.py", "content": "MAX_BODY = 10_000\n"}).success

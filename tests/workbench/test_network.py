@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 from tests.kit.person import Person, let_in
@@ -40,6 +41,12 @@ async def test_an_agent_reads_in_its_next_result_what_was_refused() -> None:
         assert result.data["network"] == ["example.org:443 refused, not allowed yet"]
         again = await app.call("openspace.tool.bash", {"command": "true"}, actor=ada.actor)
         assert "network" not in again.data
+        app.bench.redaction = app.bench.redaction.knowing("hidden-value-4711")
+        app.bench.network.gatekeeper.refused(ada.id, "hidden-value-4711.example.org", 443, "not allowed yet")
+        told = await app.call("openspace.tool.bash", {"command": "true"}, actor=ada.actor)
+        (note,) = cast(list[str], told.data["network"])
+        assert "example.org:443 refused" in note
+        assert "4711" not in note
 
 
 async def test_what_a_person_decides_for_the_workspace_outlives_the_server_and_is_journalled() -> None:

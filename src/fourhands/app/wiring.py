@@ -51,7 +51,7 @@ from fourhands.safety.redaction.redactor import redact
 from fourhands.settings import Settings, load
 from fourhands.workbench.events import ActionDone
 from fourhands.workbench.files.watch import Watch
-from fourhands.workbench.network import build_network
+from fourhands.workbench.network import build_network, take_notes
 from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.sandbox import announce
@@ -174,7 +174,7 @@ class App:
                 before_call=self.bench.turns.before_call,
                 arrival=lambda session, agent: self.bench.sessions.arrival(session),
                 source=lambda call: source(self.bench, call),
-                notes=lambda session: self.bench.network.gatekeeper.take_notes(session),
+                notes=lambda session: take_notes(self.bench, session),
             )
             self.bench.network = await stack.enter_async_context(build_network(self.bench))
             self.bench.on_session_end.append(self._end_network)

@@ -14,12 +14,14 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.base import Args, From0, Nothing
 from fourhands.commands.file_undo import tell_editor
+from fourhands.commands.shell_changes import LOOKED_AT as LATEST
 from fourhands.commands.shell_changes import ShellChange, shell_changes
 from fourhands.commands.turn import go
 from fourhands.core.call import Call, JournalEntry
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument, Conflict, FourhandsError, NotFound
 from fourhands.core.registry import Contribution
+from fourhands.providers.egress.network_log import HostTraffic
 from fourhands.workbench.checkpoints.self_running import runs_by_itself
 from fourhands.workbench.checkpoints.store import Difference
 from fourhands.workbench.checkpoints.tree import LINK
@@ -74,7 +76,10 @@ class FileChange(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class ChangeList(Struct, frozen=True, kw_only=True, rename="camel"):
-    """All of them, in the order of their paths; the turns that they belong to, and those without checkpoints."""
+    """All of them by path; and turns: theirs, those that spoke to hosts, those without checkpoints.
+
+    Each turn has the hosts that its programs spoke to, with the bytes sent and received.
+    """
 
     changes: tuple[FileChange, ...]
     turns: tuple[Turn, ...] = ()
@@ -99,13 +104,20 @@ async def list_changes(bench: Workbench, call: Call) -> ChangeList:
         if path not in written:
             found.append(await asyncio.to_thread(_compare_shell, files, shell))
     wanted = {change.turn for change in found}
-    turns = [turn for turn in bench.turns.list() if turn.id in wanted or (turn.finished is None)]
-    last = [turn for turn in bench.turns.list()[-1:] if turn.missing and turn not in turns]
+    known = bench.turns.list()
+    wanted |= {turn.id for turn in known[-LATEST:] if turn.status == "open" and any(map(_to_review, turn.hosts))}
+    turns = [turn for turn in known if turn.id in wanted or (turn.finished is None)]
+    last = [turn for turn in known[-1:] if turn.missing and turn not in turns]
     return ChangeList(
         changes=tuple(sorted(found, key=lambda change: change.path)),
         turns=(*turns, *last),
         unavailable=bench.turns.store.unavailable,
     )
+
+
+def _to_review(host: HostTraffic) -> bool:
+    """Return True for a host that a person may want to know of even where no file changed; not an agent's own model."""
+    return host.connections > 0 and host.by != "agent"
 
 
 class SettleChange(Args, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from fourhands.providers.egress.hosts import THIS_MACHINE, HostPattern
 from fourhands.providers.egress.network_log import HostTraffic
 from fourhands.providers.egress.ports import OpenPort
 from fourhands.providers.egress.rules import NetworkRule, rule_key
+from fourhands.providers.view import cell_name
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.network", scope="see")
@@ -61,7 +62,8 @@ class NetworkHosts(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("hosts", label="Show hosts used", actors=("person",), read_only=True)
 async def show_hosts(bench: Workbench, *, session_id: SessionId) -> NetworkHosts:
     """Show the hosts that an agent's programs have spoken to in this session, with the bytes sent and received."""
-    return NetworkHosts(hosts=bench.network.gatekeeper.log.hosts(bench.sessions.get(session_id).id))
+    session = bench.sessions.get(session_id).id
+    return NetworkHosts(hosts=bench.network.gatekeeper.log.hosts(cell_name(bench.settings.sandbox, session)))
 
 
 class NetworkPorts(Struct, frozen=True, kw_only=True, rename="camel"):

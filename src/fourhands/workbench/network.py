@@ -10,6 +10,8 @@ from fourhands.providers.egress.gatekeeper import Gatekeeper, Wanting
 from fourhands.providers.egress.network_log import NetworkLog
 from fourhands.providers.egress.registries import find_registries
 from fourhands.providers.egress.rules import NetworkRules
+from fourhands.providers.view import cell_name
+from fourhands.workbench.turns import TurnStarted
 from fourhands.workbench.workbench import Workbench
 
 FILE = "network.json"
@@ -50,21 +52,35 @@ class RunningLines:
         self._last.pop(session, None)
 
 
+def take_notes(bench: Workbench, session: str) -> list[str]:
+    """Return the refusals that an agent has not been told of, without secrets: a program may put one into a name."""
+    notes = bench.network.gatekeeper.take_notes(cell_name(bench.settings.sandbox, session))
+    return list(map(bench.redact, notes))
+
+
 def build_network(bench: Workbench) -> Egress:
     """Return the way out for the cells of a workbench; `async with` makes it work."""
     settings, places = bench.settings.sandbox, bench.terminals.places
     lines = RunningLines(bench)
+    log = NetworkLog()
     own: set[int] = set()
     gatekeeper = Gatekeeper(
         NetworkRules(Path(places.state) / FILE, settings.allowed_hosts),
         bench.questions,
         bench.events,
-        NetworkLog(),
+        log,
         mode=settings.network,
         describe=lines.describe,
         own_ports=lambda: frozenset(own),
     )
     bench.on_session_end.append(lambda session: lines.end(session.id))
+
+    def begin(event: Event) -> None:
+        if isinstance(event.payload, TurnStarted):
+            log.begin_turn(cell_name(settings, event.payload.session))
+
+    bench.events.published.subscribe(begin)
+    bench.turns.traffic = lambda session: log.turn(cell_name(settings, session))
     env = bench.terminals.env
     return Egress(
         f"{places.runtime}/e",

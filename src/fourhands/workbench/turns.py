@@ -29,6 +29,7 @@ from fourhands.core.registry import Command
 from fourhands.core.tasks import Tasks
 from fourhands.core.text import one_line
 from fourhands.host.paths import WorkspaceDirs
+from fourhands.providers.egress.network_log import HostTraffic
 from fourhands.settings import Settings
 from fourhands.workbench.checkpoints.git import Budget
 from fourhands.workbench.checkpoints.store import Checkpoint, CheckpointStore
@@ -47,7 +48,10 @@ _TITLE = 80
 
 
 class Turn(Struct, frozen=True, kw_only=True, rename="camel"):
-    """One turn of an agent; a checkpoint that is not taken has no id, and `missing` says why it never will have one."""
+    """One turn of an agent; a checkpoint that is not taken has no id, and `missing` says why it never will have one.
+
+    `hosts` are those that its programs spoke to, or were refused, until now or until its end.
+    """
 
     id: str
     session: str
@@ -60,6 +64,7 @@ class Turn(Struct, frozen=True, kw_only=True, rename="camel"):
     missing: str = ""
     status: Literal["open", "undone", "kept"] = "open"
     conflicts: int = 0
+    hosts: tuple[HostTraffic, ...] = ()
 
 
 class TurnStarted(SessionEvent, frozen=True, kw_only=True):
@@ -111,6 +116,7 @@ class Turns:
     ) -> None:
         self.store = CheckpointStore.of(places, settings.checkpoints, env)
         self.quiet_s = quiet_s
+        self.traffic: Callable[[str], tuple[HostTraffic, ...]] = lambda session: ()
         self._saved = saved = AtomicFile(Path(places.state) / "turns.json")
         self._closed = False
         self._journal = journal
@@ -138,8 +144,9 @@ class Turns:
         return len(self._turns)
 
     def list(self) -> list[Turn]:
-        """Return the turns, oldest first."""
-        return list(self._turns.values())
+        """Return the turns, oldest first; one that is not over with the hosts until now."""
+        spoken = {running.turn.id: self.traffic(running.turn.session) for running in self._running.values()}
+        return [replace(turn, hosts=spoken[turn.id]) if turn.id in spoken else turn for turn in self._turns.values()]
 
     def get(self, id: str) -> Turn:
         """Return a turn by its id."""
@@ -186,6 +193,7 @@ class Turns:
         """End the turn of a session, if there is one: its second checkpoint is taken now."""
         running = self._running.pop(session, None)
         if running is not None and not self._closed:
+            self._put(replace(self._turns[running.turn.id], hosts=self.traffic(session)))
             self._ending[session] = self._tasks.start(self._after(running), f"the checkpoint after {running.turn.id}")
 
     async def ended(self, session: str) -> None:

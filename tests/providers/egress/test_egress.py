@@ -43,6 +43,25 @@ async def test_an_allowed_host_is_reached_without_any_proxy_setting() -> None:
         assert traffic.down > 100
 
 
+async def test_bytes_count_while_a_connection_is_open() -> None:
+    held = asyncio.Event()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"x" * 1000)
+        await reader.readexactly(70)
+        await held.wait()
+        writer.close()
+
+    async with serving(hold) as place, network(allowed=("example.org",)) as net, Tasks() as tasks:
+        net.internet.add("example.org", 80, place)
+        net.log.begin_turn("session_a")
+        line = "exec 3<>/dev/tcp/example.org/80; printf %070d 0 >&3; cat <&3 >/dev/null"
+        tasks.start(net.run(f"exec bash -c '{line}'"), "a program that stays")
+        await until(lambda: [(one.up, one.down) for one in net.log.turn("session_a")] == [(70, 1000)])
+        held.set()
+    assert [(one.up, one.down, one.by) for one in net.log.hosts("session_a")] == [(70, 1000, "settings")]
+
+
 async def test_any_port_of_a_name_leads_out() -> None:
     async with serving(hello) as place, network(allowed=("example.org",)) as net:
         for port in (22, 443, 5432, 8443, 50051):

@@ -2,11 +2,12 @@
 // whole or hunk by hunk, and the turn as a whole. What their programs changed is listed like what they wrote.
 
 import { diffParts, type Part } from "../model/diff.ts";
-import type { FileChange, Turn, TurnUndone } from "../wire/types.ts";
+import type { FileChange, HostTraffic, Turn, TurnUndone } from "../wire/types.ts";
 import { compare } from "./compare.ts";
 import type { Desk } from "./desk.ts";
 import { ask, show } from "./dialog.ts";
 import { debounce, h } from "./dom.ts";
+import { size } from "./question.ts";
 import { diffRow } from "./refusal.ts";
 
 type Verb = "keep" | "revert";
@@ -51,11 +52,9 @@ export class Changes {
     this.drawn = state;
     const focused = document.activeElement?.closest<HTMLElement>("[data-focus]")?.dataset.focus;
     const notes = this.notes();
-    if (this.changes.length === 0) {
-      this.element.replaceChildren(...notes, h("div", { class: "empty", tabindex: "-1" }, "No changes to review"));
-    } else {
-      this.element.replaceChildren(...notes, ...this.groups());
-    }
+    const groups = this.groups();
+    if (groups.length === 0) groups.push(h("div", { class: "empty", tabindex: "-1" }, "No changes to review"));
+    this.element.replaceChildren(...notes, ...groups);
     // A person who goes through the hunks by keyboard finds the next one under their hands.
     if (focused) (this.element.querySelector<HTMLElement>(`[data-focus="${CSS.escape(focused)}"]`) ?? this.element.querySelector<HTMLElement>("button, .empty"))?.focus();
   }
@@ -82,6 +81,8 @@ export class Changes {
       const key = known.has(change.turn) ? change.turn : "";
       byTurn.set(key, [...(byTurn.get(key) ?? []), change]);
     }
+    // A turn that changed no file may have sent something away.
+    for (const turn of this.turns) if (turn.status === "open" && !byTurn.has(turn.id) && turn.hosts.some(toReview)) byTurn.set(turn.id, []);
     const ids = [...byTurn.keys()].sort((one, other) => (known.get(other)?.started ?? 0) - (known.get(one)?.started ?? 0));
     return ids.map((id) => this.group(known.get(id), byTurn.get(id) ?? []));
   }
@@ -105,19 +106,24 @@ export class Changes {
 
   private turnBar(turn: Turn): HTMLElement {
     const undo = h("button", { class: "button small", "data-focus": `undo ${turn.id}`, on: { click: () => void this.undoTurn(turn) } }, "Undo turn");
-    const keep = h("button", { class: "button small", "data-focus": `keepall ${turn.id}`, on: { click: () => void this.keepTurn(turn) } }, "Keep all");
+    const bare = !this.changes.some((change) => change.turn === turn.id);
+    const keep = h("button", { class: "button small", "data-focus": `keepall ${turn.id}`, on: { click: () => void this.keepTurn(turn) } }, bare ? "Seen" : "Keep all");
     const bar = h("header", { class: "turnbar" }, h("strong", { class: "name", title: nameOf(turn) }, nameOf(turn)));
     if (turn.finished === null) bar.append(h("span", { class: "quiet" }, "still working"));
+    else if (bare) bar.append(h("span", { class: "acts" }, keep));
     else if (turn.after) bar.append(h("span", { class: "acts" }, keep, undo));
     if (turn.missing) bar.append(h("span", { class: "quiet" }, turn.missing));
+    if (turn.hosts.length > 0) bar.append(hostsOf(turn));
     return bar;
   }
 
   private async keepTurn(turn: Turn): Promise<void> {
     for (const change of this.changes.filter((one) => one.turn === turn.id)) {
       const answer = await this.desk.run("openspace.change.keep", { path: change.path, version: change.version });
-      if (!answer.success) break;
+      if (!answer.success) return this.reload();
     }
+    // What it spoke to is seen with that, too.
+    if (turn.hosts.length > 0) await this.desk.run("openspace.turn.keep", { turn: turn.id });
     this.reload();
   }
 
@@ -217,6 +223,20 @@ export class Changes {
 
 function nameOf(turn: Turn): string {
   return turn.title || `${turn.agent}, ${new Date(turn.started * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`;
+}
+
+// What a person may want to know of even where no file changed; not an agent's own model.
+function toReview(host: HostTraffic): boolean {
+  return host.connections > 0 && host.by !== "agent";
+}
+
+// The hosts that a turn's programs spoke to, with what went out and came in; those that were refused behind them.
+function hostsOf(turn: Turn): HTMLElement {
+  const rows = turn.hosts.map((one) => {
+    const bytes = one.connections > 0 ? h("span", { class: "quiet" }, ` sent ${size(one.up)}, received ${size(one.down)}`) : null;
+    return h("li", {}, h("bdi", {}, one.host), bytes, one.refused > 0 ? h("span", { class: "quiet" }, one.connections > 0 ? ", some refused" : " refused") : null);
+  });
+  return h("ul", { class: "hosts", "aria-label": "Hosts it spoke to" }, ...rows);
 }
 
 function outcome(plan: TurnUndone, words: string): HTMLElement {

@@ -287,7 +287,7 @@ function glance(detail: Review["detail"]): Node[] {
   return [h("p", { class: "glance" }, words.join(" · "))];
 }
 
-function size(bytes: number): string {
+export function size(bytes: number): string {
   const units = ["B", "kB", "MB", "GB"];
   let at = 0;
   let value = bytes;

@@ -385,7 +385,7 @@ export interface CallsStopped {
   count: number;
 }
 
-/** All of them, in the order of their paths; the turns that they belong to, and those without checkpoints. */
+/** All of them by path; and turns: theirs, those that spoke to hosts, those without checkpoints. */
 export interface ChangeList {
   changes: FileChange[];
   turns: Turn[];
@@ -803,7 +803,7 @@ export interface HostReplaced {
   terminals: string[];
 }
 
-/** One host as a session has used it; bytes `up` are those that left. */
+/** One host as a session has used it; bytes `up` are those that left, `by` is what let the last connection through. */
 export interface HostTraffic {
   host: string;
   connections: number;
@@ -811,6 +811,7 @@ export interface HostTraffic {
   up: number;
   down: number;
   last: number;
+  by: string;
 }
 
 /** Lines that were exchanged: where they begin in each text, from 0, and how many there are in each. */
@@ -1588,6 +1589,7 @@ export interface Turn {
   missing: string;
   status: "kept" | "open" | "undone";
   conflicts: number;
+  hosts: HostTraffic[];
 }
 
 /** A turn was undone, redone or kept. */

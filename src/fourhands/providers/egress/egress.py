@@ -28,7 +28,7 @@ from fourhands.providers.egress.gatekeeper import Gatekeeper
 from fourhands.providers.egress.hosts import HostPattern, host_name, port_number
 from fourhands.providers.egress.ports import OpenPort, PortForwards
 from fourhands.providers.egress.proxy import ProxyRequest, read_request
-from fourhands.providers.egress.splice import ByteCount, reset, splice
+from fourhands.providers.egress.splice import reset, splice
 
 log = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ class CellNetwork:
         gatekeeper, host, port = self._egress.gatekeeper, wanted.host, wanted.port
         speaks = bool(wanted.granted or wanted.first)  # to a proxy, which can say why not
         try:
-            outer = await self._connect(host, port)
+            outer, by = await self._connect(host, port)
         except BaseException as error:
             if speaks and isinstance(error, FourhandsError):
                 with contextlib.suppress(OSError):
@@ -204,21 +204,20 @@ class CellNetwork:
                 raise
             gatekeeper.refused(self.session, host, port, error.message)
             return
-        gatekeeper.log.add(self.session, host, connections=1)
-        count = ByteCount()
+        count = gatekeeper.log.carry(self.session, host, by)
         try:
             await splice(connection, outer, count, wanted.first, wanted.granted)
         finally:
-            gatekeeper.log.add(self.session, host, up=count.up, down=count.down)
+            gatekeeper.log.carried(self.session, count)
 
-    async def _connect(self, host: str, port: int) -> socket.socket:
+    async def _connect(self, host: str, port: int) -> tuple[socket.socket, str]:
         egress = self._egress
         await egress.know_registries()
-        await egress.gatekeeper.require(self.session, host, port)
+        by = await egress.gatekeeper.require(self.session, host, port)
         route = await find_route(host, port, egress.env, egress.dialer)
         if route.private:
-            await egress.gatekeeper.require(self.session, host, port, private=route.addresses[0])
-        return await dial(route, egress.dialer)
+            by = await egress.gatekeeper.require(self.session, host, port, private=route.addresses[0])
+        return await dial(route, egress.dialer), by
 
 
 class Egress:

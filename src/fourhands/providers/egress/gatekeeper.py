@@ -60,8 +60,8 @@ class Gatekeeper:
         self._notes: dict[str, BoundedDict[str, str]] = {}
         self._allowed: set[tuple[str, str]] = set()
 
-    async def require(self, session: str, host: str, port: int, *, private: str = "") -> None:
-        """Return if the connection may be made; raises `Denied` or `NoAnswer`. `private` is an address, if it is one.
+    async def require(self, session: str, host: str, port: int, *, private: str = "") -> str:
+        """Return what lets a connection through; raises `Denied` or `NoAnswer`. `private` is an address, if it is one.
 
         A name is decided about before it is resolved: a question to a name server could carry anything.
         """
@@ -81,6 +81,7 @@ class Gatekeeper:
         if (session, host) not in self._allowed:
             self._allowed.add((session, host))
             self._events.emit(NetworkAllowed(session=session, host=host, port=port, by=by))
+        return by
 
     async def _asked(self, session: str, host: str, port: int, private: str) -> str:
         """Wait for the answer of a person; connections to the same host share one question."""

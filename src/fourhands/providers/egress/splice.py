@@ -4,27 +4,36 @@ import asyncio
 import contextlib
 import socket
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ByteCount:
-    """Bytes that went out of a cell and came in."""
+    """Bytes that went out of a cell and came in, counted as they go."""
 
     up: int = 0
     down: int = 0
+
+    def sent(self, size: int) -> None:
+        """Count bytes that went out."""
+        self.up += size
+
+    def came(self, size: int) -> None:
+        """Count bytes that came in."""
+        self.down += size
 
 
 class _Side(asyncio.Protocol):
     """One of the two connections."""
 
-    def __init__(self, done: "asyncio.Future[None]") -> None:
+    def __init__(self, done: "asyncio.Future[None]", tally: Callable[[int], None]) -> None:
         self.transport: asyncio.Transport
         self.peer: _Side | None = None
-        self.received = 0
         self.ended = False
         self.done = done
+        self._tally = tally
         self._early: list[bytes] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -45,7 +54,7 @@ class _Side(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Pass on what has come."""
-        self.received += len(data)
+        self._tally(len(data))
         if self.peer is not None:
             self.peer.transport.write(data)
         else:
@@ -92,12 +101,13 @@ async def splice(
     loop = asyncio.get_running_loop()
     sides: list[_Side] = []
     try:
-        for sock in (inner, outer):
-            side = _Side(loop.create_future())
+        for sock, tally in ((inner, count.sent), (outer, count.came)):
+            side = _Side(loop.create_future(), tally)
             await loop.create_connection(lambda side=side: side, sock=sock)  # type: ignore[misc]  # bound at once
             sides.append(side)
         one, other = sides
         if first:
+            count.sent(len(first))
             other.transport.write(first)
         if back:
             one.transport.write(back)
@@ -109,9 +119,6 @@ async def splice(
             side.transport.abort()
         for sock in (inner, outer)[len(sides) :]:
             sock.close()
-        if len(sides) == 2:
-            count.up += sides[0].received
-            count.down += sides[1].received
 
 
 def reset(connection: socket.socket) -> None:
