@@ -26,6 +26,7 @@ from fourhands.commands import (
     limit,
     network,
     pane,
+    rehearsal,
     safety,
     terminal,
     terminal_output,
@@ -76,6 +77,7 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     limit.commands,
     network.commands,
     pane.commands,
+    rehearsal.commands,
     safety.commands,
     terminal.commands,
     terminal_output.commands,
@@ -165,7 +167,7 @@ class App:
                 self.bench,
                 self.questions,
                 self.journal,
-                self.policy,
+                self.bench.rehearsals.pending.watching(self.policy),
                 GateSettings(unknown_s=self.settings.safety.unknown_answer_s),
                 self.events,
                 results=self.bench.sessions.record,
@@ -184,6 +186,7 @@ class App:
             await stack.enter_async_context(self.tasks)
             stack.callback(self._leave)
             await stack.enter_async_context(self.bench.turns)
+            await stack.enter_async_context(self.bench.rehearsals)
             watch = Watch(
                 self.bench.files(Actor.person()),
                 self.bench.state.editors,

@@ -94,6 +94,14 @@ class QuestionWithdrawn(EventData, frozen=True, kw_only=True):
     reason: str
 
 
+class QuestionHeld(EventData, frozen=True, kw_only=True):
+    """A question waits without a time limit from now on: the person is looking into it."""
+
+    event = "question.held"
+    id: str
+    session: str
+
+
 QuestionClosed: TypeAlias = QuestionAnswered | QuestionExpired | QuestionWithdrawn
 """The events after which a question is no longer open."""
 
@@ -236,6 +244,17 @@ class Questions:
         if reviewer is None:
             raise BadArgument("the subject of this question cannot be edited", hint="answer it as it is, or deny it")
         return await reviewer(text)
+
+    def hold(self, id: str) -> None:
+        """Let an open question wait without a time limit, since a person is looking into it."""
+        waiting = self._find(id)
+        if waiting.timer is not None:
+            waiting.timer.cancel()
+            waiting.timer = None
+        question = waiting.question
+        if question.limit_s is not None:
+            waiting.question = msgspec.structs.replace(question, limit_s=None, deadline=None)
+            self._events.emit(QuestionHeld(id=id, session=question.session))
 
     def withdraw(self, id: str, reason: str = "withdrawn") -> None:
         """Withdraw a question; its asker gets `NoAnswer`."""

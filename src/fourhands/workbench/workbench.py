@@ -36,6 +36,7 @@ from fourhands.workbench.layout.state import WorkbenchState
 from fourhands.workbench.layout.undo import UndoStack
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.records.outputs import Outputs
+from fourhands.workbench.rehearsal.rehearsals import Rehearsals
 from fourhands.workbench.seats import Seats
 from fourhands.workbench.sessions import FILE, PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.terminals.agent_output import Redaction
@@ -93,6 +94,7 @@ class Workbench:
         self.sessions = Sessions(AtomicFile(state / FILE), settings.server.max_sessions)
         self.attached = Attached(self)
         self.turns = Turns(terminals.places, terminals.env, settings, journal, events, lambda s: self.gate.pending(s))
+        self.rehearsals = Rehearsals(terminals.places, terminals.env, settings, events, questions)
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()
