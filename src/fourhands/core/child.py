@@ -167,6 +167,8 @@ class PipedChild(abc.ABC):
     """A program that runs somewhere and that is reached by pipes."""
 
     pid: int
+    reason = ""
+    """The reason, in words, of an end that was not the program's own; empty where there is none."""
 
     def __init__(
         self, stdin: IO[bytes] | None, stdout: IO[bytes], stderr: IO[bytes] | None, out: Take, err: Take | None

@@ -7,6 +7,7 @@ ours stands in for it, see `stream.py`. One that cannot give its promised isolat
 
 import abc
 import enum
+import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -100,6 +101,33 @@ class CellDirs:
     tmp: str
 
 
+@dataclass(frozen=True, slots=True)
+class ShownPath:
+    """A path as a program of a cell finds it, and where that is outside."""
+
+    inside: str
+    outside: str
+
+
+@dataclass(frozen=True, slots=True)
+class AgentNeeds:
+    """What an agent's own process needs in its cell besides what all programs see there.
+
+    Of the person's files some are shown, some also written, and some copied into the cell's home when the cell is
+    built, for programs that replace them. `port` is the one TCP port to reach, where the cell has no network.
+    """
+
+    readable: tuple[ShownPath, ...] = ()
+    writable: tuple[ShownPath, ...] = ()
+    copied: tuple[ShownPath, ...] = ()
+    port: int = 0
+
+    @property
+    def digest(self) -> str:
+        """A text that is another one for other needs."""
+        return hashlib.sha256(repr(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 class Network(Protocol):
     """The network of one cell: a layer around the command that builds it, which then makes none of its own."""
 
@@ -125,11 +153,22 @@ class CellProvider(Provider, Protocol):
         """Path of the program that builds a cell inside of a network's layer; empty if cells take no such layer."""
         ...
 
-    def enclose(self, command: Sequence[str], dirs: CellDirs, network: Network | None = None) -> Launch:
+    @property
+    def weaker(self) -> bool:
+        """True if its cells have no network of their own: nothing in them can listen or connect."""
+        ...
+
+    def enclose(
+        self, command: Sequence[str], dirs: CellDirs, network: Network | None = None, needs: AgentNeeds | None = None
+    ) -> Launch:
         """Return the launch that builds a cell and becomes `command` in it, its first process, with all descriptors.
 
-        Blocking: it looks through the workspace.
+        `needs` are those of an agent's own process that will run in it. Blocking: it looks through the workspace.
         """
+        ...
+
+    def admit(self, launch: Launch, needs: AgentNeeds) -> Launch:
+        """Return the launch of an agent's own process in a cell that was built for these needs. Blocking."""
         ...
 
 

@@ -15,11 +15,12 @@ from fourhands.core import child
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
 from fourhands.host.spawner import interpreter_home
 from fourhands.providers import cgroups, entrypoint, seccomp, visibility
-from fourhands.providers.base import CellDirs, Isolation, Launch, Network, WorkspaceProvider
+from fourhands.providers.base import AgentNeeds, CellDirs, Isolation, Launch, Network, WorkspaceProvider
 from fourhands.providers.view import (
     SandboxView,
     bubblewrap_options,
     build_view,
+    copy_into_home,
     inner_git_variables,
     system_entries,
 )
@@ -51,6 +52,7 @@ class Bubblewrap(WorkspaceProvider):
 
     isolation = Isolation.SANDBOX
     shells: tuple[str, ...] | None = None
+    weaker = False
 
     def __init__(
         self,
@@ -182,7 +184,7 @@ class Bubblewrap(WorkspaceProvider):
                 hint="check providers.bubblewrap.readable and writable, and that the workspace is yours",
             )
 
-    def _build(self) -> SandboxView:
+    def _build(self, needs: AgentNeeds | None = None) -> SandboxView:
         """Return what is shown to programs on the workspace as it is now."""
         return build_view(
             self._workspace,
@@ -191,6 +193,7 @@ class Bubblewrap(WorkspaceProvider):
             readable=(*self._settings.readable, *self._readable, *_interpreter()),
             writable=self._settings.writable,
             own=self._own,
+            needs=needs,
         )
 
     def _private(self, path: str, mode: str = "0700") -> list[str]:
@@ -217,11 +220,18 @@ class Bubblewrap(WorkspaceProvider):
     # -- launching -------------------------------------------------------------------------------------------------
 
     @property
+    def shares_network(self) -> bool:
+        """True if programs reach all that this machine reaches, unseen."""
+        return self._settings.network
+
+    @property
     def builder(self) -> str:
         """The path of bwrap, unless the settings share the whole network."""
         return "" if self._settings.network else self._program
 
-    def enclose(self, command: Sequence[str], dirs: CellDirs, network: Network | None = None) -> Launch:
+    def enclose(
+        self, command: Sequence[str], dirs: CellDirs, network: Network | None = None, needs: AgentNeeds | None = None
+    ) -> Launch:
         """Return the launch that builds a cell in control groups of its own; its first process is `command`.
 
         Blocking: it searches the workspace for what is to be protected.
@@ -234,11 +244,13 @@ class Bubblewrap(WorkspaceProvider):
             raise Unavailable(
                 f"cannot set the limits of the sandbox: {error}", hint="`fourhands doctor` explains"
             ) from error
-        self._view = view = self._build()  # what is to be protected may have changed since the last cell
+        self._view = view = self._build(needs)  # what is to be protected may have changed since the last cell
         mounts = bubblewrap_options(
             view.entries, lambda path: ["--bind", dirs.home, path] if path == view.home else self._private(path)
         )
         clear_mount_points(dirs.home, view)
+        if needs is not None:
+            copy_into_home(needs.copied, view.home, dirs.home)
         inner = list(command)
         if self._inside:
             inner = ["/bin/sh", "-c", "\n".join([*self._inside, 'exec "$@"']), "fourhands", *inner]
@@ -258,6 +270,10 @@ class Bubblewrap(WorkspaceProvider):
         if not visibility.within(home, self._workspace):
             variables["HOME"] = self._view.home
         return launch.replace(env=variables)
+
+    def admit(self, launch: Launch, needs: AgentNeeds) -> Launch:
+        """Return the launch like any other: all programs of a cell have one view."""
+        return self.wrap(launch, terminal=False)
 
     async def end(self, tag: str) -> None:
         """Remove the control groups of a cell, which has ended."""

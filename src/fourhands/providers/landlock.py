@@ -27,12 +27,13 @@ from fourhands.core import child
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers import confine, entrypoint, seccomp, visibility
-from fourhands.providers.base import CellDirs, Isolation, Launch, Network, WorkspaceProvider
+from fourhands.providers.base import AgentNeeds, CellDirs, Isolation, Launch, Network, WorkspaceProvider
 from fourhands.providers.view import (
     Access,
     SandboxView,
     ViewEntry,
     build_view,
+    copy_into_home,
     inner_git_variables,
     own_places,
     system_entries,
@@ -41,6 +42,8 @@ from fourhands.providers.visibility import within
 from fourhands.settings import SandboxSettings
 
 PROBE_S = 20.0
+
+_TCP_RULES = 4  # the version that knows TCP
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LEFT_OPEN = "names, sizes and times of your files and the list of processes are visible, and programs may change modes"
@@ -85,6 +88,7 @@ class Landlock(WorkspaceProvider):
     isolation = Isolation.SANDBOX
     shells: tuple[str, ...] | None = None
     weaker = True
+    shares_network = False
     builder = ""
 
     def __init__(
@@ -103,6 +107,7 @@ class Landlock(WorkspaceProvider):
         self._version = version
         self._own = own
         self._view: SandboxView | None = None
+        self._readable: tuple[str, ...] = ()
         self._dirs: CellDirs | None = None
         self._policies = ""
         self._outside = ""
@@ -155,18 +160,23 @@ class Landlock(WorkspaceProvider):
                 raise Unsupported(f"Landlock cannot build a sandbox here: {said}")
             return [name for name in opened if name not in ("", "done")]
 
-    def _document(self, rules: Sequence[tuple[str, str]], *, scoped: bool, tty: bool = False) -> dict[str, object]:
+    def _document(
+        self, rules: Sequence[tuple[str, str]], *, scoped: bool, tty: bool = False, port: int = 0
+    ) -> dict[str, object]:
         version = self._version or 0
         call_filter = seccomp.program(os.uname().machine, namespaces=False, tcp=version >= 4)
         return {
             "rules": rules,
             "scoped": scoped,
             "tty": tty,
-            "connect": list(self.connect_ports),
+            "connect": [*self.connect_ports, *([port] if port else [])],
             "filter": base64.b64encode(call_filter).decode(),
         }
 
     # -- life ------------------------------------------------------------------------------------------------------
+
+    def _look(self, readable: tuple[str, ...], needs: AgentNeeds | None = None) -> SandboxView:
+        return build_view(self._workspace, self._env, self._sandbox, readable=readable, own=self._own, needs=needs)
 
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
         """Write down the rules for a workspace, or refuse."""
@@ -174,9 +184,8 @@ class Landlock(WorkspaceProvider):
         if not probe.works:
             raise Unsupported(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
         self._workspace = visibility.check_workspace(workspace)
-        self._view = view = await asyncio.to_thread(
-            build_view, self._workspace, self._env, self._sandbox, readable=readable, own=self._own
-        )
+        self._readable = readable
+        self._view = view = await asyncio.to_thread(self._look, readable)
         _check(view, own_places() if self._own is None else self._own)
         places = WorkspaceDirs.of(self._workspace, self._env)
         places.prepare()
@@ -194,13 +203,18 @@ class Landlock(WorkspaceProvider):
             os.makedirs(place, mode=0o700, exist_ok=True)
         _link_home(self._view, dirs.home)
         Path(self._outside).touch()
-        own = {"home": dirs.home, "tmp": dirs.tmp}
-        more = {"outside": self._outside, "cells": os.path.join(self._policies, "cells"), "own": own}
-        self._policy = self._write(rules_of(self._view, dirs), "launch", **more)
+        self._policy = self._write(rules_of(self._view, dirs), "launch", self._joining(dirs))
 
-    def _write(self, rules: Sequence[tuple[str, str]], name: str, **more: object) -> str:
+    def _joining(self, dirs: CellDirs) -> dict[str, object]:
+        """Return what a launch needs to find out which cell it is in."""
+        own = {"home": dirs.home, "tmp": dirs.tmp}
+        return {"outside": self._outside, "cells": os.path.join(self._policies, "cells"), "own": own}
+
+    def _write(
+        self, rules: Sequence[tuple[str, str]], name: str, more: Mapping[str, object] | None = None, port: int = 0
+    ) -> str:
         """Store a policy where programs inside cannot write, and return its path."""
-        document = {**self._document(rules, scoped=True, tty=True), **more}
+        document = {**self._document(rules, scoped=True, tty=True, port=port), **(more or {})}
         digest = hashlib.sha256(json.dumps(document).encode()).hexdigest()[:16]
         path = os.path.join(self._policies, f"{name}-{digest}.json")
         _store(path, document)
@@ -208,22 +222,44 @@ class Landlock(WorkspaceProvider):
 
     # -- launching -------------------------------------------------------------------------------------------------
 
-    def enclose(self, command: Sequence[str], dirs: CellDirs, network: Network | None = None) -> Launch:
+    def enclose(
+        self, command: Sequence[str], dirs: CellDirs, network: Network | None = None, needs: AgentNeeds | None = None
+    ) -> Launch:
         """Return the launch that becomes `command` under rules that all its children share.
 
-        There is no layer for the network on this rung: what it may reach are `connect_ports`.
+        There is no layer for the network on this rung: what it may reach are `connect_ports`, and an agent's port.
         """
         if self._view is None:
             raise self._unprepared()
-        _link_home(self._view, dirs.home)
+        view, port = self._view, 0
+        if needs is not None:
+            view, port = self._look(self._readable, needs), needs.port
+            copy_into_home(needs.copied, view.home, dirs.home)
+        _link_home(view, dirs.home)
         _store(os.path.join(self._policies, "cells", f"{dirs.name}.json"), {"home": dirs.home, "tmp": dirs.tmp})
         pseudo = [("/dev/ptmx", "device"), ("/dev/pts", "device")]
-        policy = self._write([*rules_of(self._view, dirs), *pseudo, (self._policies, "read")], "cell")
+        policy = self._write([*rules_of(view, dirs), *pseudo, (self._policies, "read")], "cell", port=port)
         argv = _confined(policy, command[0], command)
         return Launch(argv[0], tuple(argv), self._workspace, {"PATH": entrypoint.SAFE_PATH, "LC_ALL": "C.UTF-8"})
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
         """Return the launch under the rules of the workspace."""
+        return self._wrapped(launch, self._policy)
+
+    def admit(self, launch: Launch, needs: AgentNeeds) -> Launch:
+        """Return the launch under the rules of the workspace and of the agent's own files, and with its port."""
+        if self._dirs is None:
+            raise self._unprepared()
+        if needs.port and (self._version or 0) < _TCP_RULES:
+            raise Unsupported(
+                f"the weaker sandbox of this kernel (Landlock {self._version}) cannot let an agent reach its model "
+                "and nothing else",
+                hint="Linux 6.7 or later can; or install bubblewrap (`fourhands doctor` says how)",
+            )
+        rules = rules_of(self._look(self._readable, needs), self._dirs)
+        return self._wrapped(launch, self._write(rules, "agent", self._joining(self._dirs), needs.port))
+
+    def _wrapped(self, launch: Launch, policy: str) -> Launch:
         if self._view is None or self._dirs is None:
             raise self._unprepared()
         variables = visibility.inner_variables(launch.env, self._workspace)
@@ -234,7 +270,7 @@ class Landlock(WorkspaceProvider):
         if self._view.private_home:
             variables["HOME"] = self._dirs.home
         variables = inner_git_variables(variables, self._view)
-        argv = _confined(self._policy, launch.program, launch.argv)
+        argv = _confined(policy, launch.program, launch.argv)
         env = {"PATH": entrypoint.SAFE_PATH, **entrypoint.packed(variables)}
         return Launch(argv[0], tuple(argv), launch.cwd, env)
 
@@ -332,7 +368,8 @@ def _link_home(view: SandboxView, home: str) -> None:
     if not view.private_home:
         return
     for entry in view.entries:
-        if entry.access is not Access.READ or not entry.path.startswith(f"{view.home}/"):
+        shown = entry.access in (Access.READ, Access.WRITE)
+        if not shown or not entry.path.startswith(f"{view.home}/") or within(entry.path, view.workspace):
             continue
         # Programs of before may have left links here, which would lead us out of this home.
         *above, name = os.path.relpath(entry.path, view.home).split("/")

@@ -6,14 +6,17 @@ Between the workspace and a protected file each directory is a mount of its own:
 program cannot move `.git` away and put another one in its place.
 """
 
+import contextlib
 import enum
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fourhands.providers import autorun, visibility
+from fourhands.providers.base import AgentNeeds, ShownPath
 from fourhands.providers.visibility import within
 from fourhands.safety.redaction.file_names import BUILT_IN
 from fourhands.safety.redaction.redactor import redact
@@ -113,6 +116,7 @@ def build_view(
     readable: Iterable[str] = (),
     writable: Iterable[str] = (),
     own: tuple[str, ...] | None = None,
+    needs: AgentNeeds | None = None,
     budget: autorun.SearchBudget = autorun.SearchBudget(),  # noqa: B008 - it is frozen
 ) -> SandboxView:
     """Return what a sandbox on a workspace shows; `workspace` is resolved. Blocking: it searches the workspace."""
@@ -155,6 +159,8 @@ def build_view(
         entries.append(ViewEntry(path, Access.WRITE if is_writable else Access.READ, source))
     entries += [ViewEntry(path, Access.DEVICE) for path in settings.devices]
     entries += [ViewEntry(path, Access.HIDDEN) for path in dict.fromkeys(hidden) if not within(workspace, path)]
+    if needs is not None:  # after what is hidden: the secrets among these are the agent's own
+        entries += _of_agent(needs, shown, private)
     variables = _git_variables(home, shown)
     if variables:
         notes.append("commits are not signed, and git has no stored passwords")
@@ -191,6 +197,23 @@ def inner_git_variables(env: Mapping[str, str], view: SandboxView) -> dict[str, 
     for number, (name, value) in enumerate(view.variables.items(), count):
         added |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     return {**env, **added}
+
+
+def _of_agent(needs: AgentNeeds, shown: Mapping[str, tuple[bool, str]], private_home: bool) -> list[ViewEntry]:
+    """Return what an agent's own process sees besides, without what is there already.
+
+    Where home is a part of the workspace, a path that is not there is left out: a mount point would be made in it.
+    """
+    known = [*(f"/{name}" for name in visibility.SYSTEM), *(path for path, (_, source) in shown.items() if not source)]
+    known += [path for path, (_, source) in shown.items() if source == path]
+    entries = {
+        one.inside: ViewEntry(one.inside, Access.READ, one.outside)
+        for one in needs.readable
+        if one.inside != one.outside or not any(within(one.inside, path) for path in known)
+    }
+    entries |= {one.inside: ViewEntry(one.inside, Access.WRITE, one.outside) for one in needs.writable}
+    kept = (one for one in entries.values() if private_home or os.path.lexists(one.path))
+    return sorted(kept, key=lambda one: one.path)
 
 
 def _from_home(home: str, notes: list[str]) -> dict[str, tuple[bool, str]]:
@@ -268,3 +291,32 @@ def _git_variables(home: str, shown: Mapping[str, tuple[bool, str]]) -> dict[str
         except OSError:
             continue
     return {}
+
+
+def copy_into_home(copied: Iterable[ShownPath], home: str, place: str) -> None:
+    """Copy files of the person's into a cell's home at `place`, where they are missing or older there.
+
+    Programs of before may have left links there: what is on the way and no directory is removed.
+    """
+    for one in copied:
+        names = os.path.relpath(one.inside, home).split("/")
+        if names[0] == "..":
+            continue
+        above = place
+        for name in names[:-1]:
+            above = os.path.join(above, name)
+            if os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above)):
+                os.unlink(above)
+            os.makedirs(above, mode=0o700, exist_ok=True)
+        copy = os.path.join(above, names[-1])
+        with contextlib.suppress(OSError):  # it can go at any moment, and is then not copied
+            outside = os.stat(one.outside)
+            if os.path.islink(copy) or os.path.isdir(copy):
+                remove = os.unlink if os.path.islink(copy) else shutil.rmtree
+                remove(copy)
+            if not os.path.exists(copy) or os.stat(copy).st_mtime < outside.st_mtime:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(copy)
+                descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+                with open(one.outside, "rb") as source, open(descriptor, "wb") as target:
+                    shutil.copyfileobj(source, target)

@@ -95,10 +95,15 @@ class AgentPersistent(SettingsGroup, frozen=True, kw_only=True):
 
 
 class AgentSettings(SettingsGroup, frozen=True, kw_only=True):
-    """The settings that one agent, or all of one kind, start with instead of the defaults."""
+    """The settings that one agent, or all of one kind, start with instead of the defaults.
+
+    In a sandbox the agent's own process gets `processVariables` of your environment, and reaches `allowedHosts`.
+    """
 
     provider: NonEmpty | None = None
     cwd: NonEmpty | None = None
+    process_variables: tuple[NonEmpty, ...] = ()
+    allowed_hosts: tuple[NonEmpty, ...] = ()
     bash: AgentBash = AgentBash()
     persistent: AgentPersistent = AgentPersistent()
 
@@ -246,6 +251,12 @@ class Settings(SettingsGroup, frozen=True, kw_only=True):
             if key in self.agents:
                 chosen = self.agents[key].over(chosen)
         return chosen
+
+    def process_of_agent(self, name: str, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Return the further variables and hosts of an agent's own process: those of its kind and of its name."""
+        chosen = [self.agents[key] for key in dict.fromkeys((kind, name)) if key in self.agents]
+        variables = [one for settings in chosen for one in settings.process_variables]
+        return tuple(variables), tuple(host for settings in chosen for host in settings.allowed_hosts)
 
     def cwd_for_agent(self, name: str, kind: str) -> str | None:
         """Return the directory in which a new agent's programs start, if one is set: for its name, else its kind."""

@@ -21,6 +21,7 @@ from fourhands.agents.connectors.transcript import Transcripts
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.errors import BadArgument, Denied, Unavailable
 from fourhands.core.tasks import Tasks
+from fourhands.surfaces.agent_door import AgentDoors
 from fourhands.surfaces.auth import SECRET_LENGTH, TokenLimits, Tokens
 from fourhands.surfaces.discovery import ServerAddress, address_file, publish
 from fourhands.surfaces.http.access import AccessControl, AccessLimits
@@ -173,9 +174,19 @@ async def serving(
         )
         server = IdleServer(TimedConfig(guard, limits.timeouts, MESSAGE_LIMIT, websockets))
         task = tasks.start(server.serve(sockets=[sock]), "the server")
+        doors = AgentDoors(
+            app,
+            tokens,
+            limits.access,
+            tasks,
+            server,
+            lambda door: TimedConfig(door, limits.timeouts, MESSAGE_LIMIT, websockets),
+        )
+        bench.network.agents.serve = doors.enter
 
         def ended(session: Session) -> None:
             tokens.revoke(session.id)
+            doors.end(session.id)
 
         def resumed(session: str) -> Actor | None:
             found = bench.resume_session(session)
@@ -195,6 +206,7 @@ async def serving(
             yield Running(address, tokens, hub, server, routes.viewers)
         finally:
             bench.leaving = True
+            bench.network.agents.serve = None
             hub.leave()
             for question in bench.questions.open():
                 bench.questions.withdraw(question.id, "Fourhands is being stopped; ask again when it is back")

@@ -174,6 +174,17 @@ class IdleServer(uvicorn.Server):
         await self._leaving.wait()
 
 
+async def take_connection(config: TimedConfig, server: uvicorn.Server, connection: socket.socket) -> None:
+    """Serve a connection that did not come by a listening socket, as one of this server's: it ends with that."""
+    if not config.loaded:
+        config.load()
+
+    def protocol() -> asyncio.Protocol:
+        return TimedProtocol(config=config, server_state=server.server_state, app_state={})
+
+    await asyncio.get_running_loop().connect_accepted_socket(protocol, connection)
+
+
 class Frames(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol; it carries viewers itself, and who does not answer or is no WebSocket is gone."""
 

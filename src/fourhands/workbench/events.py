@@ -35,11 +35,13 @@ class AgentStopping(SessionEvent, frozen=True, kw_only=True):
 
 
 class AgentChanged(SessionEvent, frozen=True, kw_only=True):
-    """An agent works, is idle or has failed, or its settings are others."""
+    """An agent works, is idle or has failed, its settings are others, or its own process has been started."""
 
     event = "agent.changed"
     status: str
     state: SessionSettings | UnsetType = UNSET
+    isolation: str | UnsetType = UNSET
+    rung: str | UnsetType = UNSET
 
 
 class AgentNoted(SessionEvent, frozen=True, kw_only=True):

@@ -98,6 +98,20 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class AgentPlace:
+    """Where an agent's own process runs, which Fourhands has started.
+
+    `url` is the address by which the process reaches this server, empty if it is the same as for everyone; `proxy` is
+    the address of the proxy that leads there, where one is needed.
+    """
+
+    isolation: str
+    rung: str
+    url: str = ""
+    proxy: str = ""
+
+
 @dataclass(slots=True)
 class Session:
     """One agent at work."""
@@ -115,6 +129,7 @@ class Session:
     attached: dict[str, int] = field(default_factory=dict)  # terminals, and up to where it was told of each
     ended: bool = False
     arrival: Arrival = field(default_factory=Arrival)
+    place: AgentPlace | None = None
 
     @property
     def actor(self) -> Actor:
@@ -156,6 +171,8 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     consent: str = "unasked"  # or granted, denied
     scopes: tuple[Scope, ...] = ()  # what it may do, where consent was given
     attached: tuple[AttachedTerminal, ...] = ()
+    isolation: str = ""  # of its own process: none, sandbox or container; empty where Fourhands has started none
+    rung: str = ""  # the kind of sandbox that this is
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -261,6 +261,8 @@ class Workbench:
             consent=self.gate.consent.state(session.id, session.name),
             scopes=self.gate.consent.scopes(session.id, session.name),
             attached=self.attached.describe(session),
+            isolation=session.place.isolation if session.place is not None else "",
+            rung=session.place.rung if session.place is not None else "",
         )
 
     def begin_session(self, name: str, connector: str, *, id: str | None = None, cwd: str | None = None) -> Session:
@@ -293,14 +295,17 @@ class Workbench:
         session = self.sessions.get(name)
         self.gate.end(session.id)
         self.turns.end(session.id)
-        await self.clean_up(session.id)
+        await self._remove_made(session.id)
         self.sessions.remove(session.id)
         self.prompters.pop(session.id, None)
         for listener in self.on_session_end:
             listener(session)
         self.events.emit(SessionEnded(session=session.id, name=session.name))
-        if self.disconnect is not None:
-            await self.disconnect(session)
+        try:
+            if self.disconnect is not None:
+                await self.disconnect(session)  # while there is a sandbox, in which the agent may take its leave
+        finally:
+            await self.terminals.end_cell(session.id)
 
     async def disconnect_session(self, id: str) -> None:
         """End the session of an agent whose connection has ended, unless it is the server that goes.
@@ -330,7 +335,11 @@ class Workbench:
         self.events.emit(AgentReset(session=session.id))
 
     async def clean_up(self, session_id: str) -> None:
-        """Remove what a session made, except for terminals that the person pinned."""
+        """Remove what a session made, except for terminals that the person pinned, and end its sandbox."""
+        await self._remove_made(session_id)
+        await self.terminals.end_cell(session_id)
+
+    async def _remove_made(self, session_id: str) -> None:
         pinned = {tab.content for _, tab in tabs(self.state.layout.root) if tab.type == "terminal" and tab.pinned}
         self.state.end_session(session_id)
         self.outputs.forget(session_id)
@@ -339,7 +348,6 @@ class Workbench:
         for terminal, error in zip(doomed, done, strict=True):
             if isinstance(error, BaseException) and not isinstance(error, FourhandsError):
                 log.error("terminal %s of session %s could not be closed", terminal.id, session_id, exc_info=error)
-        await self.terminals.end_cell(session_id)
 
     def left_behind(self) -> set[str]:
         """Return the sessions that are not here although they have not ended: a server before this one has gone."""

@@ -16,12 +16,12 @@ FAKE = Path(__file__).parents[2] / "kit" / "fake_acp_agent.py"
 
 
 def install(home: Home, program: str, **options: Any) -> dict[str, str]:
-    """Put an agent of that name on the path; the environment that leads to it."""
+    """Put an agent of that name on the path, one file as sandboxes show it; the environment that leads to it."""
     tools = home.root / "tools"
     tools.mkdir()
-    given = json.dumps(options).replace("'", "'\\''")
-    lines = ["#!/bin/sh", f"export FAKE_LOG={tools}/log FAKE_OPTIONS='{given}'", f"exec {sys.executable} {FAKE}"]
-    (tools / program).write_text("\n".join(lines) + "\n")
+    given = {"FAKE_LOG": f"{home.work}/log", "FAKE_OPTIONS": json.dumps(options)}
+    lines = [f"#!{sys.executable}", "import os", f"os.environ |= {given!r}", FAKE.read_text()]
+    (tools / program).write_text("\n".join(lines))
     (tools / program).chmod(stat.S_IRWXU)
     return {"PATH": f"{tools}:/usr/bin:/bin"}
 
@@ -53,9 +53,10 @@ async def test_an_agent_by_its_name_is_there_and_has_our_server() -> None:
             found = await agent(home)
             assert found["status"] == "idle"
             assert (await home.call("agent.prompt", {"sessionId": found["id"], "text": "hi"}))["success"]
-            sent = [json.loads(line) for line in (home.root / "tools" / "log").read_text().splitlines()]
+            sent = [json.loads(line) for line in (home.work / "log").read_text().splitlines()]
             (server,) = sent[1]["params"]["mcpServers"]
-            assert (server["type"], server["url"]) == ("http", f"{home.address.url}/mcp")
+            inside = "http://workbench.fourhands.internal" if found["isolation"] == "sandbox" else home.address.url
+            assert (server["type"], server["url"]) == ("http", f"{inside}/mcp")
             token = server["headers"][0]["value"].removeprefix("Bearer ")
             assert token != (Path(home.places.state) / "token").read_text()
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.kit.hosts import wait_gone
 
-from fourhands.agents.connectors.process import launch
+from fourhands.agents.connectors.process import ChildStarter, launch
 from fourhands.core.tasks import Tasks
 
 
@@ -15,7 +15,8 @@ async def test_an_agent_that_is_ended_while_it_starts_leaves_nobody(tmp_path: Pa
     os.mkfifo(pipe)
     argv = ["sh", "-c", f"sleep 300 & echo $! >{pipe}; wait"]
     async with Tasks() as tasks:
-        process = launch(argv, cwd=str(tmp_path), env={"PATH": os.environ["PATH"]}, tasks=tasks, name="agent")
+        starter = ChildStarter(argv, cwd=str(tmp_path), env={"PATH": os.environ["PATH"]})
+        process = await launch(starter, tasks, "agent")
         child = int(pipe.read_text())
         await process.end(0.0)
     assert await asyncio.to_thread(wait_gone, child)
@@ -24,6 +25,6 @@ async def test_an_agent_that_is_ended_while_it_starts_leaves_nobody(tmp_path: Pa
 async def test_an_agent_that_gets_no_grace_has_ended_all_the_same(tmp_path: Path) -> None:
     async with Tasks() as tasks:
         for _ in range(20):  # killing takes a moment, now and then a longer one than the loop's next turn
-            process = launch(["sleep", "300"], cwd=str(tmp_path), env=dict(os.environ), tasks=tasks, name="agent")
+            process = await launch(ChildStarter(["sleep", "300"], cwd=str(tmp_path), env=os.environ), tasks, "agent")
             await process.end(0.0)
             assert process.exit_code is not None

@@ -29,6 +29,7 @@ from fourhands.agents.connectors.base import END_TURN, Connector, Recollection
 from fourhands.agents.connectors.launcher import Launcher, started_here
 from fourhands.agents.connectors.process import AgentProcess
 from fourhands.agents.connectors.resume import ResumeFile
+from fourhands.agents.connectors.sandbox import AgentOrder, AgentSandbox
 from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unsupported
 from fourhands.core.event import Event
 from fourhands.workbench.agent_options import Described, PastChat
@@ -76,12 +77,13 @@ class AcpAgent(Connector):
         self.terminals = AcpTerminals(bench, self._place, allowed)
         self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
         methods = {**self.terminals.methods, **self.files.methods, "session/request_permission": self._permission}
+        self._sandbox = AgentSandbox(bench, session)
+        order = AgentOrder(tuple(argv), env, recipe.env, recipe.sandbox)
         self.runtime = AcpRuntime(
             session.name,
             argv,
             self.tasks,
-            cwd=cwd,
-            env={**_outside(env), **recipe.env},
+            starter=partial(self._sandbox.starter, order),
             methods=methods,
             notifications={"session/update": self._update},
             on_end=self._process_ended,
@@ -127,10 +129,11 @@ class AcpAgent(Connector):
 
     async def _start(self, sign_in: str = "") -> RpcConnection:
         async def shake_hands(peer: RpcConnection) -> None:
-            await self.acp.shake_hands(peer)
-            if sign_in:
-                await self.acp.authenticate(peer, sign_in)
-            await self._open(peer)
+            with self._sandbox.held_ports():
+                await self.acp.shake_hands(peer)
+                if sign_in:
+                    await self.acp.authenticate(peer, sign_in)
+                await self._open(peer)
 
         try:
             return await self.runtime.start(shake_hands, self.recipe.start_seconds)
@@ -315,11 +318,6 @@ class AcpAgent(Connector):
     async def _permission(self, params: dict[str, Any]) -> dict[str, object]:
         self._place(str(params.get("sessionId")))
         return await self.permissions.ask(params)
-
-
-def _outside(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the person's environment, whose keys the agent may need, without the variables of this server."""
-    return {name: value for name, value in env.items() if not name.startswith("FOURHANDS_")}
 
 
 def register(launcher: Launcher, *, mcp_servers: McpServers | None = None) -> None:

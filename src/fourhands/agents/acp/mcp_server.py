@@ -30,12 +30,17 @@ class OwnServer:
         if session.id not in self._tokens:
             self._tokens[session.id] = self._issue_token(session)
         token = self._tokens[session.id]
-        if http:
+        inside, proxy = (session.place.url, session.place.proxy) if session.place is not None else ("", "")
+        if http and not proxy:  # which not every client of MCP heeds; the command does
             headers = [{"name": "Authorization", "value": f"Bearer {token}"}]
-            return [{"type": "http", "name": NAME, "url": f"{self._url}/mcp", "headers": headers}]
-        # Where the command finds this workbench: not every agent passes its environment on, or keeps its home.
-        state = Path(WorkspaceDirs.of(self._root, self._env).state)
-        variables = {"FOURHANDS_TOKEN": token, "XDG_STATE_HOME": str(state.parent.parent)}
+            return [{"type": "http", "name": NAME, "url": f"{inside or self._url}/mcp", "headers": headers}]
+        variables = {"FOURHANDS_TOKEN": token}
+        if inside:  # its state directory is not there
+            variables |= {"FOURHANDS_URL": inside, **({"HTTP_PROXY": proxy} if proxy else {})}
+        else:
+            # Where the command finds this workbench: not every agent passes its environment on, or keeps its home.
+            state = Path(WorkspaceDirs.of(self._root, self._env).state)
+            variables["XDG_STATE_HOME"] = str(state.parent.parent)
         return [
             {
                 "name": NAME,

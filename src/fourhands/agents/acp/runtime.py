@@ -12,7 +12,7 @@ from typing import Protocol
 
 from fourhands.agents.acp.errors import rpc_error
 from fourhands.agents.acp.jsonrpc import PeerGone, RpcConnection, RpcHandler, RpcListener
-from fourhands.agents.connectors.process import AgentProcess, launch
+from fourhands.agents.connectors.process import AgentProcess, AgentStarter, launch
 from fourhands.core.errors import FourhandsError, TimedOut, Unavailable
 from fourhands.core.tasks import Tasks
 
@@ -35,8 +35,7 @@ class AcpRuntime:
         argv: Sequence[str],
         tasks: Tasks,
         *,
-        cwd: Callable[[], str],
-        env: Mapping[str, str],
+        starter: Callable[[], Awaitable[AgentStarter]],
         methods: Mapping[str, RpcHandler],
         notifications: Mapping[str, RpcListener],
         on_end: ProcessEnded,
@@ -46,8 +45,7 @@ class AcpRuntime:
         self._name = name
         self._argv = tuple(argv)
         self._tasks = tasks
-        self._cwd = cwd
-        self._env = env
+        self._starter = starter
         self._methods = methods
         self._notifications = notifications
         self._on_end = on_end
@@ -63,7 +61,7 @@ class AcpRuntime:
         """Start the process and return its connection after the handshake, which may take `limit_s` seconds."""
         if self._life is not None:
             await asyncio.wait([self._life])  # or its end would take away what the next one has begun
-        process = self.process = launch(self._argv, cwd=self._cwd(), env=self._env, tasks=self._tasks, name=self._name)
+        process = self.process = await launch(await self._starter(), self._tasks, self._name)
         peer = RpcConnection(
             process.reader,
             process.writer,

@@ -1,7 +1,8 @@
 """An agent's process on pipes: its messages on stdin and stdout, its words on stderr in our log, and a sure end.
 
-Some agents do not leave when their input ends, and most start children. So the process leads a session of its own, and
-the end is: close its input, wait, then end the session and what stems from it (`providers.termination`).
+Some agents do not leave when their input ends, and most start children. So the end is: close its input, wait, then end
+it and what stems from it. One that is a child of ours leads a session (`providers.termination`); one in a cell is ended
+by the host, which knows its children by their tag.
 """
 
 import asyncio
@@ -9,8 +10,9 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from fourhands.core.child import Child, into, signal_name
+from fourhands.core.child import Child, PipedChild, Take, into, signal_name
 from fourhands.core.errors import CommandNotFound, ExecDenied, Unavailable
 from fourhands.core.tasks import Tasks
 from fourhands.providers.termination import session_of, terminate
@@ -28,23 +30,70 @@ _LONGEST_LOG_LINE = 2000
 _LAST_WORDS = 20
 
 
+class AgentStarter(Protocol):
+    """Starts one agent's process, and ends it with everything that stems from it."""
+
+    async def start(self, out: Take, err: Take | None) -> PipedChild:
+        """Start it; without `err` its words go where its output goes. Once it runs, this returns without a wait."""
+        ...
+
+    async def end(self, child: PipedChild, grace_s: float) -> None:
+        """End it and its tree: politely, then firmly."""
+        ...
+
+
+class ChildStarter:
+    """Starts an agent as a child of this process, with the rights of the person."""
+
+    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], with_input: bool = True) -> None:
+        self._argv = tuple(argv)
+        self._cwd = cwd
+        self._env = env
+        self._with_input = with_input
+
+    async def start(self, out: Take, err: Take | None) -> PipedChild:
+        """Start it, in one step that cannot be cancelled; `argv[0]` is found in the PATH of its environment."""
+        name = self._argv[0]
+        try:
+            return Child(self._argv, cwd=self._cwd, env=self._env, out=out, err=err, with_input=self._with_input)
+        except FileNotFoundError as error:
+            raise CommandNotFound(f"command not found: {name!r}", hint="install it, or check PATH") from error
+        except PermissionError as error:
+            raise ExecDenied(f"permission denied: {name!r}") from error
+        except OSError as error:
+            raise Unavailable(f"cannot start {name!r}: {error.strerror}") from error
+
+    async def end(self, child: PipedChild, grace_s: float) -> None:
+        """End the session that it leads, and what stems from that."""
+        assert isinstance(child, Child)
+        if left := await terminate(lambda: session_of(child), grace_s, leader=child):
+            log.error("cannot end %s: processes %s are left", self._argv[0], left)
+
+
 class AgentProcess:
     """A running agent. Made by `launch`."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: str, env: Mapping[str, str], name: str) -> None:
+    writer: asyncio.StreamWriter
+
+    def __init__(self, starter: AgentStarter, name: str) -> None:
         self.name = name
         self.reader = asyncio.StreamReader(limit=_BUFFER)
         self.last_words: deque[str] = deque(maxlen=_LAST_WORDS)
         self._heard = asyncio.Event()
         self._stderr = asyncio.StreamReader(limit=_BUFFER)
-        self._child = Child(argv, cwd=cwd, env=env, out=into(self.reader), err=into(self._stderr), with_input=True)
+        self._starter = starter
+        self._child: PipedChild
+
+    async def start(self) -> None:
+        """Start it; called once."""
+        self._child = await self._starter.start(into(self.reader), into(self._stderr))
         for stream, pipe in zip((self.reader, self._stderr), self._child.pipes, strict=True):
             stream.set_transport(pipe)
         self.writer = self._child.writer()
 
     @property
     def pid(self) -> int:
-        """Its process id, which is its group's too."""
+        """Its process id, as this machine sees it."""
         return self._child.pid
 
     @property
@@ -58,6 +107,8 @@ class AgentProcess:
         code = self.exit_code
         if code is None:
             return "it has closed its output"
+        if self._child.reason:
+            return self._child.reason
         return signal_name(code) or f"exit code {code}"
 
     async def words(self) -> str:
@@ -102,7 +153,7 @@ class AgentProcess:
             patience_s = grace_s / 2
         finally:
             try:
-                await terminate(lambda: session_of(self._child), patience_s, leader=self._child)
+                await self._starter.end(self._child, patience_s)
             finally:
                 self._child.close()  # a process that got away may hold the pipes
 
@@ -116,15 +167,9 @@ class AgentProcess:
         return True
 
 
-def launch(argv: Sequence[str], *, cwd: str, env: Mapping[str, str], tasks: Tasks, name: str) -> AgentProcess:
-    """Start an agent; `argv[0]` is found in the PATH of `env`."""
-    try:
-        process = AgentProcess(argv, cwd=cwd, env=env, name=name)
-    except FileNotFoundError as error:
-        raise CommandNotFound(f"command not found: {argv[0]!r}", hint="install it, or check PATH") from error
-    except PermissionError as error:
-        raise ExecDenied(f"permission denied: {argv[0]!r}") from error
-    except OSError as error:
-        raise Unavailable(f"cannot start {argv[0]!r}: {error.strerror}") from error
+async def launch(starter: AgentStarter, tasks: Tasks, name: str) -> AgentProcess:
+    """Start an agent, and hear what it says on stderr."""
+    process = AgentProcess(starter, name)
+    await process.start()
     tasks.start(process.drain(), f"the words of {name}")
     return process

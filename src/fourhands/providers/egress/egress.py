@@ -22,13 +22,14 @@ from msgspec import Struct
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import EventBus
 from fourhands.core.tasks import Tasks
+from fourhands.providers.egress.agents import WORKBENCH, AgentNetworks, listen_for
 from fourhands.providers.egress.dialing import Dialer, SystemDialer, dial, find_route
 from fourhands.providers.egress.enclosure import Enclosure, Way, find_way, proxy_variables
 from fourhands.providers.egress.gatekeeper import Gatekeeper
 from fourhands.providers.egress.hosts import HostPattern, host_name, port_number
 from fourhands.providers.egress.ports import OpenPort, PortForwards
 from fourhands.providers.egress.proxy import ProxyRequest, read_request
-from fourhands.providers.egress.splice import reset, splice
+from fourhands.providers.egress.splice import ByteCount, reset, splice
 
 log = logging.getLogger(__name__)
 
@@ -204,7 +205,7 @@ class CellNetwork:
                 raise
             gatekeeper.refused(self.session, host, port, error.message)
             return
-        count = gatekeeper.log.carry(self.session, host, by)
+        count = gatekeeper.log.carry(self.session, host, by) if by else ByteCount()
         try:
             await splice(connection, outer, count, wanted.first, wanted.granted)
         finally:
@@ -212,9 +213,12 @@ class CellNetwork:
 
     async def _connect(self, host: str, port: int) -> tuple[socket.socket, str]:
         egress = self._egress
+        if host == WORKBENCH:  # no host that was spoken to, so it is in no list
+            return egress.agents.enter(self.session, port), ""
         await egress.know_registries()
         by = await egress.gatekeeper.require(self.session, host, port)
-        route = await find_route(host, port, egress.env, egress.dialer)
+        route = egress.agents.route(self.session, host, port)
+        route = route or await find_route(host, port, egress.env, egress.dialer)
         if route.private:
             by = await egress.gatekeeper.require(self.session, host, port, private=route.addresses[0])
         return await dial(route, egress.dialer), by
@@ -240,6 +244,7 @@ class Egress:
         self.dialer = dialer or SystemDialer()
         self.own_ports = set() if own_ports is None else own_ports  # of this server; it adds its own
         self.tasks = Tasks()
+        self.agents = AgentNetworks(gatekeeper.rules)
         self._registries = registries
         self._finding: asyncio.Task[None] | None = None
         self._directory = directory
@@ -324,10 +329,7 @@ class Egress:
         if session not in self._proxies:
             secret = secrets.token_urlsafe(24)
             cell = CellNetwork(session, Enclosure("", "", "proxy"), self)
-            listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-            listener.bind(("127.0.0.1", 0))
-            listener.listen(64)
-            listener.setblocking(False)
+            listener = listen_for(session)
             self._proxies[session] = listener, secret
             asyncio.get_running_loop().add_reader(listener, cell.accept_proxy, listener, secret)
             self._begin_finding()
@@ -340,6 +342,10 @@ class Egress:
             asyncio.get_running_loop().remove_reader(known[0])
             self.own_ports.discard(known[0].getsockname()[1])
             known[0].close()
+
+    def cell(self, session: str) -> CellNetwork | None:
+        """Return the network of a session's cell, if it has one."""
+        return self._cells.get(session)
 
     def open_ports(self) -> list[OpenPort]:
         """Return the ports of programs that can be reached from outside now."""

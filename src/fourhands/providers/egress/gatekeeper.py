@@ -22,6 +22,8 @@ HOLD_S = 60.0
 NOTES = 20
 """Refusals that a session is told of with its next result."""
 
+_REFUSED = {"denied": "the person has refused it", "agent": "what agents report or update is refused"}
+
 NetworkMode = Literal["ask", "off", "on"]
 
 
@@ -72,7 +74,7 @@ class Gatekeeper:
         rule = self.rules.find(session, host, port, private=bool(private))
         by: str = rule.source if rule is not None else ""
         if rule is not None and not rule.allowed:
-            raise Denied("the person has refused it" if rule.source == "denied" else "the person never allows it")
+            raise Denied(_REFUSED.get(rule.source, "the person never allows it"))
         if rule is None:
             if self._mode == "on" and host != THIS_MACHINE and not private:
                 by = "all"

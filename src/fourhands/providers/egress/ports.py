@@ -4,8 +4,9 @@ import asyncio
 import contextlib
 import errno
 import itertools
+import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from msgspec import Struct
 
@@ -47,6 +48,9 @@ class PortForwards:
         self._tasks = tasks
         self._own_ports = own_ports
         self._open: dict[int, tuple[socket.socket, int]] = {}
+        self._private: set[int] = set()
+        self._ways: set[int] = set()
+        self._holding = 0
         self._waiting: dict[int, asyncio.Future[socket.socket | None]] = {}
         self._numbers = itertools.count(1)
         self._count = 0
@@ -60,7 +64,11 @@ class PortForwards:
 
     def announce(self, ports: Iterable[int]) -> None:
         """Open the ports on which programs listen now, and close the others."""
-        wanted = [port for port in ports if LOWEST <= port < 65_536][:MOST]
+        there = [port for port in ports if LOWEST <= port < 65_536]
+        self._private &= {*there, *self._ways}
+        if self._holding:
+            self._private |= set(there) - self._open.keys()
+        wanted = [port for port in there if port not in self._private][:MOST]
         for port in self._open.keys() - set(wanted):
             self._shut(port)
         for port in wanted:
@@ -77,6 +85,40 @@ class PortForwards:
             waiting.set_result(connection)
         elif connection is not None:
             connection.close()
+
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep what begins to listen within this block, an agent's own process, from being opened."""
+        self._holding += 1
+        try:
+            yield
+        finally:
+            self._holding -= 1
+
+    @contextlib.asynccontextmanager
+    async def way_in(self, port: int, path: str) -> AsyncIterator[None]:
+        """Lead a socket of the file system to a port, which is not opened otherwise. Raises `OSError`."""
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        listener.bind(path)
+        os.chmod(path, 0o600)
+        listener.listen(64)
+        listener.setblocking(False)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(listener, self._accept, port, listener)
+        self._ways.add(port)
+        self._private.add(port)
+        if port in self._open:
+            self._shut(port)
+        try:
+            yield
+        finally:
+            self._ways.discard(port)
+            loop.remove_reader(listener)
+            listener.close()
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
 
     async def close(self) -> None:
         """Close all ports."""

@@ -2,7 +2,8 @@
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +31,20 @@ class NetworkRule(Struct, frozen=True, kw_only=True, rename="camel"):
     session: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class AgentHosts:
+    """The hosts of one session's agent.
+
+    `allowed` are its model's; `configured` are named by the person's own configuration, and may be in their own
+    network; `refused` are refused unasked; `addresses` has the address of each name that was made up for one.
+    """
+
+    allowed: tuple[HostPattern, ...] = ()
+    configured: tuple[HostPattern, ...] = ()
+    refused: tuple[HostPattern, ...] = ()
+    addresses: Mapping[str, str] = field(default_factory=dict)
+
+
 class _Stored(Struct, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
     never: tuple[str, ...] = ()
@@ -44,7 +59,7 @@ class NetworkRules:
         self._file = None if path is None else AtomicFile(path)
         self._settings = tuple(map(HostPattern.parse, allowed))
         self.tools: tuple[HostPattern, ...] = ()
-        self.agents: dict[str, tuple[HostPattern, ...]] = {}
+        self.agents: dict[str, AgentHosts] = {}
         self._sessions: dict[str, set[str]] = {}
         self._short: dict[tuple[str, str], tuple[bool, float]] = {}
         self._now = now
@@ -69,18 +84,18 @@ class NetworkRules:
             return NetworkRule(host=key, allowed=True, source="session", session=session)
         if key in self._stored.allowed:
             return NetworkRule(host=key, allowed=True, source="workspace")
+        agent = self.agents.get(session, AgentHosts())
         if private:
-            return None
+            return _first(agent.configured, "agent", host, port)
         lists: tuple[tuple[RuleSource, tuple[HostPattern, ...]], ...] = (
             ("settings", self._settings),
             ("tools", self.tools),
-            ("agent", self.agents.get(session, ())),
+            ("agent", (*agent.allowed, *agent.configured)),
         )
         for source, patterns in lists:
-            for pattern in patterns:
-                if pattern.matches(host, port):
-                    return NetworkRule(host=str(pattern), allowed=True, source=source)
-        return None
+            if (rule := _first(patterns, source, host, port)) is not None:
+                return rule
+        return _first(agent.refused, "agent", host, port, allowed=False)
 
     def hold(self, session: str, key: str, *, allowed: bool) -> None:
         """Let an answer hold for a short time."""
@@ -120,8 +135,9 @@ class NetworkRules:
         """Return all rules that hold now."""
         rules = [NetworkRule(host=str(one), allowed=True, source="settings") for one in self._settings]
         rules += [NetworkRule(host=str(one), allowed=True, source="tools") for one in self.tools]
-        for session, patterns in self.agents.items():
-            rules += [NetworkRule(host=str(o), allowed=True, source="agent", session=session) for o in patterns]
+        for session, agent in self.agents.items():
+            for allowed, patterns in ((True, (*agent.allowed, *agent.configured)), (False, agent.refused)):
+                rules += [NetworkRule(host=str(o), allowed=allowed, source="agent", session=session) for o in patterns]
         for session, hosts in self._sessions.items():
             rules += [NetworkRule(host=h, allowed=True, source="session", session=session) for h in sorted(hosts)]
         rules += [NetworkRule(host=host, allowed=True, source="workspace") for host in self._stored.allowed]
@@ -143,6 +159,14 @@ class NetworkRules:
                 raise Unavailable(
                     f"cannot store the network rules: {error.strerror}", hint="they hold until the server restarts"
                 ) from error
+
+
+def _first(
+    patterns: Iterable[HostPattern], source: RuleSource, host: str, port: int, *, allowed: bool = True
+) -> NetworkRule | None:
+    """Return the rule of the first pattern that means this host."""
+    found = (pattern for pattern in patterns if pattern.matches(host, port))
+    return next((NetworkRule(host=str(one), allowed=allowed, source=source) for one in found), None)
 
 
 def rule_key(host: str, port: int, *, private: bool = False) -> str:

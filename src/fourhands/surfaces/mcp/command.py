@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 TOKEN_VARIABLE = "FOURHANDS_TOKEN"
 """The token of an agent's session, set where an agent starts this command itself; without it, a new agent joins."""
 
+URL_VARIABLE = "FOURHANDS_URL"
+"""The address of the workbench, set where that cannot be found by its files: in a sandbox."""
+
 
 def mcp_command(start: "Start", patience_s: float = 10.0) -> click.Command:
     """Return the command; `start` runs a workbench without a page, `patience_s` is how long another may take to."""
@@ -59,6 +62,9 @@ async def connect(dirs: "WorkspaceDirs") -> "WebSocketLink | None":
     from fourhands.surfaces.mcp.link import WebSocketLink
 
     own = os.environ.get(TOKEN_VARIABLE)
+    if own and (inside := os.environ.get(URL_VARIABLE)):
+        socket = f"{inside.replace('http', 'ws', 1)}/mcp/socket"
+        return await WebSocketLink.open(socket, own, os.environ.get("HTTP_PROXY", ""))
     address = find_server(dirs.state)
     if address is None:
         if own and not held(dirs.state):

@@ -18,15 +18,15 @@ class WebSocketLink:
         self._socket = socket
 
     @classmethod
-    async def open(cls, url: str, token: str) -> "WebSocketLink":
-        """Connect with a token; `Unavailable` with the reason if the workbench refuses."""
+    async def open(cls, url: str, token: str, proxy: str = "") -> "WebSocketLink":
+        """Connect with a token, by a proxy if one is named; `Unavailable` with the reason if the workbench refuses."""
         try:
             socket = await connect(
                 url,
                 additional_headers={"Authorization": f"Bearer {token}"},
                 max_size=None,
                 compression=None,
-                proxy=None,
+                proxy=proxy or None,
                 open_timeout=OPEN_S,
                 ping_interval=None,  # A side that has gone closes its end; one that is busy must not be cut off.
             )

@@ -15,13 +15,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
 from fourhands.core.child import PipedChild, Take
-from fourhands.core.errors import FourhandsError, Unavailable
+from fourhands.core.errors import Conflict, FourhandsError, Unavailable
 from fourhands.host import spawner
 from fourhands.host.client import HostClient, HostLost, HostReply, HostSilent
 from fourhands.host.errors import CellLost
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.host.protocol import Message
-from fourhands.providers.base import CellDirs, CellProvider, Launch, Network, Provider, has_cells
+from fourhands.providers.base import AgentNeeds, CellDirs, CellProvider, Launch, Network, Provider, has_cells
 from fourhands.workbench.terminals.handle import TerminalHandle
 
 if TYPE_CHECKING:
@@ -43,13 +43,16 @@ async def _no_network(session: str, builder: str) -> Network | None:
 class CellChild(PipedChild):
     """A program on pipes in a cell; the host has started it, and ends it when this server goes."""
 
-    def __init__(self, client: HostClient, reply: HostReply, run: str, out: Take, err: Take, with_input: bool) -> None:
+    def __init__(
+        self, client: HostClient, reply: HostReply, cell: str, run: str, out: Take, err: Take, with_input: bool
+    ) -> None:
         files: list[IO[bytes]] = [
             os.fdopen(fd, "wb" if with_input and place == 0 else "rb", buffering=0)
             for place, fd in enumerate(reply.fds)
         ]
         super().__init__(files[0] if with_input else None, files[-2], files[-1], out, err)
         self.pid = int(reply.body["pid"])
+        self.cell = cell
         self.run = run
         self.reason = ""
         self._client = client
@@ -99,6 +102,7 @@ class SessionCells:
         self._early: dict[str, Message | None] = {}
         self.mine: set[str] = set()
         self.variables: dict[str, dict[str, str]] = {}  # by cell: of its network
+        self._needs: dict[str, AgentNeeds] = {}  # by session: of its agent's own process
 
     def name_of(self, provider: str, session: str) -> str:
         """Return the name of a session's cell; a session whose provider was changed has another one."""
@@ -115,12 +119,19 @@ class SessionCells:
             return {}
         return {cell["name"]: cell for cell in (await client.request("cells")).body["cells"]}
 
-    async def of(self, provider: Provider, session: str) -> str:
-        """Return the name of the session's cell, which is there then; empty where the provider has no cells."""
+    async def of(self, provider: Provider, session: str, needs: AgentNeeds | None = None) -> str:
+        """Return the name of the session's cell, which is there then; empty where the provider has no cells.
+
+        With the needs of an agent's own process it is a cell that meets them; no other session has it.
+        """
         if not has_cells(provider):
             return ""
+        if needs is not None:
+            self._needs[session] = needs
+        else:
+            session = self._planner.shared_cell(session)
         try:
-            return await self._ensure(provider, provider.name, self._planner.shared_cell(session))
+            return await self._ensure(provider, provider.name, session)
         except CellLost:
             self._planner.distrust(provider.name)
             raise
@@ -135,6 +146,10 @@ class SessionCells:
                     hint="`fourhands stop` ends it and its terminals; the next start brings a new one",
                 )
             known = await self.there()
+            needs = self._needs.get(session)
+            if name in known and needs is not None and not self._meets(known[name], needs):
+                await self._end(name, provider)
+                del known[name]
             if name in known:
                 if name not in self.variables:  # it has outlived the server that started it
                     await self._network(provider, name, session)
@@ -142,7 +157,8 @@ class SessionCells:
             taken = [str(cell["meta"].get("home")) for cell in known.values()]
             dirs = await asyncio.to_thread(make_directories, self._places.state, name, taken)
             network = await self._network(provider, name, session)
-            launch = await asyncio.to_thread(provider.enclose, spawner.command(), dirs, network)
+            more = () if needs is None else (needs,)
+            launch = await asyncio.to_thread(provider.enclose, spawner.command(), dirs, network, *more)
             await client.request(
                 "cell",
                 cell=name,
@@ -150,10 +166,28 @@ class SessionCells:
                 argv=list(launch.argv),
                 env=dict(launch.env),
                 cwd=launch.cwd,
-                meta={"home": dirs.home, "provider": kind, "session": session},
+                meta={"home": dirs.home, "provider": kind, "session": session, **_described(needs)},
             )
             self.mine.add(name)
         return name
+
+    def _meets(self, cell: Message, needs: AgentNeeds) -> bool:
+        """Return True if a cell is as an agent needs it; False where it may be replaced by one that is.
+
+        What the agent can do without, such as files that came later, ends no other program. Raises `Conflict`.
+        """
+        meta, wanted = cell["meta"], _described(needs)
+        if meta.get("needs") == wanted["needs"]:
+            return True
+        kind, session = str(meta.get("provider")), str(meta.get("session") or "")
+        if not self._in_use(kind, session) and all(child.cell != cell["name"] for child in self._runs.values()):
+            return False
+        if "needs" not in meta or meta["port"] != needs.port:
+            raise Conflict(
+                "the sandbox of this session was started without what its agent needs, and programs run in it",
+                hint="close its terminals, then try again",
+            )
+        return True
 
     async def _network(self, provider: CellProvider, name: str, session: str) -> Network | None:
         """Open the network of a cell, and keep the variables that programs in it need."""
@@ -186,7 +220,7 @@ class SessionCells:
                 cwd=launch.cwd,
                 input=with_input,
             )
-            child = self._runs[run] = CellChild(client, reply, run, out, err, with_input)
+            child = self._runs[run] = CellChild(client, reply, cell, run, out, err, with_input)
         except BaseException:
             with contextlib.suppress(FourhandsError):
                 self._client().tell("end_run", run=run)
@@ -218,6 +252,7 @@ class SessionCells:
 
     async def end_session(self, session: str) -> None:
         """End the cells of a session, unless a terminal runs in one."""
+        self._needs.pop(session, None)
         await self._end_where(lambda name, cell: cell["meta"].get("session") == session)
 
     async def end_own(self) -> None:
@@ -256,6 +291,11 @@ class SessionCells:
             for name in await asyncio.to_thread(os.listdir, f"{self._places.state}/cells"):
                 if name not in known:
                     await asyncio.to_thread(remove_tree, f"{self._places.state}/cells/{name}")
+
+
+def _described(needs: AgentNeeds | None) -> Message:
+    """Return what a cell's record says of the agent that it was built for."""
+    return {} if needs is None else {"needs": needs.digest, "port": needs.port}
 
 
 def make_directories(place: str, name: str, taken: Sequence[str]) -> CellDirs:

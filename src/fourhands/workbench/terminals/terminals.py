@@ -21,7 +21,7 @@ from fourhands.host import processes
 from fourhands.host.log import Chunk
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers import registry
-from fourhands.providers.base import Isolation, Launch, Provider, has_cells
+from fourhands.providers.base import AgentNeeds, Isolation, Launch, Provider, has_cells
 from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench.terminals import oneshot
 from fourhands.workbench.terminals.cells import OpenNetwork
@@ -374,11 +374,11 @@ class Terminals:
                 return replace(done, exit_code=None, error=str(problem), code=problem.code)
         return done
 
-    async def starter(self, provider: Provider, session: str) -> oneshot.Starter:
-        """Return what starts programs on pipes: in the cell, where the provider has cells."""
+    async def starter(self, provider: Provider, session: str, needs: AgentNeeds | None = None) -> oneshot.Starter:
+        """Return what starts programs on pipes: in the cell, where the provider has cells; an agent's has `needs`."""
         if not has_cells(provider):
             return oneshot.HERE
-        return oneshot.InCell(self._host.cells, await self._host.cells.of(provider, session))
+        return oneshot.InCell(self._host.cells, await self._host.cells.of(provider, session, needs))
 
     @property
     def cell_sessions(self) -> set[str]:

@@ -1,15 +1,23 @@
-"""Agents that are known by name: one data file each, with the command that starts it and what is odd about it."""
+"""Agents that are known by name: one data file each, with the command that starts it and what is odd about it.
+
+Its part `sandbox` says what the agent needs of the person's environment, files and network where it runs in a sandbox;
+`other.toml` has that of every agent that is not known.
+"""
 
 import functools
 import os
 import shlex
 import tomllib
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 import msgspec
 from msgspec import Struct
 
+from fourhands.agents.connectors.profile import AgentProfile
 from fourhands.core.errors import BadArgument
+
+_OTHER = "other.toml"
 
 
 class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -22,17 +30,23 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     auth: str = ""  # the authentication method to choose when it asks for one
     start_seconds: float = 120.0  # how long it may take to begin a session, and to answer what is not a prompt
     missing_file_is_empty: bool = False  # it takes an error for a missing file as the end of its write
+    sandbox: AgentProfile = msgspec.field(default_factory=AgentProfile)
 
 
 @functools.cache
 def recipes() -> dict[str, Recipe]:
     """All agents of the catalogue, by name."""
-    found = {}
-    for file in files(__name__).iterdir():
-        if file.name.endswith(".toml"):
-            recipe = msgspec.convert(tomllib.loads(file.read_text("utf-8")), Recipe)
-            found[recipe.name] = recipe
-    return dict(sorted(found.items()))
+    found = [_read(file) for file in files(__name__).iterdir() if file.name.endswith(".toml") and file.name != _OTHER]
+    return {recipe.name: recipe for recipe in sorted(found, key=lambda one: one.name)}
+
+
+def other(name: str) -> Recipe:
+    """Return the recipe of an agent that is not in the catalogue."""
+    return msgspec.structs.replace(_read(files(__name__) / _OTHER), name=name)
+
+
+def _read(file: Traversable) -> Recipe:
+    return msgspec.convert(tomllib.loads(file.read_text("utf-8")), Recipe)
 
 
 def parse(spec: str) -> tuple[Recipe, tuple[str, ...]]:
@@ -45,7 +59,7 @@ def parse(spec: str) -> tuple[Recipe, tuple[str, ...]]:
         words = words[1:]
         if not words:
             raise BadArgument("acp needs the command line of an agent", hint="such as: acp my-agent --acp")
-        return recipes().get(os.path.basename(words[0]), Recipe(name=words[0])), tuple(words)
+        return recipes().get(os.path.basename(words[0])) or other(words[0]), tuple(words)
     if not words or words[0] not in recipes():
         raise BadArgument(f"no agent {spec!r:.200} in the catalogue", hint=f"agents: {', '.join(recipes())}")
     recipe = recipes()[words[0]]

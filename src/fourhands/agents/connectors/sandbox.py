@@ -1,0 +1,163 @@
+"""Where an agent's own process runs: in the sandbox of its session, or as the person where there is none.
+
+Which it is, the provider of the session's programs says. It is never silently less: an agent that cannot be started in
+a sandbox that is there is an error that says what to set.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from fourhands.agents.connectors.process import AgentStarter, ChildStarter
+from fourhands.agents.connectors.profile import AgentProfile, hosts_of, inner_program, needs_of, variables_of
+from fourhands.core.child import PipedChild, Take
+from fourhands.core.errors import CommandNotFound, FourhandsError, Unsupported
+from fourhands.core.ids import new_id
+from fourhands.host import processes
+from fourhands.providers.base import CellProvider, Isolation, Launch, Provider, has_cells
+from fourhands.providers.egress.agents import WORKBENCH
+from fourhands.providers.view import TOOLS
+from fourhands.providers.visibility import home_of
+from fourhands.workbench.events import AgentChanged
+from fourhands.workbench.sessions import AgentPlace, Session
+from fourhands.workbench.terminals.oneshot import Starter, find_program
+from fourhands.workbench.workbench import Workbench
+
+NODE_PROXY = {"NODE_USE_ENV_PROXY": "1"}
+"""Lets Node heed the proxy variables, from 22.21 and 24 on; before, its own `fetch` does not."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOrder:
+    """An agent to be started: its command line, the person's environment, and what the agent gets besides.
+
+    Without `words` what it says on stderr comes with its output.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    own: Mapping[str, str] = field(default_factory=dict, repr=False)
+    profile: AgentProfile = field(default_factory=AgentProfile)
+    with_input: bool = True
+
+
+class CellStarter:
+    """Starts an agent's process in the cell of its session."""
+
+    def __init__(self, starter: Starter, launch: Launch, mark: str, with_input: bool) -> None:
+        self._starter = starter
+        self._launch = launch
+        self._mark = mark
+        self._with_input = with_input
+
+    async def start(self, out: Take, err: Take | None) -> PipedChild:
+        """Have the host start it."""
+        try:
+            return await self._starter.start(
+                self._launch, self._mark, out, err if err is not None else out, with_input=self._with_input
+            )
+        except CommandNotFound as error:
+            raise CommandNotFound(
+                f"{self._launch.argv[0]!r} is not there in the sandbox",
+                hint="add the directory that it is installed in to sandbox.readable of the settings",
+            ) from error
+
+    async def end(self, child: PipedChild, grace_s: float) -> None:
+        """Have the host end it, and what it has started."""
+        await self._starter.end(child, self._mark)
+
+
+class AgentSandbox:
+    """The place of one agent's process; `starter` decides it anew for each start."""
+
+    def __init__(self, bench: Workbench, session: Session) -> None:
+        self._bench = bench
+        self._session = session
+
+    async def starter(self, order: AgentOrder) -> AgentStarter:
+        """Return what starts the process where it belongs; `session.place` says where that is."""
+        provider = await self.provider()
+        cwd = self._bench.own_cwd(self._session)
+        if provider is None:
+            self._placed(AgentPlace(Isolation.NONE, "none"))
+            return ChildStarter(order.argv, cwd=cwd, env=_persons(order), with_input=order.with_input)
+        try:
+            return await self._in_cell(provider, order, cwd)
+        except FourhandsError as error:
+            error.hint = "; or ".join(part for part in (error.hint, self._remedy()) if part)
+            raise
+
+    async def provider(self) -> CellProvider | None:
+        """Return the provider in whose cells the process runs; None if it runs as the person."""
+        name = self._bench.agent_settings(self._session).provider
+        provider = await self._bench.terminals.provider(name)
+        if has_cells(provider) and callable(getattr(provider, "admit", None)):
+            return provider
+        if provider.isolation == Isolation.NONE:
+            return None
+        raise Unsupported(
+            f"{self._session.name} is a process of its own, which the provider {name!r} cannot run",
+            hint=f'set [agents.{self._session.name}] provider = "auto" for a sandbox; or {self._remedy()}',
+        )
+
+    def _remedy(self) -> str:
+        return f'[agents.{self._session.name}] provider = "local" lets it run as you, with all that you can do'
+
+    async def _in_cell(self, provider: CellProvider, order: AgentOrder, cwd: str) -> AgentStarter:
+        bench, session = self._bench, self._session
+        profile, name = order.profile, session.name
+        if provider.weaker and profile.listens:
+            raise Unsupported(
+                f"{name} listens on a port, which the weaker sandbox of this machine does not allow",
+                hint="install bubblewrap (`fourhands doctor` says how)",
+            )
+        further, hosts = bench.settings.process_of_agent(name, session.connector)
+        variables = variables_of(profile, order.env, further)
+        url, network, port = "", {}, 0
+        if provider.weaker or provider.builder:  # else it shares this machine's network
+            bench.network.agents.admit(session.id, hosts_of(profile, variables, hosts, bench.network.own_ports))
+            url = f"http://{WORKBENCH}"
+        if provider.weaker:
+            network = {**await bench.network.open_proxy(session.id), **NODE_PROXY}
+            port = urlsplit(network["HTTP_PROXY"]).port or 0
+        program = find_program(order.argv[0], order.env.get("PATH", os.defpath), bench.root)
+        home = home_of(order.env)
+        needs = await asyncio.to_thread(needs_of, profile, program, order.argv[1:], variables, home, order.env, port)
+        starter = await bench.terminals.starter(provider, session.id, needs)
+        mark = new_id("run")
+        own = {**profile.env, **order.own, **network, processes.MARK: mark, "PWD": cwd}
+        tools = [f"{home}/{tool}" for tool in TOOLS]
+        launch = Launch(inner_program(program, needs, tools), order.argv, cwd, {**variables, **own})
+        admitted = await asyncio.to_thread(provider.admit, launch, needs)
+        cell = bench.network.cell(session.id)
+        ways = {**(cell.enclosure.variables() if cell is not None else {}), **network}
+        self._placed(AgentPlace(provider.isolation, _rung(provider), url, ways.get("HTTP_PROXY", "")))
+        return CellStarter(starter, admitted, mark, order.with_input)
+
+    @contextlib.contextmanager
+    def held_ports(self) -> Iterator[None]:
+        """Keep the ports that the process opens for itself while it starts from being opened for the person."""
+        cell = self._bench.network.cell(self._session.id)
+        with cell.ports.held() if cell is not None else contextlib.nullcontext():
+            yield
+
+    def _placed(self, place: AgentPlace) -> None:
+        session = self._session
+        changed, session.place = session.place != place, place
+        if changed:
+            self._bench.events.emit(
+                AgentChanged(session=session.id, status=session.status, isolation=place.isolation, rung=place.rung)
+            )
+
+
+def _persons(order: AgentOrder) -> dict[str, str]:
+    """Return the person's environment, whose keys the agent may need, without the variables of this server."""
+    theirs = {name: value for name, value in order.env.items() if not name.startswith("FOURHANDS_")}
+    return {**theirs, **order.own}
+
+
+def _rung(provider: Provider) -> str:
+    return str(getattr(provider, "rung", provider.name))
