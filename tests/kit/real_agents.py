@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
 from tests.kit.dialects import Answer as Said
 from tests.kit.model import Model, Request
 from tests.kit.npm_agents import missing
@@ -21,6 +22,8 @@ from fourhands.agents.acp.connector import AcpAgent
 from fourhands.agents.acp.mcp_server import OwnServer
 from fourhands.core.event import Event
 from fourhands.core.question import Answer, Choice
+from fourhands.providers.egress.hosts import THIS_MACHINE
+from fourhands.settings import AgentSettings, Settings
 
 LIMIT_S = 120
 """A real agent needs 3 to 20 s to start where two tests share two processors."""
@@ -90,19 +93,27 @@ async def on_stage(
     *,
     choose: Callable[[Event], Choice] = lambda event: "once",
     nobody: bool = False,
+    provider: str = "local",
 ) -> AsyncIterator[Journey]:
-    """Start an agent whose model is `script`; `env` makes its environment from the model's address and its home."""
-    async with Model(script) as model, serve_app() as served:
+    """Start an agent whose model is `script`; `env` makes its environment from the model's address and its home.
+
+    It and its programs run in `provider`; as another user only where that is no sandbox.
+    """
+    async with contextlib.AsyncExitStack() as stack:
+        model = await stack.enter_async_context(Model(script))
+        named = AgentSettings(allowed_hosts=(f"{THIS_MACHINE}:{model.url.rpartition(':')[2]}",))
+        served = await stack.enter_async_context(serve_app(Settings(agents={recipe.name: named})))
         app = served.app
         base = Path(app.bench.root).parent
         home = base / "home"
         own = {**environment(app.places), "HOME": str(home), **env(model.url, home)}
-        if nobody and os.geteuid() == 0:
+        if nobody and os.geteuid() == 0 and provider == "local":
             base.chmod(0o755)  # another user has to come in
             argv = [*AS_NOBODY, within_reach(argv[0], base), *argv[1:]]
             for path in (home, *home.rglob("*")):
                 shutil.chown(path, NOBODY, NOBODY)
         session = app.bench.begin_session(recipe.name, "acp")
+        session.state = replace(session.state, provider=provider)
         app.gate.consent.grant(session.id)
         app.questions.attend()
         servers = OwnServer(served.url, app.bench.root, lambda one: served.running.tokens.issue(one.actor), own)

@@ -85,12 +85,16 @@ def choice(event: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_real_claude_works_in_our_terminals_and_files() -> None:
+@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
+async def test_a_real_claude_works_in_our_terminals_and_files(provider: str) -> None:
     program, script = claude(), Script()
-    async with on_stage(recipes()["claude"], [program], script, environment, choose=choice, nobody=True) as journey:
+    async with on_stage(
+        recipes()["claude"], [program], script, environment, choose=choice, nobody=True, provider=provider
+    ) as journey:
         script.root = str(journey.root)
+        assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)
         pid = _agent(journey)
-        if os.geteuid() == 0:
+        if os.geteuid() == 0 and provider == "local":
             assert os.stat(f"/proc/{pid}").st_uid == 65534
         await _exit_codes(journey, script)
         await _refusal(journey, script)

@@ -59,10 +59,12 @@ class Script:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_real_gemini_reads_edits_and_writes_a_new_file() -> None:
+@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
+async def test_a_real_gemini_reads_edits_and_writes_a_new_file(provider: str) -> None:
     program, script = gemini(), Script()
-    async with on_stage(recipes()["gemini"], [program, "--acp"], script, environment) as journey:
+    async with on_stage(recipes()["gemini"], [program, "--acp"], script, environment, provider=provider) as journey:
         script.root = str(journey.root)
+        assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)
         (journey.root / "notes.txt").write_text("one\n")
         await journey.turn("please go")
         assert (journey.root / "notes.txt").read_text() == "two\n"

@@ -61,10 +61,12 @@ def environment(url: str, home: Path) -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_taken_out() -> None:
+@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
+async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_taken_out(provider: str) -> None:
     program, script = opencode(), Script()
-    async with on_stage(recipes()["opencode"], [program, "acp"], script, environment) as journey:
+    async with on_stage(recipes()["opencode"], [program, "acp"], script, environment, provider=provider) as journey:
         script.root = str(journey.root)
+        assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)
         (journey.root / "notes.txt").write_text("one\n")
         await journey.turn("please go")
         assert (journey.root / "made.txt").read_text() == "made by hand\n"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,6 +19,7 @@ from tests.kit.npm_agents import opencode
 from tests.kit.stage import stage
 from tests.kit.workbench import open_app
 
+from fourhands.agents.acp.catalogue import recipes
 from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.agents.opencode.client import OpenCodeTimings
 from fourhands.agents.opencode.connector import GO_ON, OpenCodeConnector
@@ -28,6 +30,8 @@ from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, CommandNotFound, Denied, TimedOut, Unavailable
 from fourhands.core.event import Event
 from fourhands.core.question import Answer
+from fourhands.providers.egress.hosts import THIS_MACHINE
+from fourhands.settings import AgentSettings
 from fourhands.workbench.sessions import Session
 
 RECORDED = Path(__file__).parents[2] / "golden" / "opencode" / "turn.jsonl"
@@ -595,7 +599,7 @@ async def test_a_server_asks_before_it_acts_and_knows_nothing_of_ours(tmp_path, 
 
 async def test_a_server_that_cannot_start_says_why(tmp_path):
     options: Any = {"cwd": str(tmp_path), "private": tmp_path / "private", "base": {"PATH": "/usr/bin:/bin"}}
-    with pytest.raises(CommandNotFound, match="no program '/nowhere/opencode'"):
+    with pytest.raises(CommandNotFound, match="not found: '/nowhere/opencode'"):
         async with started(["/nowhere/opencode"], gateway(), **options):
             pass
     with pytest.raises(Unavailable, match="ended before it was ready") as caught:
@@ -619,23 +623,27 @@ def script(request: Request) -> Said:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
+@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
 @pytest.mark.parametrize("own", [False, True], ids=["proxy", "its own model"])
-async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbench(own):
-    program = opencode()
+async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbench(own, provider):
+    program, profile = opencode(), recipes()["opencode"].sandbox
     async with stage(script) as s:
+        s.session.state = msgspec.structs.replace(s.session.state, provider=provider)
         story.prepare(s.root)
         s.app.questions.attend()
         options: dict[str, Any] = {"gateway": Gateway(s.url, s.token, "fake")}
         if own:  # as a person has configured it, in their own home
             made = json.dumps(config(Gateway(s.model.url, "none", "fake")))
-            home = s.root.parent / "home"
+            home = Path(s.app.terminals.env["HOME"])
             (home / ".config" / "opencode").mkdir(parents=True)
             (home / ".config" / "opencode" / "opencode.json").write_text(made)
             env = s.app.terminals.env
             assert isinstance(env, dict)
-            env |= {"HOME": str(home), "OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+            env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
+            named = AgentSettings(allowed_hosts=(f"{THIS_MACHINE}:{s.model.url.rpartition(':')[2]}",))
+            s.app.bench.settings.agents[s.session.name] = named
             options = {"instructions": s.server.hub.instructions, "model": "fourhands/fake"}
-        agent = OpenCodeConnector(s.app.bench, s.session, command=[program], **options)
+        agent = OpenCodeConnector(s.app.bench, s.session, command=[program], profile=profile, **options)
         said: list[str] = []
         done = asyncio.Event()
 
@@ -657,5 +665,7 @@ async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbe
             await done.wait()
         await story.check(s.app, s.session, "".join(said))
         assert (s.root / "made.txt").read_text() == "made by hand\n"
+        assert s.app.bench.describe_session(s.session).isolation == ("none" if provider == "local" else "sandbox")
+        assert s.app.bench.network.open_ports() == []  # whoever reaches its port commands it
         turns = [request for request in s.model.requests if request.body.get("tools")]
         assert [request.says("System Instructions") for request in turns] == [True] * 5

@@ -43,9 +43,9 @@ class AgentDirectory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     copied: tuple[str, ...] = ()
 
     def outside(self, home: str, env: Mapping[str, str]) -> str:
-        """Return the place of the person's own."""
+        """Return the place of the person's own; `home` is that inside of a sandbox."""
         named = env.get(self.variable, "") if self.variable else ""
-        return os.path.join(named, self.below) if os.path.isabs(named) else os.path.join(home, self.path)
+        return os.path.join(named, self.below) if os.path.isabs(named) else _joined(env.get("HOME") or home, self.path)
 
 
 class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -113,7 +113,7 @@ def needs_of(
     writable: dict[str, str] = {}
     copied: dict[str, str] = {}
     for directory in profile.directories:
-        place, inside = directory.outside(home, env), os.path.join(home, directory.path)
+        place, inside = directory.outside(home, env), _joined(home, directory.path)
         for name in directory.state:
             os.makedirs(os.path.join(place, name), mode=0o700, exist_ok=True)
             writable[_joined(inside, name)] = _joined(place, name)

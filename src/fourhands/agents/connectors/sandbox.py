@@ -7,7 +7,7 @@ a sandbox that is there is an error that says what to set.
 import asyncio
 import contextlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -55,10 +55,10 @@ class CellStarter:
 
     async def start(self, out: Take, err: Take | None) -> PipedChild:
         """Have the host start it."""
+        if err is None:
+            out = err = _merged(out)
         try:
-            return await self._starter.start(
-                self._launch, self._mark, out, err if err is not None else out, with_input=self._with_input
-            )
+            return await self._starter.start(self._launch, self._mark, out, err, with_input=self._with_input)
         except CommandNotFound as error:
             raise CommandNotFound(
                 f"{self._launch.argv[0]!r} is not there in the sandbox",
@@ -103,6 +103,11 @@ class AgentSandbox:
             hint=f'set [agents.{self._session.name}] provider = "auto" for a sandbox; or {self._remedy()}',
         )
 
+    async def url(self) -> str:
+        """Return the address by which the process will reach this server; empty if it is the same as for everyone."""
+        provider = await self.provider()
+        return "" if provider is None else _url(provider)
+
     def _remedy(self) -> str:
         return f'[agents.{self._session.name}] provider = "local" lets it run as you, with all that you can do'
 
@@ -116,15 +121,14 @@ class AgentSandbox:
             )
         further, hosts = bench.settings.process_of_agent(name, session.connector)
         variables = variables_of(profile, order.env, further)
-        url, network, port = "", {}, 0
-        if provider.weaker or provider.builder:  # else it shares this machine's network
+        url, network, port = _url(provider), {}, 0
+        if url:
             bench.network.agents.admit(session.id, hosts_of(profile, variables, hosts, bench.network.own_ports))
-            url = f"http://{WORKBENCH}"
         if provider.weaker:
             network = {**await bench.network.open_proxy(session.id), **NODE_PROXY}
             port = urlsplit(network["HTTP_PROXY"]).port or 0
         program = find_program(order.argv[0], order.env.get("PATH", os.defpath), bench.root)
-        home = home_of(order.env)
+        home = home_of(bench.terminals.env)
         needs = await asyncio.to_thread(needs_of, profile, program, order.argv[1:], variables, home, order.env, port)
         starter = await bench.terminals.starter(provider, session.id, needs)
         mark = new_id("run")
@@ -132,7 +136,8 @@ class AgentSandbox:
         tools = [f"{home}/{tool}" for tool in TOOLS]
         launch = Launch(inner_program(program, needs, tools), order.argv, cwd, {**variables, **own})
         admitted = await asyncio.to_thread(provider.admit, launch, needs)
-        cell = bench.network.cell(session.id)
+        if (cell := bench.network.cell(session.id)) is not None:
+            cell.lend()
         ways = {**(cell.enclosure.variables() if cell is not None else {}), **network}
         self._placed(AgentPlace(provider.isolation, _rung(provider), url, ways.get("HTTP_PROXY", "")))
         return CellStarter(starter, admitted, mark, order.with_input)
@@ -143,6 +148,17 @@ class AgentSandbox:
         cell = self._bench.network.cell(self._session.id)
         with cell.ports.held() if cell is not None else contextlib.nullcontext():
             yield
+
+    @contextlib.asynccontextmanager
+    async def way_in(self, port: int) -> AsyncIterator[str]:
+        """Lead a socket to a port of the process, and return its path; empty if the network is this machine's."""
+        cell = self._bench.network.cell(self._session.id)
+        if cell is None:
+            yield ""
+            return
+        path = f"{cell.enclosure.directory}/i"
+        async with cell.ports.way_in(port, path):
+            yield path
 
     def _placed(self, place: AgentPlace) -> None:
         session = self._session
@@ -157,6 +173,23 @@ def _persons(order: AgentOrder) -> dict[str, str]:
     """Return the person's environment, whose keys the agent may need, without the variables of this server."""
     theirs = {name: value for name, value in order.env.items() if not name.startswith("FOURHANDS_")}
     return {**theirs, **order.own}
+
+
+def _url(provider: CellProvider) -> str:
+    return f"http://{WORKBENCH}" if provider.weaker or provider.builder else ""  # else the network is this machine's
+
+
+def _merged(take: Take) -> Take:
+    """Return what takes the pieces of two pipes for one, which ends when both have."""
+    left = 2
+
+    def merge(data: bytes) -> None:
+        nonlocal left
+        left -= not data
+        if data or not left:
+            take(data)
+
+    return merge
 
 
 def _rung(provider: Provider) -> str:

@@ -143,7 +143,7 @@ async def connected(
         trust_env=False,
         verify=certificates(env) if url.scheme == "https" else False,
         proxy=way.url if way else None,
-        transport=transport,
+        transport=httpx.AsyncHTTPTransport(uds=address.socket) if address.socket and transport is None else transport,
     ) as http:
         yield OpenCodeClient(http, timings)
 

@@ -13,6 +13,7 @@ import contextlib
 import logging
 import re
 from collections.abc import AsyncIterator, Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,13 @@ from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import Connector, Recollection
 from fourhands.agents.connectors.events import AgentStep
 from fourhands.agents.connectors.launcher import Launcher
+from fourhands.agents.connectors.profile import AgentProfile
 from fourhands.agents.connectors.resume import ResumeFile
+from fourhands.agents.connectors.sandbox import AgentSandbox
 from fourhands.agents.opencode.client import OpenCodeClient, OpenCodeTimings, connected
 from fourhands.agents.opencode.events import OpenCodeEvents
 from fourhands.agents.opencode.permissions import OpenCodePermissions
-from fourhands.agents.opencode.server import Gateway, OpenCodeAddress, started
+from fourhands.agents.opencode.server import Gateway, OpenCodeAddress, started, started_inside
 from fourhands.core.errors import BadArgument, FourhandsError, Unavailable
 from fourhands.core.event import Event
 from fourhands.workbench.events import AgentReset
@@ -62,6 +65,7 @@ class OpenCodeConnector(Connector):
         transport: httpx.AsyncBaseTransport | None = None,
         timings: OpenCodeTimings | None = None,
         memory: ResumeFile | None = None,
+        profile: AgentProfile | None = None,
     ) -> None:
         if bool(url) == bool(command):
             raise BadArgument("give OpenCode's url or the command that starts it", hint="one of the two")
@@ -70,6 +74,7 @@ class OpenCodeConnector(Connector):
         self.model = model  # of its own ones, as provider/model; empty: the one it is configured for
         self._password = password
         self.command = command
+        self._profile = profile or AgentProfile(listens=True)
         self.gateway = gateway
         self._instructions = instructions
         self._transport = transport
@@ -242,6 +247,12 @@ class OpenCodeConnector(Connector):
         places = self.bench.terminals.places
         private = Path(places.state) / "opencode" / self.session.id
         base, cwd = self.bench.terminals.env, self.bench.own_cwd(self.session)
+        sandbox = AgentSandbox(self.bench, self.session)
+        if await sandbox.provider() is not None:
+            inside = started_inside(self.command, self.gateway, sandbox=sandbox, profile=self._profile, base=base)
+            async with inside as address:
+                yield address
+            return
         async with started(self.command, self.gateway, cwd=cwd, private=private, base=base) as address:
             yield address
 
@@ -320,12 +331,12 @@ def _error(error: Any) -> str:
     return str(message or error.get("name") or "an error without a name")[:500]
 
 
-def register(launcher: Launcher) -> None:
+def register(launcher: Launcher, profile: AgentProfile | None = None) -> None:
     """Let `--agent opencode`, `opencode#MODEL` and `opencode:URL` start or join an OpenCode."""
-    launcher.kinds["opencode"] = _connect
+    launcher.kinds["opencode"] = partial(_connect, profile)
 
 
-def _connect(launcher: Launcher, session: Session, spec: str) -> Connector:
+def _connect(profile: AgentProfile | None, launcher: Launcher, session: Session, spec: str) -> Connector:
     name, _, model = spec.partition("#")
     url = name.partition(":")[2]
     bench, wiring = launcher.bench, launcher.wiring
@@ -334,7 +345,7 @@ def _connect(launcher: Launcher, session: Session, spec: str) -> Connector:
     if model and not url and servers & bench.settings.upstreams.keys():
         gateway = Gateway(wiring.url, wiring.issue_token(session), model, family)
         memory = launcher.memories.of(session, spec)
-        return OpenCodeConnector(bench, session, command=("opencode",), gateway=gateway, memory=memory)
+        return OpenCodeConnector(bench, session, command=("opencode",), gateway=gateway, memory=memory, profile=profile)
     if model and "/" not in model:
         raise BadArgument(
             f"no model server is configured for {model!r}",
@@ -349,4 +360,5 @@ def _connect(launcher: Launcher, session: Session, spec: str) -> Connector:
         model=model,
         instructions=wiring.instructions,
         memory=launcher.memories.of(session, spec),
+        profile=profile,
     )

@@ -13,13 +13,17 @@ import re
 import secrets
 import shutil
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fourhands.core.child import Child, into
+import msgspec
+
+from fourhands.agents.connectors.process import AgentStarter, ChildStarter
+from fourhands.agents.connectors.profile import AgentProfile
+from fourhands.agents.connectors.sandbox import AgentOrder, AgentSandbox
+from fourhands.core.child import into
 from fourhands.core.errors import BadArgument, CommandNotFound, TimedOut, Unavailable
-from fourhands.providers.termination import session_of, terminate
 from fourhands.safety import environment
 
 START_S = 60.0
@@ -31,6 +35,8 @@ ASK = {"bash": "ask", "edit": "ask", "webfetch": "ask", "external_directory": "a
 _PACKAGES = {"openai": "@ai-sdk/openai-compatible", "anthropic": "@ai-sdk/anthropic", "gemini": "@ai-sdk/google"}
 _VERSIONS = {"openai": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
 _LISTENING = re.compile(rb"listening on (http://[^\s]+)")
+_PORTS = range(33_000, 60_000)
+_INSIDE = "/tmp/opencode"  # of a sandbox, whose /tmp is its own
 _SWITCHES = ("MODELS_FETCH", "AUTOUPDATE", "LSP_DOWNLOAD", "DEFAULT_PLUGINS", "SHARE")
 
 log = logging.getLogger(__name__)
@@ -48,10 +54,11 @@ class Gateway:
 
 @dataclass(frozen=True, slots=True)
 class OpenCodeAddress:
-    """The address of a running OpenCode, and its password if it has one."""
+    """The address of a running OpenCode, its password if it has one, and the socket that leads there, if one does."""
 
     url: str
     password: str = ""
+    socket: str = ""
 
 
 def config(gateway: Gateway) -> dict[str, object]:
@@ -84,15 +91,58 @@ async def started(
     password = secrets.token_urlsafe(24)
     own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
     with _private(gateway, private, base) if gateway else contextlib.nullcontext(_persons(base)) as env:
-        reader = asyncio.StreamReader()
-        process = _spawn([*command, "serve", "--port", "0", "--hostname", "127.0.0.1"], cwd, {**env, **own}, reader)
+        argv = [*command, "serve", "--port", "0", "--hostname", "127.0.0.1"]
+        async with running(ChildStarter(argv, cwd=cwd, env={**env, **own}, with_input=False)) as url:
+            yield OpenCodeAddress(url, password)
+
+
+@contextlib.asynccontextmanager
+async def started_inside(
+    command: Sequence[str],
+    gateway: Gateway | None,
+    *,
+    sandbox: AgentSandbox,
+    profile: AgentProfile,
+    base: Mapping[str, str],
+) -> AsyncIterator[OpenCodeAddress]:
+    """Run `command serve` in the sandbox of a session for the length of the block, and lead a socket to its port.
+
+    The port is not opened for the person: whoever reaches it commands the agent.
+    """
+    password, port = secrets.token_urlsafe(24), _PORTS.start + secrets.randbelow(len(_PORTS))
+    own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
+    if gateway is not None:
+        inside = replace(gateway, url=await sandbox.url() or gateway.url)
+        places = {f"XDG_{name}_HOME": f"{_INSIDE}/{name.lower()}" for name in ("DATA", "CONFIG", "STATE", "CACHE")}
+        switches = {f"OPENCODE_DISABLE_{name}": "1" for name in _SWITCHES}
+        own |= {**environment.AGENT_PAGERS, **places, **switches, "OPENCODE_CONFIG_CONTENT": json.dumps(config(inside))}
+        profile = msgspec.structs.replace(profile, variables=(), hosts=(), directories=())
+    argv = (*command, "serve", "--port", str(port), "--hostname", "127.0.0.1")
+    order = AgentOrder(argv, base, {**own, "OPENCODE_DISABLE_AUTOUPDATE": "1"}, profile, with_input=False)
+    starter = await sandbox.starter(order)
+    async with sandbox.way_in(port) as socket, running(starter) as url:
+        yield OpenCodeAddress(url, password, socket)
+
+
+@contextlib.asynccontextmanager
+async def running(starter: AgentStarter) -> AsyncIterator[str]:
+    """Run a server for the length of the block, and return where it listens when it does."""
+    reader = asyncio.StreamReader()
+    try:
+        child = await starter.start(into(reader), None)
+    except CommandNotFound as error:
+        raise CommandNotFound(error.message, hint=f"npm install -g opencode-ai; {error.hint}") from error
+    reader.set_transport(child.out)
+    try:
+        last: deque[bytes] = deque(maxlen=20)
+        url = await _listening(reader, last, lambda: child.reason)
+        async with _drained(reader, last):
+            yield url
+    finally:
         try:
-            last: deque[bytes] = deque(maxlen=20)
-            url = await _listening(reader, last)
-            async with _drained(reader, last):
-                yield OpenCodeAddress(url, password)
+            await starter.end(child, GRACE_S)
         finally:
-            await _end(process)
+            child.close()
 
 
 @contextlib.contextmanager
@@ -118,16 +168,7 @@ def _persons(base: Mapping[str, str]) -> dict[str, str]:
     return {**theirs, "OPENCODE_DISABLE_AUTOUPDATE": "1"}
 
 
-def _spawn(argv: Sequence[str], cwd: str, env: Mapping[str, str], reader: asyncio.StreamReader) -> Child:
-    try:
-        child = Child(argv, cwd=cwd, env=env, out=into(reader), err=None)
-    except FileNotFoundError as error:
-        raise CommandNotFound(f"there is no program {argv[0]!r}", hint="npm install -g opencode-ai") from error
-    reader.set_transport(child.out)
-    return child
-
-
-async def _listening(reader: asyncio.StreamReader, last: deque[bytes]) -> str:
+async def _listening(reader: asyncio.StreamReader, last: deque[bytes], reason: Callable[[], str]) -> str:
     try:
         async with asyncio.timeout(START_S):
             async for line in reader:
@@ -136,7 +177,7 @@ async def _listening(reader: asyncio.StreamReader, last: deque[bytes]) -> str:
                     return found[1].decode()
     except TimeoutError:
         raise TimedOut(f"OpenCode is not ready after {START_S:g} s", hint=_said(last)) from None
-    raise Unavailable("OpenCode ended before it was ready", hint=_said(last))
+    raise Unavailable(f"OpenCode ended before it was ready{f': {why}' if (why := reason()) else ''}", hint=_said(last))
 
 
 @contextlib.asynccontextmanager
@@ -158,11 +199,3 @@ async def _drained(reader: asyncio.StreamReader, last: deque[bytes]) -> AsyncIte
 def _said(last: deque[bytes]) -> str:
     text = b"".join(last).decode("utf-8", "replace").strip()
     return f"it said: {text[-500:]}" if text else "it said nothing"
-
-
-async def _end(process: Child) -> None:
-    try:
-        if left := await terminate(lambda: session_of(process), GRACE_S, leader=process):
-            log.error("cannot end OpenCode: processes %s are left", left)
-    finally:
-        process.close()

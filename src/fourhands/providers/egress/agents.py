@@ -14,6 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 from fourhands.core.errors import BadArgument, Denied
 from fourhands.providers.egress.dialing import Route
 from fourhands.providers.egress.hosts import THIS_MACHINE, HostPattern, host_name, reach
+from fourhands.providers.egress.listening import LOWEST
 from fourhands.providers.egress.rules import AgentHosts, NetworkRules
 
 WORKBENCH = "workbench.fourhands.internal"
@@ -73,6 +74,12 @@ class AgentNetworks:
     def admit(self, session: str, hosts: AgentHosts) -> None:
         """Let a session's programs reach these hosts, and the workbench itself, until the session ends."""
         self._rules.agents[session] = hosts
+
+    def lent(self, session: str) -> list[int]:
+        """Return the ports of this machine that the agent's configuration names; where it does so by loopback, too."""
+        hosts = self._rules.agents.get(session)
+        named = () if hosts is None else hosts.configured
+        return sorted({one.port for one in named if one.name == THIS_MACHINE and one.port and one.port >= LOWEST})
 
     def enter(self, session: str, port: int) -> socket.socket:
         """Return a connection to the part of the workbench that is for this session's agent. Raises `Denied`."""

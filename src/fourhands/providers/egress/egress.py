@@ -88,6 +88,12 @@ class CellNetwork:
             self._drop(link)
         await self.ports.close()
 
+    def lend(self) -> None:
+        """Have the ports of this machine that the session's agent may reach also at 127.0.0.1 of the cell."""
+        if self._links:
+            with contextlib.suppress(OSError):
+                self._links[-1].send(msgspec.json.encode({"lend": self._egress.agents.lent(self.session)}))
+
     def ask_inside(self, port: int, number: int) -> bool:
         """Ask our program for a connection to a port of the cell; False if it is not there."""
         if not self._links:
@@ -117,6 +123,7 @@ class CellNetwork:
         if len(self._links) >= _LINKS:
             self._drop(self._links[0])
         self._links.append(link)
+        self.lend()
         asyncio.get_running_loop().add_reader(link, self._receive, link)
 
     def _drop(self, link: socket.socket) -> None:

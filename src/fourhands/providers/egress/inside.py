@@ -12,6 +12,7 @@ Standard library only, and no module of the project that needs more.
 import contextlib
 import ctypes
 import errno
+import functools
 import json
 import os
 import selectors
@@ -29,6 +30,7 @@ REDIRECTED_PORT = 9
 """The port of 127.0.0.1 to which all others lead; below 1024 no program of the cell can be in the way."""
 
 PROXY_PORT = 3128
+THIS_MACHINE = "host.fourhands.internal"  # as in `hosts`, which needs more than the standard library
 FAILED = 125
 LOOK_S = 0.25
 """Seconds between two looks for programs that listen."""
@@ -61,6 +63,7 @@ class Inside:
         self._server: socket.socket | None = None
         self._outgoing: deque[tuple[bytes, socket.socket | None]] = deque()
         self._own_ports: set[int] = set()
+        self._lent: dict[int, socket.socket] = {}
         self._seen: dict[int, str] = {}
         self._announced: dict[int, str] | None = None
         self._next_look = 0.0
@@ -89,11 +92,15 @@ class Inside:
         self._listen("127.0.0.1", PROXY_PORT, lambda connection: self._send({"proxy": True}, connection))
         self._own_ports.add(PROXY_PORT)
 
-    def _listen(self, address: str, port: int, accepted: Callable[[socket.socket], None]) -> None:
+    def _listen(self, address: str, port: int, accepted: Callable[[socket.socket], None]) -> socket.socket:
         listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((address, port))
-        listener.listen(128)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((address, port))
+            listener.listen(128)
+        except OSError:
+            listener.close()
+            raise
         listener.setblocking(False)
 
         def accept() -> None:
@@ -105,6 +112,7 @@ class Inside:
                 accepted(connection)
 
         self._watch(listener, accept)
+        return listener
 
     def _watch(self, source: socket.socket, ready: Callable[[], None]) -> None:
         self._selector.register(source, selectors.EVENT_READ, ready)
@@ -229,8 +237,24 @@ class Inside:
             self._leave()
             return
         wanted = json.loads(data)
-        self._open(int(wanted["open"]), int(wanted["id"]))
+        if "lend" in wanted:
+            self._lend({int(port) for port in wanted["lend"]})
+        else:
+            self._open(int(wanted["open"]), int(wanted["id"]))
         self._flush()
+
+    def _lend(self, ports: set[int]) -> None:
+        """Lead these ports of 127.0.0.1 to those of the machine outside, and no others."""
+        for port in self._lent.keys() - ports:
+            listener = self._lent.pop(port)
+            self._selector.unregister(listener)
+            listener.close()
+            self._own_ports.discard(port)
+        for port in ports - self._lent.keys():
+            message: dict[str, object] = {"connect": THIS_MACHINE, "port": port}
+            with contextlib.suppress(OSError):  # a program of the cell has it
+                self._lent[port] = self._listen("127.0.0.1", port, functools.partial(self._send, message))
+                self._own_ports.add(port)
 
     # -- the way in ------------------------------------------------------------------------------------------------
 

@@ -38,7 +38,7 @@ async def find_registries(env: Mapping[str, str], workspace: str) -> tuple[HostP
         answers = await asyncio.gather(
             _run(["python3", "-m", "pip", "config", "list"], env, directory),
             _run(["python3", "-c", _OWN_PIP], env, directory),
-            _run(["npm", "config", "get", "registry"], env, directory),
+            _run(["npm", "config", "get", "registry", "--logs-max=0"], env, directory),
             _run(["go", "env", "GOPROXY", "GOSUMDB"], env, directory),
             asyncio.to_thread(_cargo, env),
         )
