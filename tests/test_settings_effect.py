@@ -94,7 +94,7 @@ EFFECTS = {
     "safety.redact": "test_what_is_asked_and_hidden_is_as_the_settings_say",
     "safety.unknownAnswerSeconds": "test_questions_wait_as_the_settings_say",
     "safety.waitForSomebody": "test_questions_wait_as_the_settings_say",
-    "safety.unaskedInSandbox": "tests/commands/test_policy.py::test_unknown_commands_in_a_sandbox_may_run_unasked",
+    "safety.ask": "tests/commands/test_asking.py::test_in_a_sandbox_the_table_decides",
     "sandbox.network": "test_hosts_are_reached_as_the_settings_say",
     "sandbox.allowedHosts": "test_hosts_are_reached_as_the_settings_say",
     "checkpoints.enabled": "test_checkpoints_are_as_the_settings_say",
@@ -167,6 +167,9 @@ def configured(places: WorkspaceDirs, text: str) -> Settings:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
     return load(places.workspace, env=env)
+
+
+LOCAL = "[agentDefaults]\nprovider = 'local'\n"
 
 
 @contextlib.asynccontextmanager
@@ -357,16 +360,16 @@ async def test_hosts_are_reached_as_the_settings_say() -> None:
 
 
 async def test_questions_wait_as_the_settings_say() -> None:
-    async with opened("[safety]\nunknownAnswerSeconds = 0.2\n") as app:
+    async with opened(LOCAL + "[safety]\nunknownAnswerSeconds = 0.2\n") as app:
         Person(app)
         assert (await call(app, "tool.bash", let_in(app), command="./frob"))["code"] == "no-answer"
-    async with opened("[safety]\nunknownAnswerSeconds = 0.2\nwaitForSomebody = true\n") as app:
+    async with opened(LOCAL + "[safety]\nunknownAnswerSeconds = 0.2\nwaitForSomebody = true\n") as app:
         ada = let_in(app)
         asked = app.tasks.start(call(app, "tool.bash", ada, command="./frob"), "a call")
         await until(app.questions.open)  # nobody is there, and it is kept for somebody
         Person(app)
         assert (await asked)["code"] == "no-answer"
-    async with opened("") as app:
+    async with opened(LOCAL) as app:
         assert "no one is available" in (await call(app, "tool.bash", let_in(app), command="./frob"))["error"]
 
 

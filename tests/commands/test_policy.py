@@ -412,14 +412,6 @@ async def test_continue_is_judged_like_send(app: App) -> None:
     assert bar("tool.terminal_continue", sessionId=terminal.id) is None
 
 
-async def test_unknown_commands_in_a_sandbox_may_run_unasked() -> None:
-    for allowed in (True, False):
-        async with open_app(Settings(safety=SafetySettings(unasked_in_sandbox=allowed))) as app:
-            sandboxed, plain = Bar(app, let_in(app, provider="bubblewrap")), Bar(app)
-            assert sandboxed.line("./x").unasked == ("runs in a sandbox" if allowed else "")
-            assert plain.line("./x").unasked == ""
-
-
 async def test_your_own_secret_names_count() -> None:
     async with open_app(Settings(safety=SafetySettings(secret_names=("*.vault",)))) as app:
         assert Bar(app).line("cat my.vault").level == "dangerous"

@@ -94,12 +94,29 @@ async def test_no_rule_ever_covers_a_dangerous_call():
     assert (await asked(world, "rm x", "deny")).code == "denied"
 
 
-async def test_an_unknown_call_may_run_unasked_in_a_sandbox_and_a_dangerous_one_never():
+@pytest.mark.parametrize("text", ["what", "rm x"])
+async def test_a_call_that_may_run_unasked_is_not_asked_about_unless_something_speaks_against_it(text: str):
     world = World()
     world.unasked = "sandbox"
-    assert (await world.gate.run(world.call("what"))).success
+    assert (await world.gate.run(world.call(text))).success
     assert world.journal.recorded[0].verdict.choice == "unasked"
-    assert (await world.gate.run(world.call("rm x"))).code == "no-answer"
+    world.against = "there is no checkpoint"
+    assert (await world.gate.run(world.call(text))).code == "no-answer"
+
+
+async def test_a_place_that_changes_while_a_person_thinks_is_asked_about_anew():
+    world = World()
+    world.questions.attend()
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(world.gate.run(world.call("what x")))
+        first = await world.question()
+        assert "outside" not in first.text
+        world.outside = True
+        await world.reply("once")
+        second = await world.question()
+        assert "outside the sandbox" in second.text
+        await world.reply("deny")
+    assert task.result().code == "denied"
 
 
 @pytest.mark.parametrize(("text", "level"), [("safe ls", "safe"), ("what y", "unknown"), ("rm y", "dangerous")])

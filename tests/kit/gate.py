@@ -186,6 +186,8 @@ class World:
         self.judged: list[str] = []
         self.line: str | None = None  # stands before every judged text
         self.unasked = ""
+        self.against: str | None = None  # why a call that may run unasked must not
+        self.outside = False
         self.gate = Gate(
             self.registry,
             self.bench,
@@ -221,8 +223,13 @@ class World:
             rule_key=shown,
             rule_text=f"exactly {shown!r}",
             unasked=self.unasked,
+            secure=None if self.against is None else self.speak_against,
+            outside=self.outside,
             edit=lambda text: {**call.args, "text": text},
         )
+
+    async def speak_against(self) -> str:
+        return self.against or ""
 
     def call(
         self,

@@ -84,9 +84,8 @@ async def open_app(
     """A whole workbench without doors; its terminals end with it. `more` is for the `App`."""
     with contextlib.ExitStack() as stack:
         places = places or stack.enter_context(temporary_places())
-        async with App(
-            places.workspace, quick(settings), places=places, env=environment(places), host_timings=timings, **more
-        ) as app:
+        env = {**environment(places), **more.pop("env", {})}
+        async with App(places.workspace, quick(settings), places=places, env=env, host_timings=timings, **more) as app:
             try:
                 yield app
             finally:

@@ -37,12 +37,12 @@ from fourhands.commands import (
 )
 from fourhands.commands.file_undo import tell_editor
 from fourhands.commands.policy import WorkbenchPolicy
-from fourhands.core.call import Actor, Call, Result
+from fourhands.core.call import Actor, Call, Decision, Result
 from fourhands.core.effects import Undo
 from fourhands.core.event import EventBus
 from fourhands.core.gate import Gate, GateSettings
 from fourhands.core.question import Questions
-from fourhands.core.registry import Contribution, Registry
+from fourhands.core.registry import Command, Contribution, Registry
 from fourhands.core.tasks import Tasks
 from fourhands.core.timing import Later, call_later
 from fourhands.host.paths import WorkspaceDirs
@@ -55,7 +55,7 @@ from fourhands.workbench.files.watch import Watch
 from fourhands.workbench.network import build_network, take_notes
 from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
-from fourhands.workbench.sandbox import announce
+from fourhands.workbench.sandbox import announce, decide
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.source import source
 from fourhands.workbench.terminals.host_terminals import HostTimings
@@ -173,7 +173,8 @@ class App:
                 results=self.bench.sessions.record,
                 undo_sink=self._done,
                 store=consent,
-                before_call=self.bench.turns.before_call,
+                before_call=self._before_call,
+                before_review=self._before_review,
                 arrival=lambda session, agent: self.bench.sessions.arrival(session),
                 source=lambda call: source(self.bench, call),
                 notes=lambda session: take_notes(self.bench, session),
@@ -234,6 +235,15 @@ class App:
         description = "; ".join(undo.description for undo in undos)
         action = self.bench.undo.push(call.id, description, actor=call.actor.id, inverse=back, redo=forth)
         self.events.emit(ActionDone(call_id=action.call_id, description=action.description))
+
+    async def _before_review(self, call: Call, command: Command) -> None:
+        """Find out which sandbox an agent's programs have: whether it is asked depends on it."""
+        if command.safety is not None and (session := self.bench.session(call)) is not None:
+            await decide(self.bench.agent_settings(session).provider, self.providers)
+
+    async def _before_call(self, call: Call, command: Command, verdict: Decision) -> tuple[str, str]:
+        self.bench.routine.note(call, command, verdict.level)
+        return await self.bench.turns.before_call(call, command, verdict)
 
     def _end_network(self, session: Session) -> None:
         self.bench.network.gatekeeper.end(session.id)

@@ -9,8 +9,9 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
+from fourhands.commands import outside
 from fourhands.commands.base import Args, From0, Nothing
-from fourhands.commands.programs import free_title, starting, tidy, variables_of
+from fourhands.commands.programs import ProgramStarted, cropped, free_title, settings_of, starting, tidy
 from fourhands.commands.terminal import TerminalId
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
@@ -18,6 +19,8 @@ from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
 from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.terminals.oneshot import find_program
+from fourhands.workbench.terminals.seat import READ_LIMIT
+from fourhands.workbench.terminals.wait import WaitConditions
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.terminal")
@@ -65,28 +68,84 @@ class ExecStarted(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def execute(bench: Workbench, args: Exec, call: Call, effects: Effects) -> ExecStarted:
     """Run one program, or one shell line, in a new terminal that both of you see; it ends with the program."""
+    started = await _start(bench, args, call, effects)
+    return ExecStarted(terminal_id=started.terminal.id, title=started.terminal.title, pane_id=started.pane_id)
+
+
+class RunOutside(Exec, frozen=True, kw_only=True):
+    """Arguments of `openspace.terminal.run_outside`."""
+
+    timeout_s: Annotated[
+        float, Meta(gt=0, le=86_400, description="Seconds to wait for its end; the program keeps running after that.")
+    ] = msgspec.field(default=60.0, name="timeoutSeconds")
+
+
+class OutsideRun(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The terminal of a program outside the sandbox, and what it has printed; `exitCode` is null while it runs."""
+
+    terminal_id: str
+    title: str
+    pane_id: str
+    output: str
+    exit_code: int | None
+    running: bool
+    truncated: bool
+
+
+@commands.add(
+    "run_outside",
+    label="Run outside the sandbox",
+    safety="outside",
+    example={"command": "docker compose up -d"},
+)
+async def run_outside(bench: Workbench, args: RunOutside, call: Call, effects: Effects) -> OutsideRun:
+    """Run one program, or one shell line, outside your sandbox, as the person; they are asked about each one.
+
+    For what cannot work inside: docker, git push, git config, system packages, services. Returns its output at its end.
+    """
+    effects.outside = True
+    started = await _start(bench, args, call, effects)
+    terminal, limit = started.terminal, settings_of(bench, call).bash.crop_output
+    seat = bench.seat(call.actor, terminal)
+    await seat.wait(WaitConditions(exit=True, deadline_s=args.timeout_s))
+    seen = await seat.since(max(seat.floor, seat.head - READ_LIMIT))
+    rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": 0}} has all of it'
+    return OutsideRun(
+        terminal_id=terminal.id,
+        title=terminal.title,
+        pane_id=started.pane_id,
+        output=cropped(seen.text, limit, f"of {len(seen.text)} characters", rest),
+        exit_code=terminal.exit.code if terminal.exit else None,
+        running=terminal.exit is None,
+        truncated=len(seen.text) > limit,
+    )
+
+
+async def _start(bench: Workbench, args: Exec, call: Call, effects: Effects) -> ProgramStarted:
     _check_words([args.command, *(args.args or ())])
     session = bench.session(call)
-    name = bench.agent_settings(session).provider if session else "local"
+    own = bench.agent_settings(session).provider if session else outside.PROVIDER
+    name = outside.PROVIDER if effects.outside else own
+    env = outside.variables(bench, args.env, own) if effects.outside and session is not None else args.env
     provider = await bench.terminals.provider(name)
     place = resolve_cwd(bench.cwd(call, args.cwd), bench.root, bench.settings.terminal.allowed_root)
     argv = [args.command, *(args.args or ())]
     if not args.args:
         word = args.command.strip()
         if provider.shells is None and _PLAIN_WORD.fullmatch(word) and not _SHELL_WORDS.fullmatch(word):
-            variables = variables_of(bench, call, args.env)
+            variables = bench.terminals.variables(env, agent=call.session is not None and not effects.outside)
             find_program(word, variables.get("PATH", os.defpath), place)  # a clear error, not a shell that exits 127
         there = os.path.exists("/bin/bash") if provider.shells is None else _has_bash(provider.shells)
         argv = ["bash" if there else "sh", "-c", args.command]
     await tidy(bench, call, ENDED_KEPT)
     line = " ".join([args.command, *(args.args or ())])
-    wanted = {"argv": argv, "env": args.env, "cwd": place, "provider": name, "interactive": True}
+    wanted = {"argv": argv, "env": env, "cwd": place, "provider": name, "interactive": True}
     meta = {"command": line, "outputByteLimit": args.output_byte_limit}
-    async with starting(bench, call, title=free_title(bench, line), meta=meta, **wanted) as started:
-        terminal = started.terminal
-    effects.isolation = terminal.isolation
-    bench.irreversible(call, f"ran {terminal.title}", "what a program did cannot be taken back")
-    return ExecStarted(terminal_id=terminal.id, title=terminal.title, pane_id=started.pane_id)
+    title = free_title(bench, line)
+    async with starting(bench, call, outside=effects.outside, title=title, meta=meta, **wanted) as started:
+        effects.isolation = started.terminal.isolation
+    bench.irreversible(call, f"ran {title}", "what a program did cannot be taken back")
+    return started
 
 
 class KillExec(Args, frozen=True, kw_only=True):

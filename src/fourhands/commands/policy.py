@@ -16,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from fourhands.commands.asking import LineAsking, LinePlace
 from fourhands.commands.edited import LineEditor, as_launch, as_variables, assignments, retype, with_enter
 from fourhands.commands.exec import as_line
 from fourhands.commands.tool import is_line
@@ -69,11 +70,13 @@ class WorkbenchPolicy:
         self.preview_limits = deletion_preview.PreviewLimits()
         self._bench = bench
         self._rules = rules_of(bench)
+        self._asking = LineAsking(bench)
         self._readings: dict[str, Callable[[Call, Any], Assessment | None]] = {
             "line": self._line,
             "launch": self._launch,
             "script": self._script,
             "exec": self._exec,
+            "outside": lambda call, args: self._exec(call, args, outside=True),
             "create": self._create,
             "typing": lambda call, args: self._keys(call, args.terminal_id, args.text, "text"),
             "stdin": self._stdin,
@@ -100,7 +103,8 @@ class WorkbenchPolicy:
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, "command": fresh}
 
-        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=self._cwd(call), input=stdin)
+        place = self._asking.place(call, self._cwd(call), leaves=True)
+        return self._judged(call, line, verdict, edit, place, input=stdin)
 
     def _launch(self, call: Call, args: Any) -> Assessment:
         """Assess a program with arguments as the line that would start it; without arguments it may be a shell line."""
@@ -113,8 +117,8 @@ class WorkbenchPolicy:
             return {**call.args, **as_launch(fresh, args.env)}
 
         verdict = self._with_input(line, args.input)
-        cwd = self._cwd(call, args.working_directory)
-        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+        place = self._asking.place(call, self._cwd(call, args.working_directory), leaves=True)
+        return self._judged(call, line, verdict, edit, place, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Assessment:
         """Assess a script, with its variables exported in front."""
@@ -135,13 +139,13 @@ class WorkbenchPolicy:
             return {**call.args, argument: own, **theirs}
 
         verdict = self._with_input(line, args.input)
-        cwd = self._cwd(call, args.working_directory)
-        return self._judged(line, verdict, edit, isolation=self._isolation(call), cwd=cwd, input=args.input)
+        place = self._asking.place(call, self._cwd(call, args.working_directory), leaves=True)
+        return self._judged(call, line, verdict, edit, place, input=args.input)
 
-    def _exec(self, call: Call, args: Any) -> Assessment:
+    def _exec(self, call: Call, args: Any, *, outside: bool = False) -> Assessment:
         """Assess a program in a terminal of its own: a launch with arguments, without them a line for the shell."""
         check_variables(args.env)
-        cwd, isolation = self._cwd(call, args.cwd), self._isolation(call)
+        place = self._asking.place(call, self._cwd(call, args.cwd), leaves=True, outside=outside)
         line = as_line(args.command, args.args, args.env)
 
         def edit(fresh: str) -> dict[str, object]:
@@ -149,7 +153,7 @@ class WorkbenchPolicy:
             removed = {name: None for name, value in args.env.items() if value is None}
             return {**call.args, "command": fresh, "args": [], "env": removed}
 
-        return self._judged(line, classify(line, self._rules), edit, isolation=isolation, cwd=cwd)
+        return self._judged(call, line, classify(line, self._rules), edit, place)
 
     def _create(self, call: Call, args: Any) -> Assessment | None:
         """Assess a new shell: its variables count like assignments, and like the start-up files that they name."""
@@ -169,8 +173,8 @@ class WorkbenchPolicy:
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, "env": as_variables(fresh)}
 
-        where = self._cwd(call, args.cwd)
-        return self._judged(line.strip(), verdict, edit, isolation=self._isolation(call), cwd=where, rule=False)
+        place = self._asking.place(call, self._cwd(call, args.cwd))
+        return self._judged(call, line.strip(), verdict, edit, place, rule=False)
 
     def _with_input(self, line: str, text: str | None) -> Verdict:
         if not text:
@@ -186,13 +190,6 @@ class WorkbenchPolicy:
             return spelled_cwd(given, self._bench.root)
         session = self._bench.session(call)
         return (session.state.cwd if session is not None else None) or ""
-
-    def _isolation(self, call: Call) -> str:
-        """Return the level of isolation in which this caller's programs run."""
-        session = self._bench.session(call)
-        name = self._bench.agent_settings(session).provider if session else "local"
-        provider = self._bench.terminals.providers.get(name)
-        return str(provider.isolation) if provider is not None else "none"
 
     # -- text that is typed ----------------------------------------------------------------------------------------
 
@@ -233,7 +230,8 @@ class WorkbenchPolicy:
             reason = "Tab may complete it" if keys.completed else "shell integration is not active"
             verdict = at_least_unknown(verdict, reason)
         narrow = standing.place == "prompt" and standing.settled and not keys.completed and not leaving
-        return self._judged(whole, verdict, edit, isolation=terminal.isolation, cwd=seat.cwd, rule=narrow)
+        place = self._asking.terminal(terminal, seat.cwd)
+        return self._judged(call, whole, verdict, edit, place, rule=narrow)
 
     def _interruption(self, call: Call, terminal: TerminalHandle) -> Assessment | None:
         """Assess Ctrl-C and the like: an agent may always interrupt its own programs, but not those of others."""
@@ -254,7 +252,8 @@ class WorkbenchPolicy:
             return ""
         if terminal.owner != call.actor.id:
             return f"terminal {visible(terminal.title)} is not the agent's own and not isolated"
-        return f"terminal {visible(terminal.title)} is not isolated" if self._isolation(call) != "none" else ""
+        walled = self._asking.place(call).isolation != Isolation.NONE
+        return f"terminal {visible(terminal.title)} is not isolated" if walled else ""
 
     def _unknowable(self, standing: PromptState, keys: Keystrokes) -> str:
         """Return why the resulting line cannot be known, or an empty text if it can."""
@@ -305,26 +304,26 @@ class WorkbenchPolicy:
             reason = f"{reason}: {verdict.reason}"
         # Text typed into another shell is a command: a rule for all of it would approve lines that no person has read.
         narrow = bool(standing.program) and not shell and not self._leaving(call, terminal)
-        return Assessment(
+        found = Assessment(
             level="dangerous" if dangerous else "unknown",
             shown=visible(text),
             reason=reason,
             rule_key=f"input:{terminal.id}:{standing.group}:{program}" if narrow else None,
             rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs" if narrow else "",
-            unasked=self._unasked(terminal.isolation),
             edit=lambda fresh: {**call.args, argument: with_enter(fresh, text)},
         )
+        return self._asking.input(found, self._asking.terminal(terminal, ""))
 
     # -- the assessment --------------------------------------------------------------------------------------------
 
     def _judged(
         self,
+        call: Call,
         line: str,
         verdict: Verdict,
         edit: LineEditor,
+        place: LinePlace,
         *,
-        isolation: str,
-        cwd: str,
         input: str | None = None,
         rule: bool = True,
     ) -> Assessment:
@@ -333,23 +332,19 @@ class WorkbenchPolicy:
         parts = [AssessedPart(visible(part.text), part.level, part.reason) for part in verdict.parts]
         if input:
             parts.append(AssessedPart(visible(input), verdict.level, "its standard input"))
-        return Assessment(
+        found = Assessment(
             level=verdict.level,
             shown=visible(line),
             reason=verdict.reason,
             parts=parts,
-            rule_key=f"words:{isolation}:{cwd}:{words}" if words else None,
+            rule_key=f"words:{place.isolation}:{place.cwd}:{words}" if words else None,
             rule_text=f"run exactly: {visible(words)}" if words else "",
-            unasked=self._unasked(isolation),
             edit=edit,
-            preview=deletion_preview.of(commands, self._bench.root, cwd, self.preview_limits)
+            preview=deletion_preview.of(commands, self._bench.root, place.cwd, self.preview_limits)
             if deletion_preview.worth(commands)
             else None,
         )
-
-    def _unasked(self, isolation: str) -> str:
-        free = self._bench.settings.safety.unasked_in_sandbox and isolation in ("sandbox", "container")
-        return f"runs in a {isolation}" if free else ""
+        return self._asking.apply(call, found, verdict, place)
 
 
 def _outside(call: Call, command: Command) -> Assessment:

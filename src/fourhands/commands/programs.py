@@ -2,7 +2,7 @@
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,17 +30,20 @@ class ProgramStarted:
 
 
 @contextlib.asynccontextmanager
-async def starting(bench: Workbench, call: Call, **wanted: Any) -> AsyncIterator[ProgramStarted]:
+async def starting(
+    bench: Workbench, call: Call, *, outside: bool = False, **wanted: Any
+) -> AsyncIterator[ProgramStarted]:
     """Start a program in a terminal and show it; start, pane and the body of the block happen together or not at all.
 
     The place on the screen is reserved before the program starts. Any later failure or cancellation ends the program
-    and closes its terminal, so that a caller who gets an error may try again and nothing runs twice. `wanted` are
-    arguments of `Terminals.create`.
+    and closes its terminal, so that a caller who gets an error may try again and nothing runs twice. `outside`: it runs
+    as the person and in no sandbox. `wanted` are arguments of `Terminals.create`.
     """
     bench.fit_tabs()
     with bench.state.holding() as free:
         owner = call.session
-        terminal = await bench.terminals.create(owner=owner or "", agent=owner is not None, cell=owner or "", **wanted)
+        inside = owner if owner is not None and not outside else ""
+        terminal = await bench.terminals.create(owner=owner or "", agent=bool(inside), cell=inside, **wanted)
         try:
             free()
             yield ProgramStarted(terminal, show(bench, terminal, owner_of(call)).pane_id or "")
@@ -70,11 +73,6 @@ def show(bench: Workbench, terminal: TerminalHandle, owner: str) -> Transition:
 def is_mine(terminal: TerminalHandle, call: Call) -> bool:
     """Return True if a terminal was started by this caller."""
     return terminal.owner == (call.session or "")
-
-
-def variables_of(bench: Workbench, call: Call, changes: Mapping[str, str | None]) -> dict[str, str]:
-    """Return the environment of a program that this caller starts."""
-    return bench.terminals.variables(changes, agent=call.session is not None, pagers=True)
 
 
 def settings_of(bench: Workbench, call: Call) -> AgentDefaults:

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 from fourhands.commands.policy import rules_of
 from fourhands.core.call import RiskLevel
 from fourhands.core.registry import Contribution
+from fourhands.safety.asking import AskSetting
 from fourhands.safety.shell import classify
 from fourhands.workbench import sandbox
 from fourhands.workbench.sandbox import SandboxInfo
@@ -50,7 +51,36 @@ async def judge(
     return LineClassified(level=verdict.level, reason=verdict.reason, commands=tuple(parts))
 
 
+class AskingInForce(Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a person is asked about: every `dangerous` line, or only what is `irreversible` or leaves the sandbox."""
+
+    ask: AskSetting
+
+
+@commands.add("asking", label="Show what you are asked about", read_only=True, example={})
+async def show_asking(bench: Workbench) -> AskingInForce:
+    """Show whether the person is asked about every dangerous line, or only about what cannot be undone."""
+    return AskingInForce(ask=bench.asking.setting)
+
+
+@commands.add(
+    "set_asking",
+    label="Choose what you are asked about",
+    actors=("person",),
+    hand=True,
+    example={"ask": "irreversible"},
+)
+async def set_asking(
+    bench: Workbench,
+    *,
+    ask: Annotated[AskSetting, Meta(description="dangerous: every dangerous line; irreversible: only those for good.")],
+) -> AskingInForce:
+    """Choose what agents in a sandbox ask about in this workspace, from now on: dangerous or irreversible lines."""
+    await bench.asking.choose(ask)
+    return AskingInForce(ask=bench.asking.setting)
+
+
 @commands.add("sandbox", label="Show sandbox", read_only=True, example={})
 async def show_sandbox(bench: Workbench) -> SandboxInfo:
     """Show which sandbox agents' programs run in, why it is not a stronger one, and what mends that."""
-    return await sandbox.decide(bench.settings, bench.terminals.providers)
+    return await sandbox.decided(bench.settings, bench.terminals.providers)

@@ -1,6 +1,6 @@
 """Commands on terminals. A person and agents use the same ones, and see and type in the same terminals."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta, Struct
@@ -57,7 +57,7 @@ async def create(bench: Workbench, args: CreateTerminal, call: Call, effects: Ef
     session = bench.session(call)
     provider = bench.agent_settings(session).provider if session else "local"
     title = args.title or _free_title(bench)
-    wanted = {
+    wanted: dict[str, Any] = {
         "cwd": bench.cwd(call, args.cwd),
         "shell": args.shell_path,
         "cols": args.cols,

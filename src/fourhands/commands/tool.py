@@ -10,6 +10,7 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta, Struct
 
+from fourhands.commands import outside
 from fourhands.commands.base import Args, From0, owner_of
 from fourhands.commands.programs import check_line, cropped, settings_of, short
 from fourhands.core.call import Call
@@ -54,6 +55,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
     lines: int = 0
     output_id: str | None = None
     held_open_by: tuple[int, ...] = ()
+    note: str = ""
 
 
 @commands.add("bash", label="Run a shell command", safety="line", example={"command": "npm test"})
@@ -66,7 +68,7 @@ async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> To
     check_line(args.command)
     mine = settings_of(bench, call)
     done = await bench.terminals.run_script(
-        args.command, **_options(call, mine, cwd=bench.cwd(call), timeout_s=mine.bash.timeout_s)
+        args.command, **_options(bench, call, effects, mine, cwd=bench.cwd(call), timeout_s=mine.bash.timeout_s)
     )
     return _report(bench, call, effects, done, mine.bash.crop_output, args.command)
 
@@ -84,7 +86,9 @@ class RunOptions(TypedDict):
 
 
 def _options(
+    bench: Workbench,
     call: Call,
+    effects: Effects,
     mine: AgentDefaults,
     *,
     cwd: str | None,
@@ -92,7 +96,15 @@ def _options(
     input: str | None = None,
     env: dict[str, str | None] | None = None,
 ) -> RunOptions:
-    """Return the options for a caller's program: their provider, and for an agent a chosen set of variables."""
+    """Return the options for a caller's program: their provider, and for an agent a chosen set of variables.
+
+    One that a person has allowed to run outside the sandbox runs as that person.
+    """
+    if effects.outside:
+        changes = outside.variables(bench, env or {}, mine.provider)
+        return RunOptions(
+            input=input, timeout_s=timeout_s, env=changes, cwd=cwd, provider=outside.PROVIDER, cell="", agent=False
+        )
     agent = call.session is not None
     return RunOptions(
         input=input,
@@ -138,7 +150,7 @@ async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, ef
         raise BadArgument("a program and its arguments must be text without NUL bytes")
     mine = settings_of(bench, call)
     cwd = bench.cwd(call, args.working_directory)
-    wanted = _options(call, mine, cwd=cwd, timeout_s=args.timeout_s, input=args.input, env=args.env)
+    wanted = _options(bench, call, effects, mine, cwd=cwd, timeout_s=args.timeout_s, input=args.input, env=args.env)
     if is_line(args.command, args.args):
         check_line(args.command)
         done = await bench.terminals.run_script(args.command, **wanted)
@@ -178,7 +190,7 @@ async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Eff
     check_line(args.script)
     mine = settings_of(bench, call)
     cwd = bench.cwd(call, args.working_directory)
-    wanted = _options(call, mine, cwd=cwd, timeout_s=args.timeout_s, input=args.input, env=args.env)
+    wanted = _options(bench, call, effects, mine, cwd=cwd, timeout_s=args.timeout_s, input=args.input, env=args.env)
     done = await bench.terminals.run_script(args.script, **wanted)
     return _report(bench, call, effects, done, mine.bash.crop_output, args.script)
 
@@ -247,4 +259,5 @@ def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, li
         lines=lines,
         output_id=call.id if truncated else None,
         held_open_by=done.held_open_by,
+        note=outside.note(bench, call, done.isolation, done.exit_code, output),
     )

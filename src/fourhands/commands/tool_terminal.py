@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from fourhands.commands import outside
 from fourhands.commands.base import Args
 from fourhands.commands.programs import (
     check_line,
@@ -108,7 +109,9 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
         shell=word if shell else None,
         cwd=bench.cwd(call),
         argv=None if shell else ["bash" if bash_there else "sh", "-c", args.command],
-        provider=mine.provider,
+        provider=outside.PROVIDER if effects.outside else mine.provider,
+        env=outside.variables(bench, {}, mine.provider) if effects.outside else None,
+        outside=effects.outside,
         interactive=True,
         meta={"command": short(word, 500)},
     ) as started:
@@ -289,7 +292,9 @@ async def _collect(
         lines=lines,
         gap=gap,
         screen=screen,
-        note=(seat.secret_note if secret else "") or seat.slow_start,
+        note=(seat.secret_note if secret else "")
+        or seat.slow_start
+        or outside.note(bench, call, terminal.isolation, code, text),
     )
 
 

@@ -43,7 +43,11 @@ class Assessment:
     parts: Sequence[AssessedPart] = ()
     rule_key: str | None = None  # of a narrow rule for the session; never used for a dangerous call
     rule_text: str = ""
-    unasked: str = ""  # why an unknown call may run unasked, e.g. in a sandbox
+    unasked: str = ""  # why this call may run without a question, also a dangerous one, e.g. in a sandbox
+    secure: Callable[[], Awaitable[str]] | None = None  # awaited before it does; returns why it must be asked after all
+    outside: bool = False  # it is to run outside the sandbox of its caller
+    facts: Sequence[str] = ()  # what a person should know besides the reason, in plain words
+    on_allowed: Callable[[], None] | None = None  # called when a person has allowed it
     edit: Callable[[str], dict[str, object]] | None = None  # the arguments for an edited text
     preview: Callable[[], Awaitable[dict[str, object]]] | None = None  # its effect; run only when a person is asked
 
@@ -76,7 +80,7 @@ class Approval:
         """
         assessment = self._assess(context)
         for _ in range(_ROUNDS):
-            if assessment is None or assessment.level == "safe" or self._passes(context, assessment):
+            if assessment is None or assessment.level == "safe" or await self._passes(context, assessment):
                 return
             approved = assessment
             answered = await self._ask(context, approved, unknown_s)
@@ -86,10 +90,21 @@ class Approval:
             if answered.answer.choice == "session" and approved.rule_key is not None:
                 self._rules.add(context.call.actor.id, approved.rule_key, approved.rule_text)
             verdict, assessment = context.verdict, self._assess(context)
-            if assessment is None or (assessment.shown, assessment.level) == (approved.shown, approved.level):
+            if assessment is None or _same(assessment, approved):
                 context.verdict = verdict
+                if approved.on_allowed is not None:
+                    approved.on_allowed()
                 return
         raise Conflict("the command kept changing during review", hint="try again")
+
+    def would_pass(self, call: Call, command: Command) -> Assessment | None:
+        """Return the assessment of a call that its maker runs by itself if it would run unasked here, else None."""
+        args = schema.decode(call.args, command.args_type) if command.args_type is not None else None
+        found = self._policy(call, command, args)
+        if found is None or found.outside or found.secure is not None:
+            return None
+        ruled = found.level == "unknown" and self._rules.allows(call.actor.id, found.rule_key)
+        return found if found.level == "safe" or found.unasked or ruled else None
 
     def _assess(self, context: CallContext) -> Assessment | None:
         assert context.command is not None
@@ -99,14 +114,13 @@ class Approval:
         context.verdict = (
             Decision() if assessment is None else Decision(level=assessment.level, reason=assessment.reason)
         )
+        context.effects.outside = assessment is not None and assessment.outside
         return assessment
 
-    def _passes(self, context: CallContext, assessment: Assessment) -> bool:
-        if assessment.level != "unknown":
-            return False
-        if assessment.unasked:
+    async def _passes(self, context: CallContext, assessment: Assessment) -> bool:
+        if assessment.unasked and (assessment.secure is None or not await assessment.secure()):
             context.verdict = replace(context.verdict, choice="unasked", by=assessment.unasked)
-        elif self._rules.allows(context.call.actor.id, assessment.rule_key):
+        elif assessment.level == "unknown" and self._rules.allows(context.call.actor.id, assessment.rule_key):
             context.verdict = replace(context.verdict, choice="rule", by=assessment.rule_key or "")
         else:
             return False
@@ -121,6 +135,7 @@ class Approval:
         if assessment.rule_key is not None and not dangerous:
             choices.append("session")
         what = "something dangerous" if dangerous else "this"
+        what += " outside the sandbox" if assessment.outside else ""
         question = Question(
             kind="confirmation",
             session=call.actor.id,
@@ -133,6 +148,7 @@ class Approval:
             reason=assessment.reason,
             parts=tuple(assessment.parts),
             rule=assessment.rule_text if "session" in choices else "",
+            facts=tuple(assessment.facts),
             detail=await self._preview(assessment),
             actor=call.actor,
             limit_s=None if dangerous else unknown_s,
@@ -168,6 +184,7 @@ class Approval:
             reason=found.reason,
             shown=found.shown,
             parts=tuple(found.parts),
+            facts=tuple(found.facts),
             detail=await self._preview(found),
         )
 
@@ -196,6 +213,11 @@ class Approval:
         context.noted = {"editedArgs": args}
         self._assess(context)
         context.verdict = replace(context.verdict, choice=verdict.choice, by=verdict.by, original=original)
+
+
+def _same(one: Assessment, other: Assessment) -> bool:
+    """Return True if both are about the same line, at the same level, in the same place."""
+    return (one.shown, one.level, one.outside) == (other.shown, other.level, other.outside)
 
 
 def _repeated(context: CallContext, assessment: Assessment | None) -> Assessment:

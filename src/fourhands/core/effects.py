@@ -22,6 +22,7 @@ class Effects:
         self._keep = keep
         self.undos: list[Undo] = []
         self.isolation: str | None = None
+        self.outside = False  # approved to run outside the sandbox of its caller
 
     def undo(self, description: str, inverse: Inverse) -> None:
         """Add an inverse; they are run last first. Added before a failure they still count."""

@@ -48,6 +48,8 @@ ResultNotes = Callable[[str], list[str]]
 """Returns what a session has not been told of its programs' network, each once."""
 BeforeCall = Callable[[Call, Command, Decision], Awaitable[tuple[str, str]]]
 """Is waited for before an agent's call runs, and returns the call's turn and checkpoint."""
+BeforeReview = Callable[[Call, Command], Awaitable[None]]
+"""Is waited for before an agent's call is assessed: what the policy has to know without waiting."""
 
 log = logging.getLogger(__name__)
 
@@ -89,6 +91,7 @@ class Gate:
         undo_sink: UndoSink | None = None,
         store: ConsentStore | None = None,
         before_call: BeforeCall | None = None,
+        before_review: BeforeReview | None = None,
         arrival: Callable[[str, str], Arrival] = lambda session, agent: Arrival(agent),
         source: ResultSource = lambda call: f"what {call.command} returned",
         notes: ResultNotes = lambda session: [],
@@ -108,6 +111,7 @@ class Gate:
         self._results = results
         self._undo_sink = undo_sink
         self._before_call = before_call
+        self._before_review = before_review
         self._source = source
         self._notes = notes
         self._now = now
@@ -218,6 +222,8 @@ class Gate:
             if self.settings.consent:
                 assert context.command is not None
                 await self.consent.require(call, context.command.scope)
+            if self._before_review is not None and context.command is not None:
+                await self._before_review(call, context.command)
             await self.approval.require(context, self.settings.unknown_s)
             if self._before_call is not None and context.command is not None:
                 context.turn, context.checkpoint = await self._before_call(call, context.command, context.verdict)

@@ -53,6 +53,7 @@ class Question(EventData, frozen=True, kw_only=True):
     reason: str = ""
     parts: tuple[AssessedPart, ...] = ()
     rule: str = ""  # the narrow rule that "session" would save, in words
+    facts: tuple[str, ...] = ()  # where it would run and whether it can be undone, in plain words
     detail: dict[str, object] = field(default_factory=dict)  # such as the deletion preview: files matched, bytes
     actor: Actor | None = None  # who wants it
     limit_s: float | None = field(default=None, name="limitSeconds")
@@ -133,6 +134,7 @@ class Review(Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str = ""
     shown: str = ""
     parts: tuple[AssessedPart, ...] = ()
+    facts: tuple[str, ...] = ()
     detail: dict[str, object] = field(default_factory=dict)
 
 

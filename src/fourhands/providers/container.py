@@ -170,6 +170,11 @@ class Container(WorkspaceProvider):
 
     # -- life ------------------------------------------------------------------------------------------------------
 
+    @property
+    def shares_network(self) -> bool:
+        """True if programs reach all that this machine reaches, unseen."""
+        return self._settings.network
+
     async def prepare(self, workspace: str, readable: tuple[str, ...]) -> None:
         """Start the workspace's container, or go on with the one that is already there."""
         await self._choose()

@@ -1,7 +1,4 @@
-"""When a person is asked about a line: the table of verdicts and places, as a pure function (docs/classifier.md).
-
-It is not in force yet: until connections are decided by name and turns can be undone, every unknown line asks.
-"""
+"""When a person is asked about a line: the table of verdicts and places, as a pure function (docs/safety.md)."""
 
 from enum import StrEnum
 from typing import Literal
@@ -49,6 +46,7 @@ _TABLE: dict[str, tuple[AskOutcome | None, ...]] = {
     RiskKind.REACHES: (_OUT, _OUT, _ASK, _ASK),
     RiskKind.DECEIVES: (_ASK, _ASK, _ASK, _ASK),
     RiskKind.FOURHANDS: (_ASK, _ASK, _ASK, _ASK),
+    RiskKind.LISTED: (_ASK, _ASK, _ASK, _ASK),
     "host": (_ONCE, _ONCE, None, None),  # a new host name, or a port of this machine
     "typing": (None, None, _ASK, _ASK),  # into a terminal of the person's that has no sandbox
     "later": (_RUN, _RUN, None, None),  # a new file that runs by itself; shown at the end of the turn

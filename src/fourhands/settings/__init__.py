@@ -4,6 +4,7 @@ The user's file is `$XDG_CONFIG_HOME/fourhands/settings.toml`. A workspace's own
 code of others: it may make policy stricter and choose sizes, never loosen anything.
 """
 
+import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -16,6 +17,8 @@ from fourhands.core.errors import BadArgument
 from fourhands.host.archive import KEEP_BYTES, KEEP_DAYS
 from fourhands.host.log import BUDGET, CAPACITY, LEAST
 from fourhands.settings.explanation import explained
+
+log = logging.getLogger(__name__)
 
 MOST_TERMINALS = 10_000
 _MOST = 2**53  # what every JSON reader holds exactly
@@ -180,7 +183,7 @@ class SafetySettings(SettingsGroup, frozen=True, kw_only=True):
     not_secret_names: tuple[NonEmpty, ...] = ()
     redact: bool = True
     unknown_answer_s: Annotated[float, Meta(ge=0, le=86_400)] = msgspec.field(default=10.0, name="unknownAnswerSeconds")
-    unasked_in_sandbox: bool = False
+    ask: Literal["dangerous", "irreversible"] = "dangerous"
     wait_for_somebody: bool = False
 
 
@@ -272,6 +275,11 @@ _ALIASES = {
 }
 """Other places with the same meaning: those of the terminal package whose tools these are."""
 
+_GONE = {
+    ("safety", "unaskedInSandbox"): "in a sandbox unknown commands run unasked; safety.ask says what is asked about",
+}
+"""Settings of earlier versions, and what holds now."""
+
 _LISTS_THAT_A_WORKSPACE_MAY_EXTEND = {("safety", "dangerousCommands"), ("safety", "secretNames")}
 _FREE_FOR_A_WORKSPACE = {("terminal", "cols"), ("terminal", "rows")}
 
@@ -317,9 +325,18 @@ def _read(path: str) -> dict[str, Any]:
         raise BadArgument(f"cannot read the settings in {path}: {error}", hint="mend or remove the file") from error
     for alias, place in _ALIASES.items():
         _move(raw, alias, place, path)
+    _drop_old(raw, path)
     for name in list(raw["agents"]) if isinstance(raw.get("agents"), dict) else ():
         _move(raw, ("agents", name, "terminal"), ("agents", name), path)
     return raw
+
+
+def _drop_old(raw: dict[str, Any], path: str) -> None:
+    """Take out settings of earlier versions, with a warning that says what holds now."""
+    for (group, name), now in _GONE.items():
+        values = raw.get(group)
+        if isinstance(values, dict) and values.pop(name, None) is not None:
+            log.warning("%s sets %s.%s, which is no setting any more: %s", path, group, name, now)
 
 
 def _move(raw: dict[str, Any], alias: tuple[str, ...], place: tuple[str, ...], path: str) -> None:

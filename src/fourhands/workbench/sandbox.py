@@ -56,11 +56,16 @@ def current(settings: Settings, providers: Mapping[str, Provider]) -> SandboxInf
     return SandboxInfo(provider=name, rung=rung, isolation=str(level), line=line)
 
 
-async def decide(settings: Settings, providers: Mapping[str, Provider]) -> SandboxInfo:
-    """Return the same, decided now if it is not yet."""
-    provider = providers.get(settings.agent_defaults.provider)
+async def decide(name: str, providers: Mapping[str, Provider]) -> None:
+    """Decide now what a provider stands for, if it is not decided yet."""
+    provider = providers.get(name)
     if isinstance(provider, Auto):
         await provider.climb()
+
+
+async def decided(settings: Settings, providers: Mapping[str, Provider]) -> SandboxInfo:
+    """Return the same, decided now if it is not yet."""
+    await decide(settings.agent_defaults.provider, providers)
     info = current(settings, providers)
     if info is None:
         raise NotFound.of("provider", settings.agent_defaults.provider, providers)
@@ -70,7 +75,7 @@ async def decide(settings: Settings, providers: Mapping[str, Provider]) -> Sandb
 async def announce(settings: Settings, providers: Mapping[str, Provider], events: EventBus) -> None:
     """Decide at the start, before an agent needs it, and tell everyone."""
     if isinstance(providers.get(settings.agent_defaults.provider), Auto):
-        events.emit(SandboxChanged(sandbox=await decide(settings, providers)))
+        events.emit(SandboxChanged(sandbox=await decided(settings, providers)))
 
 
 def _of_ladder(name: str, ladder: Ladder) -> SandboxInfo:

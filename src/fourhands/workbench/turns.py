@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from fourhands.core.atomic_file import AtomicFile
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Call, Decision
 from fourhands.core.call_events import SessionEvent
 from fourhands.core.errors import FourhandsError, NotFound
@@ -44,6 +45,7 @@ KEPT = 500
 """Turns that are remembered."""
 
 _PRUNE_EVERY = 20
+_SECURED = 100
 _TITLE = 80
 
 
@@ -126,6 +128,7 @@ class Turns:
         self._turns = {turn.id: turn for turn in _load(saved)}
         self._running: dict[str, _Running] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
+        self._secured: BoundedDict[str, str] = BoundedDict(_SECURED)  # checkpoints of calls that are to run
         self._taken = 0
 
     async def __aenter__(self) -> Self:
@@ -201,6 +204,23 @@ class Turns:
         if (task := self._ending.get(session)) is not None:
             await asyncio.wait([task])
 
+    async def secure(self, call: Call) -> Checkpoint | None:
+        """Take the checkpoint that a dangerous call of an agent would have; None if there is none to be had."""
+        if call.session is None:
+            return None
+        if call.session not in self._running:
+            self.begin(call.session, call.actor.name, prompted=False)
+        running = self._running.get(call.session)
+        if running is None:
+            return None
+        await asyncio.wait([running.before])
+        if not self._turns[running.turn.id].before:
+            return None
+        taken, _ = await self._take(self.store.budget())
+        if taken is not None:
+            self._secured[call.id] = taken.id
+        return taken
+
     async def before_call(self, call: Call, command: Command, verdict: Decision) -> tuple[str, str]:
         """Return turn and checkpoint of an agent's call that may change something; empty for any other.
 
@@ -216,6 +236,8 @@ class Turns:
         running.last = time.monotonic()
         await asyncio.wait([running.before])
         turn = self._turns[running.turn.id]
+        if secured := self._secured.pop(call.id, ""):
+            return turn.id, secured
         if verdict.level == "dangerous" and turn.before:
             taken, _ = await self._take(self.store.budget())
             if taken is not None:

@@ -24,7 +24,9 @@ from fourhands.core.registry import Registry
 from fourhands.providers.egress.egress import Egress
 from fourhands.safety.environment import withheld
 from fourhands.settings import AgentDefaults, Settings
+from fourhands.workbench import asking
 from fourhands.workbench.agent_options import AgentOptions
+from fourhands.workbench.asking import AskingChoice
 from fourhands.workbench.attached import Attached
 from fourhands.workbench.events import AgentReset, SessionEnded, SessionStarted
 from fourhands.workbench.files.workspace import FileSettings, Workspace
@@ -37,6 +39,7 @@ from fourhands.workbench.layout.undo import UndoStack
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.rehearsal.rehearsals import Rehearsals
+from fourhands.workbench.routine import RoutineTasks
 from fourhands.workbench.seats import Seats
 from fourhands.workbench.sessions import FILE, PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.terminals.agent_output import Redaction
@@ -95,6 +98,8 @@ class Workbench:
         self.attached = Attached(self)
         self.turns = Turns(terminals.places, terminals.env, settings, journal, events, lambda s: self.gate.pending(s))
         self.rehearsals = Rehearsals(terminals.places, terminals.env, settings, events, questions)
+        self.asking = AskingChoice(state / asking.FILE, settings.safety.ask, events)
+        self.routine = RoutineTasks(earlier=bool(self.sessions.absent))
         self.undo = UndoStack()
         self.outputs = Outputs()
         self.writes = Writes()

@@ -26,6 +26,14 @@ _SERVICES = words(
     "clickhouse-client cqlsh pg_dump pg_restore mysqldump createdb dropdb gpg gpg2 pass op bw vault xdg-open "
     "lpr snap flatpak"
 )
+# Verbs of such tools that work on files alone.
+_ON_FILES = {
+    "terraform": words("fmt validate"),
+    "tofu": words("fmt validate"),
+    "helm": words("template lint create package"),
+    "kubectl": words("kustomize"),
+    "vagrant": words("validate"),
+}
 # Of these only what changes something needs to be outside.
 _PACKAGES = words("apt apt-get aptitude dnf yum microdnf zypper pacman yay paru apk brew port pkg dpkg rpm emerge")
 _MACHINE = frozenset(name for name, tool in SYSTEM.items() if tool.rank == 2 and tool.rule == "C5.5") - words(
@@ -95,7 +103,8 @@ class EffectsRecord:
 
 def _needs_outside(name: str, rest: list[str], rank: int) -> str:
     if name in _SERVICES or name in PRIVILEGE or (rank and (name in _PACKAGES or name in _MACHINE)):
-        return "" if rest in (["--version"], ["--help"]) else name
+        verb = next((literal(word) for word in rest if word[:1] != "-"), "")
+        return "" if rest in (["--version"], ["--help"]) or verb in _ON_FILES.get(name, ()) else name
     if name == "rsync" and any(re.match(r"[\w.@-]+:", literal(word)) for word in rest if word[:1] != "-"):
         return name
     if name != "git" or not rest:
@@ -163,8 +172,8 @@ _LOSING: dict[str, Callable[[EffectsRecord, list[str], str], None]] = {
 }
 
 
-def is_covered(effects: LineEffects, workspace: str, ignored: Callable[[str], bool]) -> bool:
-    """Return True if a checkpoint brings back what a line takes away in a sandbox.
+def is_covered(effects: LineEffects, workspace: str, ignored: Callable[[str], bool], cwd: str = "") -> bool:
+    """Return True if a checkpoint brings back what a line, begun in `cwd`, takes away in a sandbox.
 
     `ignored` says of a path below the workspace whether git ignores it: such files are in no checkpoint, but those that
     tools make again are no loss. What a line deletes in the sandbox's own /tmp is no loss of the person's.
@@ -173,7 +182,7 @@ def is_covered(effects: LineEffects, workspace: str, ignored: Callable[[str], bo
         return False
     home = workspace.rstrip("/")
     for path in effects.losses:
-        full = posixpath.normpath(path if path[:1] in ("/", "~") else f"{home}/{path}")
+        full = posixpath.normpath(path if path[:1] in ("/", "~") else posixpath.join(home, cwd, path))
         if full.startswith(("/tmp/", "/var/tmp/")) and not full.startswith(home + "/"):
             continue
         if not full.startswith(home + "/"):

@@ -18,9 +18,12 @@ class RiskKind(StrEnum):
     """Text that is not what it looks like."""
     FOURHANDS = "fourhands"
     """Fourhands itself: its commands, directories and addresses."""
+    LISTED = "listed"
+    """On the person's own list of dangerous commands."""
 
 
 _RULES = (
+    ("rules", RiskKind.LISTED),
     ("C1", RiskKind.DECEIVES),
     ("C2", RiskKind.EXPOSES),
     ("C3", RiskKind.EXPOSES),
