@@ -69,7 +69,7 @@ def stranger(cache: Path) -> Iterator[Stranger]:
     name = f"fh{os.getpid()}"
     home = Path(tempfile.mkdtemp(prefix="fh-stranger-"))
     home.chmod(0o755)
-    _system("useradd", "--no-create-home", "--home-dir", str(home), "--shell", "/bin/bash", name)
+    system("useradd", "--no-create-home", "--home-dir", str(home), "--shell", "/bin/bash", name)
     try:
         copy = home / "four hands"
         _copy(copy)
@@ -82,8 +82,8 @@ def stranger(cache: Path) -> Iterator[Stranger]:
         env = {"PATH": f"/usr/bin:/bin:{Path(node).parent}", "HOME": str(home), "TERM": "xterm"}
         yield Stranger(name, copy, env | {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(shelf)})
     finally:
-        _end(pwd.getpwnam(name).pw_uid)
-        _system("userdel", name)
+        end_all(pwd.getpwnam(name).pw_uid)
+        system("userdel", name)
         shutil.rmtree(home, ignore_errors=True)
 
 
@@ -112,14 +112,15 @@ def _link(source: str, target: str) -> None:
     os.chmod(target, 0o644)
 
 
-def _system(*words: str) -> None:
+def system(*words: str) -> None:
+    """Run a program of the system's that only root finds."""
     program = shutil.which(words[0], path=_SYSTEM)
     assert program is not None
     done = subprocess.run([program, *words[1:]], capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == 0, f"{shlex.join(words)}: {done.stderr}"
 
 
-def _end(uid: int) -> None:
+def end_all(uid: int) -> None:
     """End whatever still runs as this user, and take away what it keeps outside of its home."""
     for entry in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(OSError):
