@@ -274,6 +274,11 @@ async def terminal(door: Door) -> None:
     lines = (await door("terminal.read_output", terminalId=ran["terminalId"]))["output"]
     assert lines[0] == f"val in {door.root / 'sub'}"
     assert door.served.app.terminals.get(ran["terminalId"]).meta["outputByteLimit"] == 7  # for an agent that reads it
+    left = await door("terminal.run_outside", command="sh", **words, timeoutSeconds=30)
+    assert (left["output"], left["exitCode"], left["running"]) == (f"val in {door.root / 'sub'}\n", 0, False)
+    assert (await door("terminal.run_outside", command="cat", timeoutSeconds=0.1))["running"]
+    await door("terminal.close", terminalId="cat")
+    await door("terminal.close", terminalId=left["terminalId"])
     await door("terminal.show", terminalId="renamed")
     assert (await door("pane.list"))["panes"][0]["content"] == work["id"]
     listen = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); time.sleep(1000)"
@@ -348,6 +353,9 @@ async def safety(door: Door) -> None:
     assert not os.path.exists(door.root / "made-by-judging")
     assert (await door("safety.judge", command="touch made-by-judging"))["commands"][0]["words"][0] == "touch"
     assert not os.path.exists(door.root / "made-by-judging")
+    assert (await door("safety.asking"))["ask"] == "dangerous"
+    assert (await door("safety.set_asking", ask="irreversible"))["ask"] == "irreversible"
+    assert (await door("safety.asking"))["ask"] == "irreversible"
     assert (await door("safety.sandbox"))["line"] == (await door("workbench.snapshot"))["sandbox"]["line"]
 
 
@@ -493,6 +501,35 @@ async def checkpoint(door: Door) -> None:
         assert [each["path"] for each in compared["paths"]] == ["checked"]
         await door("checkpoint.restore", checkpoint=one.after)
         assert (door.root / "checked").read_text() == "1"
+
+
+@part
+async def rehearsal(door: Door) -> None:
+    rehearsals = door.served.app.bench.rehearsals
+    if reason := await rehearsals.impossible():
+        pytest.skip(f"no overlay here: {reason}")
+    (door.root / "played").write_text("1")
+    async with agent(door, "player") as player, asyncio.TaskGroup() as group:
+        leave = door.served.app.questions.attend()
+        running = group.create_task(
+            player.result("tool.bash", command="rm -rf played; until [ -e /tmp/go ]; do :; done")
+        )
+        await until(door.served.app.questions.open)
+        [question] = (await door("workbench.questions"))["questions"]
+        assert (await door("rehearsal.check", questionId=question["id"]))["possible"]
+        first = await door("rehearsal.start", questionId=question["id"])
+        assert (await door("rehearsal.stop", id=first["id"]))["stopped"]
+        await door("rehearsal.discard", id=first["id"])
+        assert await door.code("rehearsal.read", id=first["id"]) == "not-found"
+        second = await door("rehearsal.start", questionId=question["id"])
+        (Path(rehearsals.get(second["id"]).dirs.tmp) / "go").touch()
+        await rehearsals.ended(rehearsals.get(second["id"]))
+        assert [one["path"] for one in (await door("rehearsal.read", id=second["id"]))["changes"]] == ["played"]
+        assert (door.root / "played").exists()
+        assert (await door("rehearsal.apply", id=second["id"]))["files"] == 1
+        assert not (door.root / "played").exists()
+        assert (await running)["code"] == "denied"
+        leave()
 
 
 @part

@@ -56,6 +56,7 @@ async def play(served: Served) -> set[str]:
             ran = await call("terminal.exec", client, command="echo", args=["x"])
             await call("terminal.kill", client, terminalId=ran["terminalId"])
             await call("terminal.close", client, terminalId=ran["terminalId"])
+            await call("terminal.run_outside", client, command="true")
             await call("tool.bash", client, command="cat README.md")
             await call("tool.bash", client, command="./run.sh && bash run.sh; python3 src/app.py; make")
             cut = await call("tool.bash", client, command="printf 'x%.0s' {1..20000}")
@@ -110,6 +111,9 @@ async def play(served: Served) -> set[str]:
         await call("network.hosts", sessionId=session)
         await call("safety.judge", command="ls")
         await call("safety.sandbox")
+        await call("safety.asking")
+        await call("safety.set_asking", ask="irreversible")
+        await call("safety.set_asking", ask="dangerous")
         for verb in ("attach", "detach"):
             await call(f"agent.{verb}", sessionId=session, terminalId=name)
         await call("terminal.resize", terminalId=name, cols=90, rows=20)
