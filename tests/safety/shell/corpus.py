@@ -37,6 +37,15 @@ dangerous C3.4
     precmd_functions+=(x)
 
 unknown C3.4
+    wc() { cat f; }; echo $(( $(wc -l) ))
+    ls() { date; }; ls
+    preexec() { date; }
+    set -k
+    set -a; FOO=x; make test
+    shopt -s sourcepath
+    hash -d x=/etc
+    unset PAGER; git log
+    export FOO=bar; make test
     A=1 ls
     env A=1 ls
     HOME=. git status
@@ -93,7 +102,6 @@ unknown C2.5
     echo $(($1))
     echo $[ $(cat f) ]
     n=1; n=$(cat f); echo $((n))
-    wc() { cat f; }; echo $(( $(wc -l) ))
 
 safe C7
     n=$(wc -l < f); echo $((n + 1))

@@ -6,6 +6,7 @@ Builtins that take a variable's name or an expression are classified here too: t
 import itertools
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 
 from fourhands.safety.shell.arithmetic import data_in, data_in_pieces, is_number
 from fourhands.safety.shell.file_rules import written
@@ -34,6 +35,11 @@ NAMES = (
 _SET = FINE._replace(rule="C3.4", reason="sets variables")
 _COMPARES = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
 _REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"})
+# The shell evaluates whatever these are given, and gives those a value itself, from data.
+_INTEGERS = frozenset({"RANDOM", "SRANDOM", "SECONDS", "LINENO", "HISTCMD", "OPTIND", "BASHPID", "EPOCHSECONDS"})
+_FROM_DATA = frozenset({"_", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "BASH_ARGV0", "MATCH", "match", "reply"})
+_ELEMENT = re.compile(r"(?:\A|[(\s])\[(.*?)\]\+?=", re.DOTALL)
+_ITEM = re.compile(r"(\w+)\[(.*)\]", re.ASCII | re.DOTALL)
 # What arithmetic would run if a variable had it as its value (C2.5).
 HIDDEN = re.compile(r"\A\s*\w+\[[^\]]*(?:\$\(|`)")
 
@@ -48,7 +54,8 @@ class Assignments(ABC):
         self.functions: set[str] = set()
         self.numbers: set[str] = set()  # given a number somewhere in the line
         self.texts: set[str] = set()  # given something else
-        self.integers: set[str] = set()  # what they are given is evaluated
+        self.integers: set[str] = {*_INTEGERS}  # what they are given is evaluated
+        self.exported: dict[str, None] = {}  # programs get them
         self.associative: set[str] = set()  # their subscripts are plain text
 
     @abstractmethod
@@ -74,6 +81,8 @@ class Assignments(ABC):
 
     def is_number(self, name: str) -> bool:
         """Return True if the value of a variable is a number, wherever the line has gone before."""
+        if name in _FROM_DATA:
+            return False
         if name in self.numbers:
             return name not in self.texts
         return name in COUNTERS and name not in self.variables
@@ -82,24 +91,37 @@ class Assignments(ABC):
         """Classify an arithmetic expression: what it reads must be numbers; what it sets is one."""
         given: set[str] = set()
         found = data_in_pieces(pieces, self.is_number, given, functions=bool(self.functions))
-        self.numbers |= given
-        return _evaluated(_unnumbered(found)) if found else FINE
+        return self._computed(found, given)
 
     def expression(self, text: str) -> Finding:
         """Classify an expression that is a resolved argument."""
         given: set[str] = set()
         found = data_in(text, self.is_number, given)
-        self.numbers |= given
-        return _evaluated(_unnumbered(found)) if found else FINE
+        return self._computed(found, given)
+
+    def _computed(self, found: str, given: Iterable[str]) -> Finding:
+        """Classify an expression by what in it may be no number, and by the variables that it sets."""
+        self.numbers.update(given)
+        finding = _evaluated(_unnumbered(found)) if found else FINE
+        return worst(finding, *(self.setting(name, "0") for name in given))
 
     def subscript(self, name: str, index: str) -> Finding:
         """Classify an assignment through a subscript (C3.4)."""
-        if name in self.associative or is_number(index):
+        if name in self.associative or is_number(index) or index in ("@", "*"):
             return FINE
         finding = self.expression(index)
         if finding.rank and not is_static(index):
             return dangerous("C3.4", f"sets {name} through a subscript that is only known at run time")
         return finding
+
+    def elements(self, name: str, text: str) -> Finding:
+        """Classify the subscripts in a list of elements, as in `a=([i]=1)`."""
+        return worst(FINE, *(self.subscript(name, found[1]) for found in _ELEMENT.finditer(literal(text))))
+
+    def _items(self, names: list[str]) -> list[Finding]:
+        """Classify the subscripts of variables that a builtin takes by name, as in `unset a[i]`."""
+        found = (_ITEM.match(literal(word)) for word in names)
+        return [self.subscript(item[1], item[2]) for item in found if item]
 
     def index(self, param: Param) -> Finding:
         """Classify a subscript or an offset, which the shell evaluates."""
@@ -120,6 +142,14 @@ class Assignments(ABC):
                 return unknown("C3.4", f"sets {sign[0]} for {shown(argv[0]) if argv else 'a program'}")
         return FINE
 
+    def inherited(self, argv: list[str]) -> Finding:
+        """Classify the variables that were exported earlier in the line, like those in front of a command."""
+        for name in self.exported:
+            value = self.variables.get(name)
+            if not passes(name, value if isinstance(value, str) else DYNAMIC, argv):
+                return unknown("C3.4", f"{name} is set for {shown(argv[0]) if argv else 'a program'}")
+        return FINE
+
     def builtin(self, name: str, argv: list[str]) -> Finding:
         """Classify what a builtin evaluates or sets by name, and remember what it sets."""
         rest = argv[1:]
@@ -132,7 +162,11 @@ class Assignments(ABC):
                 self.integers.update(names)
             if "A" in flags:
                 self.associative.update(names)
+            if (name == "export" and not {"n", "f", "p"} & {*flags}) or "x" in flags:
+                self.exported.update(dict.fromkeys(names))
             findings += [self.setting(*_split(word)) for word in rest if "=" in word]
+        elif name == "unset" and (removed := next(filter(changes_execution, rest), "")):
+            findings.append(unknown("C3.4", f"removes {removed}: programs do something else without it"))
         self._given(name, rest)
         return worst(*findings, self.hidden)  # what an integer was given just now, too
 
@@ -144,6 +178,7 @@ class Assignments(ABC):
                 for at, word in enumerate(rest[:-1])
                 if word in ("-v", "-R") and not is_static(rest[at + 1])
             ]
+            findings += self._items([rest[at + 1] for at, word in enumerate(rest[:-1]) if word in ("-v", "-R")])
             if name == "[[":
                 for at, word in enumerate(rest):
                     if word in _COMPARES:
@@ -154,31 +189,40 @@ class Assignments(ABC):
         if name == "let":
             return [self.expression(word) for word in rest]
         names = _set_by(name, rest)
+        findings = []
         if name in DECLARE:
             names = [_split(word)[0] for word in rest if word[:1] != "-"]
+            findings = [self.elements(*_split(word)) for word in rest if "=(" in word]
             if any(word[:1] == "-" and "n" in word for word in rest):
                 names += [word.partition("=")[2] for word in rest if "=" in word]
         elif name in ("unset", "getopts", "wait"):
             names = [word for word in rest if word[:1] != "-"]
-        return [
+        elif name == "read":  # zsh evaluates how long and how much
+            counts = read(rest, READERS[name]).values("-t", "-n", "-N", "-k", "-u")
+            findings = [self.expression(count) for count in counts if not count.replace(".", "").isdigit()]
+        findings += [
             _evaluated(f"{name} with a variable's name that is only known at run time: {shown(word)[:40]}")
             for word in names
             if not is_static(word) and not is_number(word)
         ]
+        return findings + self._items(names)
 
     def _given(self, name: str, rest: list[str]) -> None:
         if name in ("read", "mapfile", "readarray") or name == "printf":
             for word in _set_by(name, rest):
-                self.set(word, DYNAMIC)
+                self.set(literal(word).partition("[")[0], DYNAMIC)
         elif name in DECLARE:
             for word in rest:
                 variable, equals, value = word.partition("=")
                 if equals and variable.isidentifier() and not value.startswith("("):
                     self.set(variable, value)
+        elif name == "getopts":
+            for word in rest[1:2]:
+                self.set(literal(word).partition("[")[0], DYNAMIC)
 
     def setting(self, name: str, value: Value | None) -> Finding:
         """Classify the assignment of a variable (C3.4)."""
-        name = name.partition("[")[0]
+        name = literal(name).partition("[")[0]
         if name == "PROMPT_COMMAND" and isinstance(value, str):
             return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
         if name.endswith("_PAGER") and name != "GIT_PAGER" and value in ("", "cat"):
@@ -216,6 +260,8 @@ def _set_by(name: str, rest: list[str]) -> list[str]:
     if name == "printf":
         joined = [word[2:] for word in rest[:1] if word[:2] == "-v" and len(word) > 2]
         return joined + [rest[at + 1] for at, word in enumerate(rest[:-1]) if word == "-v"]
+    if name == "getopts":
+        return rest[1:2]
     if name in ("declare", "typeset", "local") and any(word.startswith("-") and "n" in word for word in rest):
         return [word.partition("=")[2] for word in rest]
     return []

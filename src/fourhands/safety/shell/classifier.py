@@ -20,6 +20,7 @@ from fourhands.safety.shell.parser.expansion import (
     assignment,
     is_static,
     joined,
+    literal,
     output,
     resolve_all,
     shown,
@@ -33,6 +34,7 @@ from fourhands.safety.shell.parser.tokens import (
     LIT,
     MOST_TOKENS,
     PARAM,
+    RESERVED,
     VAR,
     Param,
     Redirect,
@@ -40,11 +42,12 @@ from fourhands.safety.shell.parser.tokens import (
     Word,
     WordPart,
 )
-from fourhands.safety.shell.program_classifier import SECRET_VARIABLE, SUSPECTS, UNFED, ProgramClassifier
+from fourhands.safety.shell.program_classifier import SECRET_VARIABLE, SUSPECTS, UNFED, ProgramClassifier, is_known
 from fourhands.safety.shell.programs.network import NETWORK
 from fourhands.safety.shell.tables.system import SYSTEM_PREFIXES
 from fourhands.safety.shell.verdict import ClassifierRules, VerdictPart
 
+_WORDS_OF_THEIR_OWN = ("case", "for", "select", "foreach")  # their words belong to no command
 _NOTHING_PRINTED = (["cat", NULL], ["printf", ""], ["echo", "-n"], ["echo", "-n", ""], ["exec"])
 
 
@@ -89,6 +92,9 @@ class LineClassifier(ProgramClassifier):
                 result = worst(result, finding)
                 if not command.compound or finding.rank:
                     parts.append(_part(script, command, finding, argv))
+            if any(token.kind == RESERVED and token.value in _WORDS_OF_THEIR_OWN for token in script.tokens):
+                words = [token.value for token in script.tokens if isinstance(token.value, Word)]
+                result = worst(result, *self._expansions([*words]))
             self.baits, self.loads, self.narrow, self.substituted = outer
         if self.left < 0:
             result = worst(dangerous("C2.1", f"too long to check: more than {MOST_TOKENS:,} words and signs"), result)
@@ -158,7 +164,7 @@ class LineClassifier(ProgramClassifier):
             and not command.redirects
             and not place.functions
             and not place.inputs
-            and not (place.endless or command.arithmetic)
+            and not (place.endless or command.arithmetic or self.exported)
         ):
             quick = self._quick(words, self._fed(place, number, argvs))
             if quick is not None:
@@ -216,6 +222,8 @@ class LineClassifier(ProgramClassifier):
         context = self._case(command, number, argvs)
         if before and rest:
             findings.append(self.in_front(words[:before], argv))
+        if rest and self.exported:
+            findings.append(self.inherited(argv))
         if rest:
             named = self._name(rest[0], argv, command)
             if named is not None:
@@ -224,6 +232,8 @@ class LineClassifier(ProgramClassifier):
             findings.append(self.argv(argv, context))
         findings.append(self._position(command, argv))
         if command.redirects:
+            places = (re.fullmatch(r"\{(\w+)\[(.*)\]\}", literal(word)) for word in argv)  # {a[i]}<f
+            findings.extend(self.subscript(place[1], place[2]) for place in places if place)
             findings.extend(self._redirect(redirect, argv, command, context) for redirect in command.redirects)
             if not (words or command.compound or self.substituted) and any(r.op == "<" for r in command.redirects):
                 # bash does nothing then, and zsh starts a pager with it.
@@ -299,12 +309,15 @@ class LineClassifier(ProgramClassifier):
 
     def _position(self, command: Simple, argv: list[str]) -> Finding:
         place = command.place
-        if place.functions:
-            self.functions.add(place.functions[-1])
-            if argv and argv[0] in place.functions and (place.piped or place.background):
-                return dangerous("C2.7", f"a function that keeps starting itself: {shown(argv[0])}")
         if place.endless and place.background:
             return dangerous("C2.7", "an endless loop that starts background jobs")
+        if place.functions:
+            called = place.functions[-1]
+            self.functions.add(called)
+            finding = unknown("C3.4", f"changes what {shown(called)} does") if is_known(called) else FINE
+            if argv and argv[0] in place.functions and (place.piped or place.background):
+                return dangerous("C2.7", f"a function that keeps starting itself: {shown(argv[0])}")
+            return finding
         return FINE
 
     def _loop(self, loop: list[str | Word]) -> Finding:
@@ -330,6 +343,12 @@ class LineClassifier(ProgramClassifier):
             value = DYNAMIC
         self.set(name, value)
         finding = self.setting(name, value)
+        if isinstance(word, Word) and word.elements:
+            inside = (
+                element if isinstance(element, str) else joined(element.pieces, self.variables)
+                for element in word.elements
+            )
+            finding = worst(finding, *(self.elements(name, text) for text in inside))
         return finding if index is None else worst(finding, self.subscript(name, index))
 
     def _expansions(self, words: list[str | Word]) -> list[Finding]:
@@ -358,6 +377,10 @@ class LineClassifier(ProgramClassifier):
                             unknown("C5.4", f"expands a variable whose name is only known at run time: ${{!{name}}}")
                         )
                 findings.append(self.index(piece.inner))
+                if piece.inner.op in ("=", ":=") and not piece.inner.lead:
+                    value = joined(piece.inner.operand, self.variables)
+                    self.set(name, value)
+                    findings.append(worst(self.setting(name, value), self.hidden))
                 if depth < DEPTH_LIMIT:
                     self._pieces(piece.inner.operand, findings, depth + 1)
             elif piece.kind == ARITH and isinstance(piece.inner, Word):
@@ -383,6 +406,9 @@ class LineClassifier(ProgramClassifier):
             self._pieces(redirect.body, findings)
             return worst(FINE, *findings)
         findings.extend(self._expansions([target]))
+        if redirect.fd[:1] == "{":
+            name, _, index = redirect.fd.strip("{}").partition("[")
+            findings.append(worst(self.setting(name, "3"), self.subscript(name, index.rstrip("]")) if index else FINE))
         resolved = resolve_all([target], self.variables)
         path = resolved[0] if resolved else ""
         if op in (">&", "<&") and re.fullmatch(r"\d*-?", path):

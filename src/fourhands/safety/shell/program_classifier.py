@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.safety.shell import lookalikes as raw_text
+from fourhands.safety.shell.arithmetic import is_number
 from fourhands.safety.shell.assignments import DECLARE, HIDDEN, NAMES, Assignments
 from fourhands.safety.shell.context import CommandContext, ProgramHandler
 from fourhands.safety.shell.effects import EffectsRecord
@@ -19,7 +20,16 @@ from fourhands.safety.shell.globs import has_glob, matched, reading
 from fourhands.safety.shell.levels import DANGEROUS, FINE, SAFE, UNKNOWN, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Arguments, Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
-from fourhands.safety.shell.parser.expansion import COMMAND, DYNAMIC, MARK, STAR, is_static, literal, shown
+from fourhands.safety.shell.parser.expansion import (
+    BRACKET,
+    COMMAND,
+    DYNAMIC,
+    MARK,
+    STAR,
+    is_static,
+    literal,
+    shown,
+)
 from fourhands.safety.shell.parser.tokens import DEPTH_LIMIT
 from fourhands.safety.shell.programs.files import FILES
 from fourhands.safety.shell.programs.filters import FILTERS
@@ -30,7 +40,7 @@ from fourhands.safety.shell.programs.packages import PACKAGES
 from fourhands.safety.shell.programs.services import SERVICES
 from fourhands.safety.shell.programs.wrappers import unwrap, wrapper_name
 from fourhands.safety.shell.tables.arguments import suspicious
-from fourhands.safety.shell.tables.harmless import unlisted
+from fourhands.safety.shell.tables.harmless import HARMLESS, unlisted
 from fourhands.safety.shell.tables.names import (
     HARMLESS_PAGERS,
     HELPFUL,
@@ -40,6 +50,7 @@ from fourhands.safety.shell.tables.names import (
 )
 from fourhands.safety.shell.tables.readers import READERS
 from fourhands.safety.shell.tables.services import DATABASE_TOOLS
+from fourhands.safety.shell.tables.shell import called_by_shell, shell_settings
 from fourhands.safety.shell.tables.system import SYSTEM, SYSTEM_PREFIXES, WINDOWS
 from fourhands.safety.shell.tables.tools import PROJECT
 from fourhands.safety.shell.verdict import ClassifierRules
@@ -52,6 +63,9 @@ _SYSTEM_BIN = re.compile(
 _PROGRAM = re.compile(r"[\w./+-]+(?: +-[\w=-]+)*")
 _COMPRESSORS = words_of("gzip pigz bzip2 pbzip2 lbzip2 xz pixz zstd pzstd lz4 lzop lzip compress")
 _READ = frozenset({"read", "last", "second"})  # what a table says of operands that are read
+_PROJECT_TOOLS = words_of("cargo go make gmake npm pnpm yarn bun python python3")
+# Handlers of programs that classify every word by themselves, or whose words are no options.
+_OWN_WORDS = words_of("cd chdir pushd kill alias eval trap source . mapfile readarray complete compgen bind")
 _MOST_WRAPPERS = 32
 _MOST_SEARCHED = 200  # words
 _MOST_PLACES = 32
@@ -191,9 +205,12 @@ class ProgramClassifier(Assignments):
             return self._printenv(rest)
         elif name in ("set", "shopt", "setopt") and rest:
             self._positional(rest)
-            if any(word.lower().replace("_", "") in ("dotglob", "globdots") for word in rest):
-                finding = unknown("C5.4", "lets patterns match hidden files, secrets too")
-        elif name == "hash" and any(word[:1] == "-" and "p" in word for word in rest):
+            finding = worst(
+                finding, shell_settings(name, [literal(word) if is_static(word) else word for word in rest])
+            )
+        elif name == "hash" and "-d" in rest and len(rest) > 1:
+            finding = unknown("C3.4", "changes what ~NAME means")
+        elif name == "hash" and any((word[:1] == "-" and "p" in word) or "=" in word for word in rest):
             return dangerous("C3.4", "changes what a name runs")
         handler = _handler(name)
         if handler is not None:
@@ -208,16 +225,21 @@ class ProgramClassifier(Assignments):
         else:
             finding = worst(finding, self._unlisted(name, argv, context))
         finding = worst(finding, *suspicious(name, rest))
-        if finding.rank == SAFE and rest and name not in self.functions:
-            finding = worst(finding, unlisted(name, rest, TABLE.get(name)), self._foreign(name, rest))
+        if finding.rank == SAFE and name not in self.functions:
+            findings = [unlisted(name, rest, TABLE.get(name)), self._foreign(name, rest), _injected(name, rest)]
+            finding = worst(finding, *findings)
         if finding.rank == UNKNOWN and name in self.rules.safe_commands:
             return Finding(SAFE, "rules", f"{name} is in your list of safe commands")
         return finding
 
     def _foreign(self, name: str, rest: list[str]) -> Finding:
         """Classify a routine task's operands: outside the workspace it runs what is not the project."""
-        if name not in PROJECT and name not in ("cargo", "go", "make", "npm", "pnpm", "yarn"):
+        if name not in PROJECT and name not in _PROJECT_TOOLS:
             return FINE
+        if is_outside(self.cwd, "", self.rules.workspace) or self.cwd.startswith(("/tmp", "/var/tmp")):
+            home = self.rules.workspace.rstrip("/")
+            if not home or not (self.cwd + "/").startswith(home + "/"):
+                return unknown("C6.6", f"{name} runs code outside the workspace: in {shown(self.cwd)}")
         for word in rest:
             path = normal(word.partition("=")[2] or word, self.cwd) if "/" in word or word[:2] == ".." else ""
             if path[:1] in ("/", "~") or path == ".." or path.startswith("../"):
@@ -356,6 +378,27 @@ class ProgramClassifier(Assignments):
             if SECRET_VARIABLE.search(word) or not is_static(word):
                 return dangerous("C5.4", f"prints the secret variable {shown(word)}")
         return FINE
+
+
+def is_known(function: str) -> bool:
+    """Return True if a function takes the place of a program with rules of its own, or the shell calls it by itself."""
+    return (function in SUSPECTS and function not in WINDOWS) or called_by_shell(function)
+
+
+def _injected(name: str, rest: list[str]) -> Finding:
+    """Classify words that the text does not decide: for a program with dangerous options they may be such options."""
+    tool = TABLE.get(name)
+    risky = name in HARMLESS or (name in HANDLERS and name not in _OWN_WORDS)
+    if not (risky or (tool and (tool.writes or tool.runs or tool.danger or tool.ask))):
+        return FINE
+    for word in rest:
+        if word == "--":
+            break
+        if word[:1] in (DYNAMIC, COMMAND) and not is_number(word):
+            return unknown("C3.1", f"{name} with a word that may be an option: {shown(word)[:40]}")
+        if word[:1] in (STAR, MARK, BRACKET) and (tool is None or tool.runs or name in HARMLESS):
+            return unknown("C3.1", f"{name} with a pattern that may match a file named like an option: {shown(word)}")
+    return FINE
 
 
 @lru_cache(maxsize=1024)

@@ -143,7 +143,11 @@ def find(argv: list[str], context: CommandContext) -> Finding:
                 ),
                 len(rest),
             )
+            here = context.classifier.cwd
+            if word.endswith("dir"):
+                context.classifier.cwd = DYNAMIC
             findings.append(_each(rest[at:end], some, f"find {word}", context))
+            context.classifier.cwd = here
             at = end + 1
         elif not is_static(word) and word[:1] in "\ue000\ue008" and word not in roots:
             findings.append(unknown("C3.1", "find with an argument that is only known at run time"))
@@ -353,7 +357,7 @@ def archive(argv: list[str], context: CommandContext) -> Finding:
 
 def cd(argv: list[str], context: CommandContext) -> Finding:
     """Classify a change of directory, and follow it."""
-    operands = [word for word in argv[1:] if not word.startswith("-")]
+    operands = [DYNAMIC if word == "-" else word for word in argv[1:] if word == "-" or not word.startswith("-")]
     if operands or len(argv) == 1:
         moved = FINE._replace(reason="changes the directory")
         return worst(moved, context.classifier.enter(operands[-1] if operands else "~"))

@@ -4,15 +4,19 @@ import re
 
 from fourhands.safety.shell.context import CommandContext
 from fourhands.safety.shell.file_rules import normal
+from fourhands.safety.shell.globs import matched
 from fourhands.safety.shell.levels import FINE, SAFE, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Arguments, Tool, read
-from fourhands.safety.shell.parser.expansion import STAR, is_static, literal, shown
+from fourhands.safety.shell.parser.expansion import BRACKET, MARK, STAR, is_static, literal, shown
 from fourhands.safety.shell.tables.git import GIT, GLOBAL, HARMLESS_KEY, LISTS, PATCH, RUNNING_KEY, RUNS
 from fourhands.safety.shell.tables.names import HARMLESS_PAGERS
 
 _RUNNING = re.compile(RUNNING_KEY, re.IGNORECASE)
 _HARMLESS = re.compile(HARMLESS_KEY, re.IGNORECASE)
-_LISTED, _SHOWN = Tool(operands="name", danger=RUNS), Tool(danger=RUNS)
+_WRITES = frozenset({"--output"})
+_CREDENTIALS = re.compile(r"credential|extraheader|token|passw", re.IGNORECASE)
+_LISTED, _SHOWN = Tool(operands="name", danger=RUNS, writes=_WRITES), Tool(danger=RUNS, writes=_WRITES)
+_ASKS = Tool(rank=1, reason="connects to another host", danger=RUNS)
 _OTHER = Tool(rank=1, reason="changes the repository or is not known", danger=RUNS)
 
 
@@ -54,7 +58,7 @@ def _global(glob: Arguments, context: CommandContext) -> Finding:
             findings.append(_setting(value or ""))
         elif option == "--exec-path" and value is not None:
             findings.append(dangerous("C7", "git runs programs from another directory: --exec-path"))
-        elif option in ("--git-dir", "--work-tree"):
+        elif option in ("--git-dir", "--work-tree", "--bare"):
             findings.append(unknown("C7", f"git uses another repository: {option}"))
     return worst(*findings)
 
@@ -78,12 +82,23 @@ def _sub(sub: str, rest: list[str], context: CommandContext) -> Finding:
     ]
     if special:
         findings.append(special(rest, args, context))
+    if sub in _SHOW and (name := next((word for word in args.operands if _for_secrets(word)), "")):
+        findings.append(dangerous("C5.4", f"shows the content of {shown(name)}"))
     if sub in LISTS:
         _, destroys = LISTS[sub]
         if args.operands and args.operands[0] in destroys:
             findings.append(dangerous("C7", f"git {sub} {args.operands[0]} deletes"))
     result = worst(*findings)
     return result._replace(reason=f"git {shown(sub)}: {result.reason}") if result.rank else result
+
+
+def _for_secrets(operand: str) -> bool:
+    """Return True if an operand is a pattern that git itself expands, and fits names of secret files only."""
+    pattern = literal(operand).rpartition("/")[2].rpartition(":")[2].rpartition(")")[2]
+    if not any(sign in pattern for sign in "*?["):
+        return False
+    found, both = matched(pattern.replace("*", STAR).replace("?", MARK).replace("[", BRACKET))
+    return bool(found) and not both
 
 
 def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
@@ -98,10 +113,12 @@ def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
             not args.operands or (options - {"-v", "-vv", "-i", "--color", "--no-color", "--verbose"})
         )
         return _LISTED if plain else tool
+    if sub == "remote" and first == "show" and args.operands[1:] and not args.has("-n"):
+        return _ASKS
+    if sub == "lfs" and first == "track" and args.operands[1:]:
+        return tool
     if first in lists or (
-        not first
-        and sub in ("remote", "worktree", "reflog", "submodule", "notes", "bisect", "lfs")
-        and options <= lists
+        not first and sub in ("remote", "worktree", "reflog", "notes", "bisect", "lfs") and options <= lists
     ):
         return _SHOWN if first == "show" and sub == "stash" else _LISTED
     if sub == "reflog" and first not in LISTS[sub][1]:
@@ -111,7 +128,8 @@ def _listing(sub: str, tool: Tool, args: Arguments) -> Tool:
 
 def _log(rest: list[str], args: Arguments, context: CommandContext) -> Finding:
     """Classify a log with patches: a secret file's changes show its content."""
-    if args.has(*PATCH) and (name := context.classifier.secret(args.operands)):
+    lines = [value.rpartition(":")[2] for value in args.values("-L")]
+    if name := context.classifier.secret([*(args.operands if args.has(*PATCH) else ()), *lines]):
         return dangerous("C5.4", f"shows the content of {shown(name)}")
     return FINE
 
@@ -158,7 +176,7 @@ def _config(rest: list[str], args: Arguments, context: CommandContext) -> Findin
     if (args.has(*reads[:6]) or verb in ("get", "list", "get-urlmatch")) and not args.has(
         "--add", "--unset", "--replace-all"
     ):
-        return dangerous("C5.4", "prints credentials") if "credential" in key else FINE
+        return dangerous("C5.4", "prints credentials") if _CREDENTIALS.search(key) else FINE
     if args.has("-e", "--edit") or verb == "edit":
         return unknown("C7", "opens git's configuration in an editor")
     if (
@@ -212,6 +230,7 @@ def _branch(rest: list[str], args: Arguments, context: CommandContext) -> Findin
     return dangerous("C7", "deletes a branch by force") if forced else FINE
 
 
+_SHOW = frozenset({"diff", "show", "log", "whatchanged", "blame", "grep", "diff-tree", "diff-index", "diff-files"})
 _SPECIAL = {
     "log": _log,
     "whatchanged": _log,

@@ -85,6 +85,11 @@ GIT: dict[str, Tool] = {
     "config": Tool(takes=words("-f --file --blob --type --default --value --comment")),
     "help": _look(operands="name", danger={"-w": "starts a browser", "--web": "starts a browser"}),
     "grep": _look(
+        ask={
+            "--no-index": "reads other files",
+            "--untracked": "reads files that are not in the repository, secrets too",
+            "--no-exclude-standard": "reads ignored files, secrets too",
+        },
         skip=1,
         unskip=words("-e -f"),
         takes=words("-A -B -C -m -f --max-depth --threads"),
@@ -177,8 +182,8 @@ LISTS: dict[str, tuple[frozenset[str], frozenset[str]]] = {
     "worktree": (words("list"), words("")),
     "reflog": (words("show exists list"), words("expire delete")),
     "notes": (words("list show"), words("remove prune")),
-    "submodule": (words("status summary"), words("deinit")),
-    "bisect": (words("log view visualize"), words("run")),
+    "submodule": (words(""), words("deinit")),  # runs git in each of them
+    "bisect": (words("log"), words("run")),
     "lfs": (words("ls-files env status version track"), words("prune")),
     "bundle": (words("verify list-heads"), words("")),
     "sparse-checkout": (words("list"), words("")),

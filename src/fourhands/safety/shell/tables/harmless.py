@@ -60,12 +60,12 @@ _GIT = words(
     "--fixed-strings --extended-regexp --perl-regexp --basic-regexp --word-regexp --invert-match --context "
     "--after-context "
     "--before-context --heading --break --text --binary --check --exit-code --src-prefix --dst-prefix "
-    "--relative* --compact* "
+    "--relative* --compact-summary "
     "--dirty --always --long --candidates --exact-match --match --email --numbered --group --help --version --paginate "
-    "--bare --git-common-dir --prefix --path-format --expire* --recurse-submodules --full-name --full-tree "
+    "--bare --git-common-dir --prefix --path-format --expire* --full-name --full-tree "
     "--object* -- "
     "--walk-reflogs --children --parents --pickaxe-* --batch-check --use-mailmap --mailmap --notes --independent "
-    "--output --output-indicator-* --ours --theirs --base --ws-error-highlight --submodule --intent-to-add --contents"
+    "--output --output-indicator-* --ours --theirs --base --ws-error-highlight --intent-to-add --contents"
 )
 _GH = words(
     "-R -L -s -l -a -A -q -t -c -w -b -e -h -r -S -u --repo --limit --state --label --assignee --author --json --jq "
