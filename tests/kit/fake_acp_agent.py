@@ -1,7 +1,8 @@
 """A fake ACP agent: real JSON-RPC on stdio, doing what the last text of each prompt says, a JSON list of actions.
 
     ["say", text] ["update", {…}] ["call", method, params] ["ask", {…}] ["background", method, params]
-    ["hang"] ["exit", code] ["linger", seconds] ["noise", text] ["half", text] ["long", megabytes] ["stop", reason]
+    ["hang"] ["exit", code] ["python", code] ["linger", seconds] ["noise", text] ["half", text] ["long", megabytes]
+    ["stop", reason]
 
 In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
 text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG, and as {"asked": …} what it asks itself.
@@ -111,6 +112,10 @@ def act(id: object, blocks: list[dict[str, Any]]) -> None:
                 state["linger"] = rest[0]
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
             return
+        elif name == "python":  # what it finds out, it puts into `found`
+            found: dict[str, Any] = {}
+            exec(rest[0], {"found": found})
+            say("RESULT " + json.dumps(found) + "\n")
         elif name == "noise":
             with lock:
                 sys.stdout.write(rest[0] + "\n")

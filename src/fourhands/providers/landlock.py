@@ -236,9 +236,10 @@ class Landlock(WorkspaceProvider):
             view, port = self._look(self._readable, needs), needs.port
             copy_into_home(needs.copied, view.home, dirs.home)
         _link_home(view, dirs.home)
+        ours = _where_we_are() if needs is not None else []
         _store(os.path.join(self._policies, "cells", f"{dirs.name}.json"), {"home": dirs.home, "tmp": dirs.tmp})
         pseudo = [("/dev/ptmx", "device"), ("/dev/pts", "device")]
-        policy = self._write([*rules_of(view, dirs), *pseudo, (self._policies, "read")], "cell", port=port)
+        policy = self._write([*rules_of(view, dirs), *ours, *pseudo, (self._policies, "read")], "cell", port=port)
         argv = _confined(policy, command[0], command)
         return Launch(argv[0], tuple(argv), self._workspace, {"PATH": entrypoint.SAFE_PATH, "LC_ALL": "C.UTF-8"})
 
@@ -256,7 +257,7 @@ class Landlock(WorkspaceProvider):
                 "and nothing else",
                 hint="Linux 6.7 or later can; or install bubblewrap (`fourhands doctor` says how)",
             )
-        rules = rules_of(self._look(self._readable, needs), self._dirs)
+        rules = [*rules_of(self._look(self._readable, needs), self._dirs), *_where_we_are()]
         return self._wrapped(launch, self._write(rules, "agent", self._joining(self._dirs), needs.port))
 
     def _wrapped(self, launch: Launch, policy: str) -> Launch:
@@ -319,6 +320,11 @@ def rules_of(view: SandboxView, dirs: CellDirs) -> list[tuple[str, str]]:
         elif entry.access is Access.READ and not _inside_writable(entry, view):
             rules += _readable(entry.outside, hidden)
     return rules
+
+
+def _where_we_are() -> list[tuple[str, str]]:
+    """Return the rule with which Python finds our package, for the command that an agent starts: names, no contents."""
+    return [(os.path.dirname(own_places()[0]), "list")]
 
 
 def _readable(path: str, hidden: Sequence[str]) -> list[tuple[str, str]]:

@@ -108,7 +108,7 @@ class AgentProcess:
         if code is None:
             return "it has closed its output"
         if self._child.reason:
-            return self._child.reason
+            return f"its sandbox has ended: {self._child.reason}"
         return signal_name(code) or f"exit code {code}"
 
     async def words(self) -> str:
