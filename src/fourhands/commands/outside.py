@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from fourhands.core.call import Call
+from fourhands.core.effects import Effects
 from fourhands.providers.base import Isolation
 from fourhands.providers.visibility import within
 from fourhands.workbench.workbench import Workbench
@@ -42,7 +43,7 @@ def variables(bench: Workbench, changes: Mapping[str, str | None], provider: str
     return {"PATH": ":".join(kept), **(_NO_HOOKS if weaker else {}), **changes}
 
 
-def note(bench: Workbench, call: Call, isolation: str, exit_code: int | None, output: str) -> str:
+def note(bench: Workbench, call: Call, effects: Effects, isolation: str, exit_code: int | None, output: str) -> str:
     """Return where a failed program may have met the edge of its sandbox, and what to do; empty if it shows no sign."""
     if call.session is None or isolation == Isolation.NONE or not exit_code:
         return ""
@@ -54,6 +55,7 @@ def note(bench: Workbench, call: Call, isolation: str, exit_code: int | None, ou
         found = _WEAKER.search(seen)
     if found is None:
         return ""
+    effects.edge = True
     return (
         f"it may have failed at the edge of the sandbox ({found.group()[:80]}); if it has to run outside, "
         "openspace.terminal.run_outside asks the person"

@@ -259,5 +259,5 @@ def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, li
         lines=lines,
         output_id=call.id if truncated else None,
         held_open_by=done.held_open_by,
-        note=outside.note(bench, call, done.isolation, done.exit_code, output),
+        note=outside.note(bench, call, effects, done.isolation, done.exit_code, output),
     )

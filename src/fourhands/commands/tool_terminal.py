@@ -123,7 +123,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
     bench.irreversible(call, f"started {short(word)}", "close the terminal instead")
     seat = bench.seat(call.actor, terminal)
     seen = await _wait(seat, mine, finished=False)
-    collected = await _collect(bench, call, terminal, seat, seen, 0, mine, entered=False)
+    collected = await _collect(bench, call, effects, terminal, seat, seen, 0, mine, entered=False)
     head = [STARTED, f"ID: {terminal.id}", f"Command: {short(collected.command, 500)}"]
     return msgspec.structs.replace(collected, pane_id=started.pane_id, text=_text(head, collected))
 
@@ -161,7 +161,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
         bench.irreversible(call, f"typed in {terminal.title}", reason)
     # A wait that begins now would not notice a command that has finished already.
     seen = await _wait(seat, mine, finished=entered and finished == seat.finished_commands())
-    collected = await _collect(bench, call, terminal, seat, seen, start, mine, entered=entered)
+    collected = await _collect(bench, call, effects, terminal, seat, seen, start, mine, entered=entered)
     return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {terminal.id}"], collected))
 
 
@@ -252,6 +252,7 @@ def _reason(seen: WaitResult, *, entered: bool) -> CollectReason:
 async def _collect(
     bench: Workbench,
     call: Call,
+    effects: Effects,
     terminal: TerminalHandle,
     seat: PersonSeat | AgentSeat,
     seen: WaitResult,
@@ -294,7 +295,7 @@ async def _collect(
         screen=screen,
         note=(seat.secret_note if secret else "")
         or seat.slow_start
-        or outside.note(bench, call, terminal.isolation, code, text),
+        or outside.note(bench, call, effects, terminal.isolation, code, text),
     )
 
 

@@ -78,6 +78,7 @@ class CallFinished(EventData, frozen=True, kw_only=True):
     args: dict[str, object] | UnsetType = UNSET
     args_cut: bool | UnsetType = UNSET
     recorded: bool | UnsetType = UNSET
+    edge: bool | UnsetType = UNSET  # it may have failed because something lies outside the sandbox
 
 
 def call_started(call: Call, number: int) -> CallStarted:
@@ -94,7 +95,7 @@ def call_started(call: Call, number: int) -> CallStarted:
     )
 
 
-def call_finished(call: Call, number: int, result: Result) -> CallFinished:
+def call_finished(call: Call, number: int, result: Result, *, edge: bool = False) -> CallFinished:
     """Return the event of a call that has this result."""
     args, cut = _arguments(call)
     return CallFinished(
@@ -111,6 +112,7 @@ def call_finished(call: Call, number: int, result: Result) -> CallFinished:
         severity=result.severity,
         duration_ms=result.duration_ms,
         recorded=result.recorded,
+        edge=edge or UNSET,
     )
 
 

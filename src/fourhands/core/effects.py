@@ -23,6 +23,7 @@ class Effects:
         self.undos: list[Undo] = []
         self.isolation: str | None = None
         self.outside = False  # approved to run outside the sandbox of its caller
+        self.edge = False  # it may have failed because something lies outside
 
     def undo(self, description: str, inverse: Inverse) -> None:
         """Add an inverse; they are run last first. Added before a failure they still count."""

@@ -375,7 +375,9 @@ class Gate:
         # Arguments are left out: they may be secret.
         outcome = "done" if result.success else f"{result.code}: {result.error}"
         log.debug("%s of %s (%s): %s, %.1f ms", call.command, call.actor.id, call.origin, outcome, result.duration_ms)
-        self._events.emit(call_finished(context.recorded, context.number, result), actor=call.actor)
+        self._events.emit(
+            call_finished(context.recorded, context.number, result, edge=context.effects.edge), actor=call.actor
+        )
 
     def _queue(self, session: str) -> SessionQueue:
         if session not in self._queues:

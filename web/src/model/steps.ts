@@ -13,6 +13,7 @@ export interface Step {
   state: StepState;
   error: string;
   code: string;
+  edge: boolean; // it may have failed because something lies outside the sandbox
   recorded: boolean; // whether the journal will tell of it
   time: number;
   count: number;
@@ -90,6 +91,10 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
     }
     case "openspace.terminal.run":
       return ["ran", text(args.command), in_];
+    case "openspace.terminal.run_outside":
+      return ["ran", text(args.command), "outside the sandbox"];
+    case "openspace.safety.set_asking":
+      return [args.ask === "irreversible" ? "asks only about what cannot be undone" : "asks about everything dangerous", "", ""];
     case "openspace.terminal.read_output":
     case "openspace.terminal.screen":
       return ["read", terminal || text(args.terminalId), ""];
@@ -146,6 +151,17 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return [`${noun ?? ""}: ${(verb ?? "").replaceAll("_", " ")}`, "", ""];
     }
   }
+}
+
+const LINES = new Set(["tool.bash", "tool.execute_command", "tool.run_script", "tool.terminal_start", "terminal.exec", "terminal.run_outside"].map((id) => `openspace.${id}`));
+
+// The arguments with which a line of an agent runs outside the sandbox: one that met its edge, or that nobody allowed to.
+export function outside(step: Step): Record<string, unknown> | null {
+  const wanted = step.edge || (step.command === "openspace.terminal.run_outside" && (step.code === "denied" || step.code === "no-answer"));
+  const line = text(step.args.command) || text(step.args.script);
+  if (!wanted || !step.whole || !LINES.has(step.command) || !line) return null;
+  const cwd = text(step.args.workingDirectory) || text(step.args.cwd);
+  return { command: line, ...(Array.isArray(step.args.args) && step.args.args.length ? { args: step.args.args } : {}), ...(cwd ? { cwd } : {}) };
 }
 
 // What would only be noise in a list of what happened: the page's own reading, keys of the protocol.

@@ -1,7 +1,7 @@
 // The conversation: bubbles for what was said, one line for each thing the agent did, a box to write in.
 
 import type { ChatItem } from "../model/chat.ts";
-import { describe, type Step } from "../model/steps.ts";
+import { describe, outside, type Step } from "../model/steps.ts";
 import type { Desk } from "./desk.ts";
 import { alike, h, perFrame, place, renew } from "./dom.ts";
 import { renderMarkdown } from "./markdown.ts";
@@ -231,6 +231,8 @@ export class ChatPane {
     const link = (label: string, run: () => void) => h("button", { class: "link", on: { click: run } }, label);
     const path = typeof step.args.path === "string" ? step.args.path : "";
     if (step.state === "running") return null;
+    const leaving = outside(step);
+    if (leaving) return link("Run outside", () => void this.desk.run("openspace.terminal.run_outside", leaving));
     if (step.state === "failed") return null;
     if (step.command === "openspace.editor.highlight") {
       const id = this.markOf(step);
