@@ -15,10 +15,13 @@ from tests.kit.workbench import open_app, temporary_places
 
 from fourhands.app import App
 from fourhands.core.call import Actor, Result
+from fourhands.core.errors import Unsupported
 from fourhands.core.question import Question
+from fourhands.providers.bubblewrap import SandboxTools
+from fourhands.providers.overlay import OverlaySandbox
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench.rehearsal.difference import DifferenceLimits
-from fourhands.workbench.rehearsal.rehearsals import Rehearsal, RehearsalLimits
+from fourhands.workbench.rehearsal.rehearsals import Rehearsal, RehearsalLimits, Rehearsals, RehearsedProgram
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -372,18 +375,40 @@ async def test_programs_scripts_input_and_directories_are_the_calls_own(asked: A
     assert (asked.root / "old.txt").exists()
 
 
-async def test_what_is_not_about_a_line_says_so_and_only_the_persons_hand_applies(asked: Asked) -> None:
-    created = await asked.app.call("openspace.terminal.create", {"title": "mine"}, actor=asked.session.actor)
-    assert created.success, created
-    call = asked.app.call(
-        "openspace.terminal.send", {"terminalId": "mine", "text": "rm -rf x\n"}, actor=asked.session.actor
-    )
+async def type_into(asked: Asked, text: str) -> None:
+    call = asked.app.call("openspace.terminal.send", {"terminalId": "mine", "text": text}, actor=asked.session.actor)
     asked.running = asked.app.tasks.start(call, "typing")
     asked.question = await asked.person.question()
+
+
+async def test_a_line_typed_at_a_prompt_is_rehearsed_but_not_what_a_program_is_told(asked: Asked) -> None:
+    fill(asked.root)
+    made = await asked.app.call("openspace.terminal.create", {"title": "mine", "cwd": "src"}, actor=asked.session.actor)
+    assert made.success, made
+    terminal = asked.app.bench.terminal("mine", None)
+    await terminal.run("cd ..", timeout_s=40)
+    await type_into(asked, "rm -rf build\n")
+    seen = await asked.rehearse()
+    assert (seen["line"].strip(), seen["cwd"]) == ("rm -rf build", ".")
+    assert [row["path"] for row in seen["changes"]] == ["build"]
+    assert any("shell in the terminal" in words for words in seen["cannotShow"])
+    asked.person.answer(asked.question, "once")
+    assert (await asked.answered()).success
+    await until(lambda: not (asked.root / "build").exists())
+
+    await terminal.type("python3\n")
+    await until(lambda: ">>>" in "\n".join(terminal.lines(10)))
+    await type_into(asked, "rm -rf src\n")
     offer = await asked.do("check", questionId=asked.question.id)
     assert (offer["possible"], offer["concerned"]) == (False, False)
+    assert "a program that runs" in offer["reason"]
+    refused = await asked.app.call("openspace.rehearsal.start", {"questionId": asked.question.id})
+    assert refused.code == "unsupported"
     asked.person.answer(asked.question, "deny")
     await asked.answered()
+
+
+async def test_only_the_persons_hand_applies(asked: Asked) -> None:
     fill(asked.root)
     await asked.ask("rm -rf build")
     await asked.rehearse()
@@ -404,3 +429,50 @@ async def test_a_start_removes_what_a_server_that_was_killed_has_left() -> None:
         left.chmod(0)
         async with open_app(places=places):
             assert not left.parent.parent.exists()
+
+
+async def test_two_calls_that_look_alike_but_differ_are_not_confused(asked: Asked) -> None:
+    fill(asked.root)
+    running = []
+    for place in ("src", "build"):
+        await asked.ask("rm -rf build", "openspace.tool.run_script", workingDirectory=place)
+        running.append((asked.question, asked.running))
+    offer = await asked.do("check", questionId=asked.question.id)
+    assert (offer["possible"], offer["concerned"]) == (False, False)
+    first, ended = running[0]
+    asked.person.answer(first, "deny")
+    await ended
+    assert (await asked.do("check", questionId=asked.question.id))["possible"]
+    asked.person.answer(asked.question, "deny")
+    await asked.answered()
+
+
+async def test_a_machine_without_overlays_says_why(app: App) -> None:
+    sandbox = OverlaySandbox(env={"PATH": ""}, tools=SandboxTools(search_path="/nowhere", find_wheel=lambda: None))
+    rehearsals = Rehearsals(app.places, {}, app.settings, app.events, app.questions, sandbox=sandbox)
+    assert (await rehearsals.impossible()).startswith("bubblewrap is not installed")
+    question = Question(kind="confirmation", session="s", text="?", options=("once", "deny"))
+    program = RehearsedProgram("/bin/true", ("true",), app.bench.root, {}, "true")
+    with pytest.raises(Unsupported, match="bubblewrap is not installed"):
+        await rehearsals.start(question, program)
+    rehearsals.pending.close()
+
+
+async def test_a_directory_that_replaces_another_hides_what_was_in_it(asked: Asked) -> None:
+    fill(asked.root)
+    line = (
+        "mv build b && mkdir build && cp b/keep build/keep && mkdir build/obj && echo n > build/obj/n && rm -rf b src"
+    )
+    line += " && echo file > src && rm old.txt && mkdir old.txt && echo f > old.txt/f"
+    await asked.ask(line)
+    seen = await asked.rehearse()
+    assert {(row["path"], row["kind"]) for row in seen["changes"]} == {
+        ("build/obj/a.o", "deleted"), ("build/obj/b.o", "deleted"), ("build/obj/n", "created"),
+        ("src", "deleted"), ("src", "created"), ("old.txt", "deleted"), ("old.txt/f", "created"),
+    }  # fmt: skip
+    twin = asked.root.parent / "twin"
+    await asyncio.to_thread(subprocess.run, ["cp", "-a", asked.root, twin], check=True)
+    await asyncio.to_thread(subprocess.run, ["bash", "-c", line], cwd=twin, check=True)
+    assert not (await asked.do("apply"))["conflicts"]
+    assert contents(asked.root) == contents(twin)
+    await asked.answered()

@@ -1,5 +1,6 @@
 """The sandbox of a rehearsal: built by root and by a plain user, by the first bwrap that can, gone with its maker."""
 
+import asyncio
 import os
 import signal
 import stat
@@ -14,8 +15,10 @@ from tests.kit.isolation import Yard, new_yard, refuse
 from tests.kit.plain_user import PYTHON, plain_user
 
 from fourhands.core.errors import Unsupported
+from fourhands.providers.base import Launch
 from fourhands.providers.bubblewrap import SandboxTools
-from fourhands.providers.overlay import OverlaySandbox
+from fourhands.providers.overlay import OverlayDirs, OverlaySandbox
+from fourhands.settings import BubblewrapSettings, SandboxSettings
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -105,6 +108,32 @@ def other_bwrap(place: Path, script: str) -> str:
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     return str(place)
+
+
+async def test_nothing_outside_of_the_workspace_is_writable_nor_any_device_there(yard: Yard, tmp_path: Path) -> None:
+    shared, device = tmp_path / "shared", "/dev/kmsg"
+    shared.mkdir()
+    chosen = SandboxSettings(writable=(str(shared),), devices=(device,))
+    sandbox = OverlaySandbox(BubblewrapSettings(writable=(str(shared),)), env=yard.env, sandbox=chosen)
+    if not (await sandbox.probe()).works:
+        refuse("no overlay here")
+    await sandbox.prepare_in(str(yard.workspace), str(tmp_path))
+    dirs = OverlayDirs(str(tmp_path / "one"))
+    dirs.make()
+    line = f"echo x > {shared}/f; [ -e {device} ] && echo device; [ -d {shared} ] && echo seen; echo y > in"
+    launch = sandbox.overlaid(
+        Launch("/bin/sh", ("sh", "-c", line), str(yard.workspace), yard.env), "outside", dirs, 1 << 20
+    )
+    done = await asyncio.to_thread(
+        subprocess.run, launch.argv, executable=launch.program, env=launch.env, cwd=launch.cwd,
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    await sandbox.end("outside")
+    await sandbox.clean_up()
+    assert done.stdout.endswith("seen\n")
+    assert "device" not in done.stdout
+    assert list(shared.iterdir()) == []
+    assert sorted(os.listdir(dirs.upper)) == ["in"]
 
 
 async def test_the_first_bwrap_that_knows_overlays_is_used_and_without_one_the_reason_is_said(

@@ -5,29 +5,23 @@ They are the person's only. To run the line for real is simply to answer its que
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from fourhands.commands.base import Nothing
 from fourhands.commands.file_undo import tell_editor
-from fourhands.commands.programs import settings_of
-from fourhands.commands.tool import is_line
+from fourhands.commands.rehearsed import pending_call, program_of
 from fourhands.core.call import Actor, Call
-from fourhands.core.errors import FourhandsError, NotFound, Unsupported
+from fourhands.core.errors import FourhandsError, NotFound
 from fourhands.core.question import Answer, Question
 from fourhands.core.registry import Contribution
-from fourhands.providers.base import Isolation
 from fourhands.safety.paths.policy import plain
 from fourhands.safety.sanitizer.sanitizer import sanitize
-from fourhands.workbench.rehearsal.listing import RehearsedChange
-from fourhands.workbench.rehearsal.pending import PendingCall
-from fourhands.workbench.rehearsal.rehearsals import Rehearsal, RehearsedProgram, State
+from fourhands.workbench.rehearsal.listing import RehearsedChange, shown_path
+from fourhands.workbench.rehearsal.rehearsals import Rehearsal, State
 from fourhands.workbench.rehearsal.taking_over import TakenOver
-from fourhands.workbench.terminals.handle import is_shell_name
-from fourhands.workbench.terminals.launch import resolve_cwd
-from fourhands.workbench.terminals.oneshot import find_program
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.rehearsal")
@@ -42,8 +36,6 @@ ALWAYS_HIDDEN = (
 )
 """What no rehearsal shows, in words."""
 
-_NO_TERMINAL = "What it does on a terminal: it had none here."
-_OUTSIDE = "What it does outside of the sandbox: here it ran in one, and without a terminal."
 _TOLD = 2000
 _TOLD_PATHS = 20
 
@@ -101,7 +93,7 @@ async def check(bench: Workbench, *, question_id: QuestionId) -> RehearsalOffer:
     """Say whether the command that you are asked about can be rehearsed here, and if not, why."""
     known = bench.rehearsals.of(question_id)
     try:
-        _program(bench, _pending(bench, question_id))
+        program_of(bench, pending_call(bench, _question(bench, question_id)))
     except FourhandsError as error:
         return RehearsalOffer(possible=False, concerned=False, reason=error.message)
     reason = await bench.rehearsals.impossible()
@@ -115,7 +107,7 @@ async def start(bench: Workbench, *, question_id: QuestionId) -> RehearsalInfo:
     Nothing of it reaches the workspace. The question stays open, without a time limit, until you answer it. The
     rehearsal ends after a minute, or when it has written too much; openspace.rehearsal.read has what came of it.
     """
-    program = _program(bench, _pending(bench, question_id))
+    program = program_of(bench, pending_call(bench, _question(bench, question_id)))
     return _info(bench, await bench.rehearsals.start(_question(bench, question_id), program))
 
 
@@ -153,13 +145,13 @@ async def apply(bench: Workbench, call: Call, *, id: RehearsalId) -> RehearsalAp
     write = bench.rehearsals.taking_over(rehearsal)
     checkpoint, missing = await _checkpoint(bench)
     outcome = await _written(bench, write)
-    conflicts = tuple(LeftPath(path=_shown(path), reason=reason) for path, reason in outcome.left)
+    conflicts = tuple(LeftPath(path=shown_path(path), reason=reason) for path, reason in outcome.left)
     answer = Answer(choice="deny", reason=_told(bench, rehearsal, len(outcome.done), conflicts))
     bench.questions.answer(rehearsal.question.id, answer, call.actor)
     return RehearsalApplied(files=len(outcome.done), conflicts=conflicts, checkpoint=checkpoint, missing=missing)
 
 
-# -- the program ---------------------------------------------------------------------------------------------------
+# -- what people and agents are told -------------------------------------------------------------------------------
 
 
 def _question(bench: Workbench, id: str) -> Question:
@@ -168,80 +160,6 @@ def _question(bench: Workbench, id: str) -> Question:
     if id not in known:
         raise NotFound.of("open question", id, known)
     return known[id]
-
-
-def _pending(bench: Workbench, id: str) -> PendingCall:
-    """Return the call that waits for the answer to a question."""
-    question = _question(bench, id)
-    found = bench.rehearsals.pending.of(question) if question.kind == "confirmation" else None
-    if found is None:
-        raise Unsupported("this question is not about a command that can be rehearsed", hint="answer it as it is")
-    return found
-
-
-def _program(bench: Workbench, pending: PendingCall) -> RehearsedProgram:
-    """Return what a call would run, with its directory and variables, as the agent's call would run it."""
-    call, args = pending.call, pending.args
-    provider = bench.terminals.providers.get(settings_of(bench, call).provider)
-    if provider is not None and (provider.isolation == Isolation.CONTAINER or provider.shells is not None):
-        raise Unsupported("its programs run in a container, with files of their own")
-    readings: Mapping[str, Callable[[Any], _Wanted]] = {
-        "line": _of_line,
-        "launch": lambda args: _of_launch(args.command, args.args, args.env, args.input, args.working_directory),
-        "script": lambda args: _Wanted(args.script, None, args.env, args.input, args.working_directory),
-        "exec": lambda args: _Wanted(args.command, args.args or None, args.env, None, args.cwd, _NO_TERMINAL),
-        "outside": lambda args: _Wanted(args.command, args.args or None, args.env, None, args.cwd, _OUTSIDE),
-    }
-    reading = readings.get(pending.command.safety or "")
-    if reading is None:
-        raise Unsupported("what is typed into a program that runs cannot be rehearsed")
-    wanted = reading(args)
-    cwd = resolve_cwd(bench.cwd(call, wanted.cwd), bench.root, bench.settings.terminal.allowed_root)
-    variables = bench.terminals.variables(wanted.env, agent=call.session is not None)
-    if wanted.args is None:
-        shell = "bash" if os.path.exists("/bin/bash") else "sh"
-        words = [shell, "-c", wanted.command]
-    else:
-        words = [wanted.command, *wanted.args]
-    return RehearsedProgram(
-        program=find_program(words[0], variables.get("PATH", os.defpath), cwd),
-        argv=tuple(words),
-        cwd=cwd,
-        env=variables,
-        shown=pending.shown,
-        input=None if wanted.input is None else wanted.input.encode("utf-8", "surrogatepass"),
-        notes=(wanted.note,) if wanted.note else (),
-    )
-
-
-class _Wanted(Struct, frozen=True):
-    """A call's command: with `args` a program, without a line for the shell."""
-
-    command: str
-    args: list[str] | None
-    env: dict[str, str | None] | None = None
-    input: str | None = None
-    cwd: str | None = None
-    note: str = ""
-
-
-def _of_line(args: Any) -> _Wanted:
-    """Return the line of `bash` or `terminal_start`."""
-    typed: str | None = getattr(args, "stdin", None)
-    terminal = hasattr(args, "stdin")
-    if terminal and is_shell_name(args.command.strip()):
-        raise Unsupported("it starts a shell, which waits for what is typed")
-    return _Wanted(args.command, None, None, typed, None, _NO_TERMINAL if terminal else "")
-
-
-def _of_launch(
-    command: str, args: list[str], env: dict[str, str | None] | None, input: str | None, cwd: str | None
-) -> _Wanted:
-    """Return the program of `execute_command`, or its line."""
-    return _Wanted(command, None if is_line(command, args) else args, env, input, cwd)
-
-
-# -- what people and agents are told -------------------------------------------------------------------------------
 
 
 def _info(bench: Workbench, rehearsal: Rehearsal) -> RehearsalInfo:
@@ -300,7 +218,7 @@ async def _written(bench: Workbench, write: Callable[[], TakenOver]) -> TakenOve
     def go() -> tuple[TakenOver, dict[str, str | None]]:
         outcome = write()
         versions: dict[str, str | None] = {}
-        for path in sorted(map(_shown, outcome.done), key=lambda path: path not in opened)[:1000]:
+        for path in sorted(map(_known_as, outcome.done), key=lambda path: path not in opened)[:1000]:
             try:
                 versions[path] = files.version(path)
             except (FourhandsError, OSError):
@@ -314,5 +232,6 @@ async def _written(bench: Workbench, write: Callable[[], TakenOver]) -> TakenOve
     return (await bench.writes.do(go, told))[0]
 
 
-def _shown(path: bytes) -> str:
+def _known_as(path: bytes) -> str:
+    """Return a path as file commands name it."""
     return plain(os.fsdecode(path))

@@ -13,6 +13,7 @@ import type {
   Layout,
   OpenPort,
   Question,
+  RehearsalChanged,
   SandboxInfo,
   SessionInfo,
   StateChange,
@@ -35,6 +36,7 @@ export type Topic =
   | "terminals"
   | "agents"
   | "questions"
+  | "rehearsals"
   | "ports"
   | "actions"
   | "activity"
@@ -87,6 +89,7 @@ export class Model {
   readonly offers = new Map<string, readonly Offer[]>(); // commands for messages to it, as an agent says
   readonly titles = new Map<string, string>(); // of its chat, as an agent says
   questions = new Map<string, Question>();
+  rehearsals = new Map<string, RehearsalChanged>(); // by question: how its rehearsal is, as far as it was told since the page came
   ports = new Map<string, OpenPort>(); // of programs in sandboxes, by session and port
   actions: Action[] = [];
   activity: Step[] = [];
@@ -259,7 +262,18 @@ export class Model {
       case "question.expired":
       case "question.withdrawn":
         this.questions = without(this.questions, event.data.id);
+        this.rehearsals = without(this.rehearsals, event.data.id);
         topics.add("questions");
+        break;
+      case "question.held": {
+        const held = this.questions.get(event.data.id);
+        if (held) this.questions = new Map(this.questions).set(held.id, { ...held, deadline: null, limitSeconds: null });
+        topics.add("questions");
+        break;
+      }
+      case "rehearsal.changed":
+        if (this.questions.has(event.data.question)) this.rehearsals = new Map(this.rehearsals).set(event.data.question, event.data);
+        topics.add("rehearsals");
         break;
       case "port.opened":
         this.ports = new Map(this.ports).set(`${event.data.session} ${event.data.port}`, event.data);

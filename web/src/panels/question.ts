@@ -7,7 +7,11 @@
 import type { Question, Review } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { debounce, h } from "./dom.ts";
+import { rehearseButton } from "./rehearsal.ts";
 import { type Scope, ScopeBoxes } from "./scopes.ts";
+import { size } from "./size.ts";
+
+export { size } from "./size.ts";
 
 type Choice = Question["options"][number];
 
@@ -198,6 +202,7 @@ export class Questions {
     reason.addEventListener("keydown", (event) => event.key === "Enter" && refuse());
     const has = (choice: Choice) => question.options.includes(choice);
     const once = this.guarded("Run once", dangerous ? "risky" : "main", () => this.answer(question, "once"));
+    const rehearse = rehearseButton(this.desk, question, () => this.answer(question, "once"));
     const verdict = h("div", { "aria-live": "polite" }, ...verdictOf(question));
     const always = has("session") && !dangerous ? this.guarded("Always in this session", "", () => this.answer(question, "session")) : null;
     const rule = always && question.rule ? h("p", { class: "rule" }, `Always: ${question.rule}`) : null;
@@ -207,7 +212,7 @@ export class Questions {
       box.focus();
       edit.replaceWith(run);
       // They would answer for the text that stood there before.
-      for (const old of [once, always, rule]) old?.remove();
+      for (const old of [once, always, rule, rehearse]) old?.remove();
     });
     const element = h(
       "section",
@@ -215,10 +220,10 @@ export class Questions {
       h("h3", {}, `${who} wants to run this${this.placeOf(question)}`),
       body,
       verdict,
-      h("div", { class: "row" }, has("once") ? once : null, has("edit") ? edit : null, always, deny, left, reason),
+      h("div", { class: "row" }, has("once") ? once : null, has("edit") ? edit : null, rehearse, always, deny, left, reason),
       rule,
     );
-    return { element, tick: () => countDown(question, left) };
+    return { element, tick: () => countDown(this.desk.model.questions.get(question.id) ?? question, left) };
   }
 
   // A box for a better text; what is said of it follows as it is written.
@@ -265,7 +270,7 @@ function verdictOf({ level, reason, parts, detail }: Pick<Review, "level" | "rea
 }
 
 function countDown(question: Question, left: HTMLElement): void {
-  if (question.deadline === null) return;
+  if (question.deadline === null) return void (left.textContent = "");
   const seconds = Math.max(0, Math.ceil(question.deadline - Date.now() / 1000));
   left.textContent = `${seconds} s`;
 }
@@ -285,15 +290,4 @@ function glance(detail: Review["detail"]): Node[] {
     return `${label}: ${text}`;
   });
   return [h("p", { class: "glance" }, words.join(" · "))];
-}
-
-export function size(bytes: number): string {
-  const units = ["B", "kB", "MB", "GB"];
-  let at = 0;
-  let value = bytes;
-  while (value >= 1000 && at < units.length - 1) {
-    value /= 1000;
-    at++;
-  }
-  return `${value < 10 && at > 0 ? value.toFixed(1) : Math.round(value)} ${units[at]}`;
 }

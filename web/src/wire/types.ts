@@ -77,11 +77,13 @@ export interface AgentAttached {
   title: string;
 }
 
-/** An agent works, is idle or has failed, or its settings are others. */
+/** An agent works, is idle or has failed, its settings are others, or its own process has been started. */
 export interface AgentChanged {
   session: string;
   status: string;
   state?: SessionSettings;
+  isolation?: string;
+  rung?: string;
 }
 
 /** The settings now, and what they come to over the defaults. */
@@ -309,6 +311,16 @@ export interface AllowRuleList {
   rules: AllowRule[];
 }
 
+/** The person chose what they are asked about: every dangerous line, or only what cannot be undone. */
+export interface AskingChanged {
+  ask: "dangerous" | "irreversible";
+}
+
+/** The lines that a person is asked about: every `dangerous` one, or only what cannot be undone. */
+export interface AskingInForce {
+  ask: "dangerous" | "irreversible";
+}
+
 /** One part of a classified line, with its own level and reason. */
 export interface AssessedPart {
   text: string;
@@ -366,6 +378,7 @@ export interface CallFinished {
   args?: Record<string, unknown>;
   argsCut?: boolean;
   recorded?: boolean;
+  edge?: boolean;
 }
 
 /** A command has started; `argsCut` is set where its arguments were shortened. */
@@ -854,6 +867,12 @@ export interface LeftOut {
   why: string;
 }
 
+/** A path that was not written, and why. */
+export interface LeftPath {
+  path: string;
+  reason: string;
+}
+
 /** The level of a line, the reason, and the commands that it consists of. */
 export interface LineClassified {
   level: "dangerous" | "safe" | "unknown";
@@ -970,6 +989,17 @@ export interface OutputPage {
   offset: number;
   characters: number;
   next: number | null;
+}
+
+/** The terminal of a program outside the sandbox, and what it has printed; `exitCode` is null while it runs. */
+export interface OutsideRun {
+  terminalId: string;
+  title: string;
+  paneId: string;
+  output: string;
+  exitCode: number | null;
+  running: boolean;
+  truncated: boolean;
 }
 
 /** A place with tabs, one of them in front. */
@@ -1103,6 +1133,7 @@ export interface Question {
   reason: string;
   parts: AssessedPart[];
   rule: string;
+  facts: string[];
   detail: Record<string, unknown>;
   actor: Actor | null;
   limitSeconds: number | null;
@@ -1122,6 +1153,12 @@ export interface QuestionAnswered {
 
 /** A question was not answered in time. */
 export interface QuestionExpired {
+  id: string;
+  session: string;
+}
+
+/** A question waits without a time limit from now on: the person is looking into it. */
+export interface QuestionHeld {
   id: string;
   session: string;
 }
@@ -1183,6 +1220,95 @@ export interface ReadTerminalOutput {
   since?: number | null;
 }
 
+/** The paths that were written and those that were not; the checkpoint from just before, or why there is none. */
+export interface RehearsalApplied {
+  files: number;
+  conflicts: LeftPath[];
+  checkpoint: string;
+  missing: string;
+}
+
+/** Arguments of `openspace.rehearsal.apply`. */
+export interface RehearsalApplyArgs {
+  id: string;
+}
+
+/** A rehearsal of a pending command has begun or ended, or its changes were applied or discarded. */
+export interface RehearsalChanged {
+  id: string;
+  question: string;
+  session: string;
+  state: "applied" | "discarded" | "ended" | "running";
+}
+
+/** Arguments of `openspace.rehearsal.check`. */
+export interface RehearsalCheckArgs {
+  questionId: string;
+}
+
+/** Arguments of `openspace.rehearsal.discard`. */
+export interface RehearsalDiscardArgs {
+  id: string;
+}
+
+/** A rehearsal: its output and end, what it would change, why that cannot be applied, what it cannot show. */
+export interface RehearsalInfo {
+  id: string;
+  question: string;
+  session: string;
+  line: string;
+  cwd: string;
+  state: "applied" | "discarded" | "ended" | "running";
+  seconds: number;
+  exitCode: number | null;
+  output: string;
+  outputCut: boolean;
+  stopped: string;
+  failed: string;
+  changes: RehearsedChange[];
+  moreChanges: number;
+  counts: Record<string, number>;
+  gitFiles: number;
+  blocked: string;
+  cannotShow: string[];
+}
+
+/** Whether a question's command can be rehearsed; if not, why. `rehearsal` is the one that there is already. */
+export interface RehearsalOffer {
+  possible: boolean;
+  concerned: boolean;
+  reason: string;
+  rehearsal: string;
+}
+
+/** Arguments of `openspace.rehearsal.read`. */
+export interface RehearsalReadArgs {
+  id: string;
+}
+
+/** Arguments of `openspace.rehearsal.start`. */
+export interface RehearsalStartArgs {
+  questionId: string;
+}
+
+/** Arguments of `openspace.rehearsal.stop`. */
+export interface RehearsalStopArgs {
+  id: string;
+}
+
+/** A path that would change. Of a directory, `files` and `bytes` count what is below it; `conflict` says why not. */
+export interface RehearsedChange {
+  path: string;
+  kind: "changed" | "created" | "deleted";
+  directory: boolean;
+  files: number;
+  bytes: number;
+  note: string;
+  runsByItself: boolean;
+  conflict: string;
+  diff: string;
+}
+
 /** Arguments of `openspace.terminal.rename`. */
 export interface RenameTerminal {
   terminalId: string;
@@ -1215,6 +1341,7 @@ export interface Review {
   reason: string;
   shown: string;
   parts: AssessedPart[];
+  facts: string[];
   detail: Record<string, unknown>;
 }
 
@@ -1222,6 +1349,16 @@ export interface Review {
 export interface RunLine {
   terminalId: string;
   line: string;
+  timeoutSeconds?: number;
+}
+
+/** Arguments of `openspace.terminal.run_outside`. */
+export interface RunOutside {
+  command: string;
+  args?: string[] | null;
+  env?: Record<string, string | null>;
+  cwd?: string | null;
+  outputByteLimit?: number | null;
   timeoutSeconds?: number;
 }
 
@@ -1237,6 +1374,11 @@ export interface RunScript {
 /** Arguments of `openspace.safety.judge`. */
 export interface SafetyJudgeArgs {
   command: string;
+}
+
+/** Arguments of `openspace.safety.set_asking`. */
+export interface SafetySetAskingArgs {
+  ask: "dangerous" | "irreversible";
 }
 
 /** It was found out which sandbox agents' programs run in. */
@@ -1314,6 +1456,8 @@ export interface SessionInfo {
   consent: string;
   scopes: ("arrange" | "run" | "see" | "write")[];
   attached: AttachedTerminal[];
+  isolation: string;
+  rung: string;
 }
 
 /** A session. */
@@ -1574,6 +1718,7 @@ export interface ToolResult {
   lines: number;
   outputId: string | null;
   heldOpenBy: number[];
+  note: string;
 }
 
 /** One turn of an agent; a checkpoint that is not taken has no id, and `missing` says why it never will have one. */
@@ -1770,8 +1915,16 @@ export interface Commands {
   "openspace.pane.pin": { args: PanePinArgs; result: Nothing };
   "openspace.pane.resize": { args: PaneResizeArgs; result: Nothing };
   "openspace.pane.set_sizes": { args: PaneSetSizesArgs; result: Nothing };
+  "openspace.rehearsal.apply": { args: RehearsalApplyArgs; result: RehearsalApplied };
+  "openspace.rehearsal.check": { args: RehearsalCheckArgs; result: RehearsalOffer };
+  "openspace.rehearsal.discard": { args: RehearsalDiscardArgs; result: Nothing };
+  "openspace.rehearsal.read": { args: RehearsalReadArgs; result: RehearsalInfo };
+  "openspace.rehearsal.start": { args: RehearsalStartArgs; result: RehearsalInfo };
+  "openspace.rehearsal.stop": { args: RehearsalStopArgs; result: RehearsalInfo };
+  "openspace.safety.asking": { args: Record<string, never>; result: AskingInForce };
   "openspace.safety.judge": { args: SafetyJudgeArgs; result: LineClassified };
   "openspace.safety.sandbox": { args: Record<string, never>; result: SandboxInfo };
+  "openspace.safety.set_asking": { args: SafetySetAskingArgs; result: AskingInForce };
   "openspace.terminal.authors": { args: WhoTyped; result: Authors };
   "openspace.terminal.close": { args: TerminalRef; result: Nothing };
   "openspace.terminal.create": { args: CreateTerminal; result: TerminalCreated };
@@ -1786,6 +1939,7 @@ export interface Commands {
   "openspace.terminal.replay": { args: TerminalRef; result: TerminalReplay };
   "openspace.terminal.resize": { args: ResizeTerminal; result: Nothing };
   "openspace.terminal.run": { args: RunLine; result: LineRun };
+  "openspace.terminal.run_outside": { args: RunOutside; result: OutsideRun };
   "openspace.terminal.screen": { args: ReadScreen; result: ScreenContent };
   "openspace.terminal.search": { args: SearchTerminal; result: FoundLines };
   "openspace.terminal.send": { args: SendKeys; result: KeysSent };
@@ -1844,6 +1998,7 @@ export interface Events {
   "agent.thought": AgentThought;
   "agent.titled": AgentTitled;
   "agent.used": AgentUsed;
+  "asking.changed": AskingChanged;
   "call.finished": CallFinished;
   "call.started": CallStarted;
   "command.requested": CommandRequested;
@@ -1875,7 +2030,9 @@ export interface Events {
   "question.answered": QuestionAnswered;
   "question.asked": Question;
   "question.expired": QuestionExpired;
+  "question.held": QuestionHeld;
   "question.withdrawn": QuestionWithdrawn;
+  "rehearsal.changed": RehearsalChanged;
   "sandbox.changed": SandboxChanged;
   "session.cleaned": StateChange;
   "terminal.changed": TerminalChanged;

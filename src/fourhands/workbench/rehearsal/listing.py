@@ -78,8 +78,14 @@ def listing(root: str, upper: str, found: TreeDifference) -> RehearsalListing:
     return RehearsalListing(tuple(shown), len(rows) - len(shown), dict(counts))
 
 
+def shown_path(path: bytes) -> str:
+    """Return a path as people read it: nothing in it is hidden."""
+    text = plain(os.fsdecode(path))
+    return "".join(sign if sign.isprintable() else f"\\x{ord(sign):02x}" for sign in text)
+
+
 def _row(root: str, upper: str, change: PathChange, *, with_diff: bool) -> RehearsedChange:
-    path = plain(os.fsdecode(change.path))
+    path = shown_path(change.path)
     note = ""
     modes = [entry.mode for entry in (change.old, change.new) if entry is not None]
     if OTHER in (change.old, change.new):
@@ -100,8 +106,8 @@ def _row(root: str, upper: str, change: PathChange, *, with_diff: bool) -> Rehea
 
 
 def _directory(place: bytes, kind: Kind, inside: list[PathChange]) -> RehearsedChange:
-    path = plain(os.fsdecode(place))
-    names = (path, *(plain(os.fsdecode(change.path)) for change in inside))
+    path = shown_path(place)
+    names = (path, *(shown_path(change.path) for change in inside))
     return RehearsedChange(
         path=path,
         kind=kind,

@@ -16,7 +16,7 @@ _MOST = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class PendingCall:
+class AssessedCall:
     """A call as the policy was given it, and the text that a person is shown for it."""
 
     call: Call
@@ -29,7 +29,7 @@ class PendingCalls:
     """The calls of agents that were classified and have not ended yet."""
 
     def __init__(self, events: EventBus) -> None:
-        self._calls: BoundedDict[str, PendingCall] = BoundedDict(_MOST)
+        self._calls: BoundedDict[str, AssessedCall] = BoundedDict(_MOST)
         self._dispose = events.published.subscribe(self._heard)
 
     def close(self) -> None:
@@ -45,12 +45,12 @@ class PendingCalls:
                 known = self._calls.get(call.id)
                 # Other arguments under the same id are a text that a person tries in place of the call's own.
                 if known is None or known.call.args == call.args:
-                    self._calls[call.id] = PendingCall(call, command, args, assessment.shown)
+                    self._calls[call.id] = AssessedCall(call, command, args, assessment.shown)
             return assessment
 
         return assess
 
-    def of(self, question: Question) -> PendingCall | None:
+    def of(self, question: Question) -> AssessedCall | None:
         """Return the call that a question is about; None if there is none, or several that differ."""
         wanted = (question.session, question.command, question.shown)
         found = [one for one in self._calls.values() if (one.call.session, one.command.id, one.shown) == wanted]

@@ -105,7 +105,7 @@ class Rehearsal:
         if found.too_much:
             return found.too_much
         if any(os.path.basename(path) != b"index" for path in found.git):
-            return "it changes the repository itself, which is not put together from pieces: run it for real"
+            return "it changes git's own files, which belong together and are not put together from pieces"
         if not (found.changes or found.made or found.gone):
             return "it changes no files"
         return ""

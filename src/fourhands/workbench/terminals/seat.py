@@ -295,6 +295,10 @@ class AgentSeat(_Seated):
         """Return what the keys of a call would meet; they are refused if that has changed when they are typed."""
         return self._lease.note(call_id)
 
+    def standing(self) -> PromptState:
+        """Return what keys would meet now; unlike `preview` it is noted for no call."""
+        return self._lease.standing()
+
     def shown(self, text: str) -> str:
         """Return a text without secrets."""
         return self._redaction.text(text)
