@@ -15,7 +15,7 @@ import { AHEAD, Outgoing, PIECE } from "../.test/model/outgoing.js";
 import { isReply } from "../.test/model/reply.js";
 import { argumentsOf, parseValue } from "../.test/model/schema.js";
 import { Model } from "../.test/model/state.js";
-import { ago, describe } from "../.test/model/steps.js";
+import { ago, describe, outside } from "../.test/model/steps.js";
 import { columns, widths } from "../.test/model/widths.js";
 
 const pane = (id) => ({ kind: "pane", id, tabs: [], activeTab: "" });
@@ -359,6 +359,14 @@ test("a call that the journal could not keep is marked, and it is known until on
   assert.deepEqual([model.unrecorded, model.activity[0].recorded], [true, false]);
   finished("c2", { recorded: true });
   assert.deepEqual([model.unrecorded, model.activity.map((step) => step.recorded)], [false, [true, false]]);
+});
+
+test("a line that met the edge of the sandbox, or was refused outside of it, can be run outside", () => {
+  const step = { command: "openspace.tool.execute_command", args: { command: "docker", args: ["ps"], workingDirectory: "sub" }, whole: true, edge: true, code: "" };
+  assert.deepEqual(outside(step), { command: "docker", args: ["ps"], cwd: "sub" });
+  assert.deepEqual(outside({ ...step, command: "openspace.tool.run_script", args: { script: "a\nb" } }), { command: "a\nb" });
+  assert.deepEqual(outside({ ...step, edge: false, command: "openspace.terminal.run_outside", args: { command: "x" }, code: "denied" }), { command: "x" });
+  for (const not of [{ edge: false }, { edge: false, code: "denied" }, { whole: false }, { args: {} }, { command: "openspace.terminal.send" }]) assert.equal(outside({ ...step, ...not }), null);
 });
 
 test("a host that was replaced is told of", () => {

@@ -1,4 +1,4 @@
-"""Whether a person is asked about a line: the table of `safety.asking`, applied to the place where it would run.
+"""The decision to ask a person about a line: the table of `safety.asking`, applied to the place where it would run.
 
 In a sandbox unknown lines run unasked, and dangerous ones as far as the person has chosen. A line that does its work
 outside (docker, a push, the system's packages) is asked about and then runs outside, as the person. Without a sandbox
@@ -111,7 +111,6 @@ class LineAsking:
             level="unknown" if found.level == "safe" else found.level,
             reason=why if found.level == "safe" else f"{found.reason}; {why}",
             outside=True,
-            unasked="",
             rule_key=f"outside:{named}" if looks else None,
             rule_text=f"look at things by {named}, outside the sandbox" if looks else "",
             facts=(fact,),

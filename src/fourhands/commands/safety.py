@@ -52,7 +52,7 @@ async def judge(
 
 
 class AskingInForce(Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a person is asked about: every `dangerous` line, or only what is `irreversible` or leaves the sandbox."""
+    """The lines that a person is asked about: every `dangerous` one, or only what cannot be undone."""
 
     ask: AskSetting
 

@@ -32,7 +32,7 @@ class _Stored(Struct, frozen=True):
 
 
 class AskingChoice:
-    """What a person is asked about in one workspace. Belongs to the event loop."""
+    """The lines that a person is asked about in one workspace, as a choice of two. Belongs to the event loop."""
 
     def __init__(self, path: Path, default: AskSetting, events: EventBus) -> None:
         self._file = AtomicFile(path)

@@ -76,10 +76,19 @@ async def bash_safe(doors: Doors) -> None:
     assert done["ok"]
 
 
-@DOCUMENT.works(
-    "bash 3, bash unknown", "bash { command: 'my_custom_script.sh' }", "HTTP: the person is asked and has 10 seconds."
+@DOCUMENT.differs(
+    "bash 3, bash unknown",
+    "bash { command: 'my_custom_script.sh' }",
+    because="In a sandbox an unknown command reaches nothing of the person's, and a checkpoint brings it back.",
+    answer="in a sandbox it runs; without one (provider `local`) the person is asked and has 10 seconds.",
 )
 async def bash_unknown(doors: Doors) -> None:
+    inside = doors.another("inside")
+    app = inside.served.app
+    configured = {"sessionId": inside.session, "provider": "bubblewrap"}
+    assert (await app.call("openspace.agent.configure", configured)).success
+    ran = await inside.agent("openspace.tool.bash", {"command": "my_custom_script.sh"})
+    assert (ran["exitCode"], ran["isolation"]) == (127, "sandbox")
     assert SafetySettings().unknown_answer_s == 10
     questions, refused = await doors.asked("openspace.tool.bash", {"command": "my_custom_script.sh"}, choice="deny")
     [question] = questions
