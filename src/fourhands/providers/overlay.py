@@ -28,6 +28,7 @@ from fourhands.settings import BubblewrapSettings, SandboxSettings
 INSTALL = "pip install 'fourhands[sandbox]' brings bubblewrap 0.11"
 
 _TRACE = ".fourhands-rehearsal"
+_UNBUILT = ".fourhands-unbuilt"
 _BLOCK = 512  # bytes, by which a POSIX shell counts the size of files
 
 
@@ -57,10 +58,17 @@ class OverlayDirs:
         """The directory `/tmp` inside."""
         return f"{self.place}/tmp"
 
+    @property
+    def begun(self) -> bool:
+        """True if the sandbox was built, and the command was started in it."""
+        return not os.path.exists(f"{self.tmp}/{_UNBUILT}")
+
     def make(self) -> None:
         """Make them, for this user alone."""
         for path in (self.place, self.upper, self.work, self.home, self.tmp):
             os.mkdir(path, 0o700)
+        with open(f"{self.tmp}/{_UNBUILT}", "x"):
+            pass  # removed by the first process inside, before it starts the command
 
 
 class OverlaySandbox(Bubblewrap):
@@ -135,7 +143,7 @@ class OverlaySandbox(Bubblewrap):
         os.chmod(dirs.upper, stat.S_IMODE(os.stat(self._workspace).st_mode) | 0o700)  # that of the workspace inside
         doors = self._open_groups(tag)
         wrapped = self.wrap(launch, terminal=False)
-        steps = [*self._inside]
+        steps = [f"rm -f /tmp/{_UNBUILT}", *self._inside]
         if largest:
             steps.append(f"ulimit -f {max(1, largest // _BLOCK)} || exit {entrypoint.FAILED}")
         # Its own process, and not the first one: to that one the kernel gives no signal that it does not wait for.

@@ -35,6 +35,7 @@ from fourhands.workbench.terminals.oneshot import HERE, ExecResult, OneShotLimit
 
 State = Literal["running", "ended", "applied", "discarded"]
 
+_TRIES = 3
 _POLL_S = 0.25
 _END_S = 5.0
 
@@ -138,7 +139,7 @@ class Rehearsals:
         self._runs: dict[str, asyncio.Task[None]] = {}
         self._starters: dict[str, _Starter] = {}
         self._preparing = asyncio.Lock()
-        self._reason: str | None = None
+        self._ready = False
 
     async def __aenter__(self) -> Self:
         await asyncio.to_thread(remove_overlay, self._place)
@@ -156,15 +157,19 @@ class Rehearsals:
 
     async def impossible(self) -> str:
         """Return why nothing can be rehearsed on this machine, found out by building an overlay; empty if it can."""
+        reason = ""
         async with self._preparing:
-            if self._reason is None:
+            for _ in range(0 if self._ready else _TRIES):
                 try:
                     await asyncio.to_thread(os.makedirs, self._place, 0o700, exist_ok=True)
                     await self._sandbox.prepare_in(self._workspace, self._place)
-                    self._reason = ""
+                    self._ready = True
+                    break
                 except (FourhandsError, OSError) as error:
-                    self._reason = str(error)
-        return self._reason
+                    reason = str(error)
+                    if not (await self._sandbox.probe()).works:
+                        break
+        return "" if self._ready else reason
 
     def get(self, id: str) -> Rehearsal:
         """Return a rehearsal by its id."""
@@ -247,6 +252,23 @@ class Rehearsals:
         self._tell(rehearsal)
 
     async def _go(self, rehearsal: Rehearsal) -> None:
+        limits, dirs = self.limits, rehearsal.dirs
+        for left in reversed(range(_TRIES)):
+            done = await self._execute(rehearsal)
+            if dirs.begun or rehearsal.stopped:
+                break
+            if not left:
+                raise Unavailable(f"the sandbox could not be built: {done.stderr.strip()[:300] or done.exit_code}")
+            # Something that was to be shown or hidden has gone meanwhile, such as a lock in /etc.
+            await asyncio.to_thread(remove_overlay, dirs.place)
+        found = await asyncio.to_thread(
+            read_difference, self._workspace, dirs.upper, rehearsal.began, limits.difference
+        )
+        rehearsal.listing = await asyncio.to_thread(listing, self._workspace, dirs.upper, found)
+        rehearsal.result, rehearsal.difference = done, found
+
+    async def _execute(self, rehearsal: Rehearsal) -> ExecResult:
+        """Run the command once, over an overlay that is fresh, until nothing of it runs any more."""
         limits, program, dirs = self.limits, rehearsal.program, rehearsal.dirs
         await asyncio.to_thread(dirs.make)
         wanted = Launch(program.program, program.argv, program.cwd, {**program.env, "PWD": program.cwd})
@@ -255,7 +277,7 @@ class Rehearsals:
         rehearsal.began = time.time()
         watch = self._tasks.start(self._watch(rehearsal), f"the watch over rehearsal {rehearsal.id}")
         try:
-            rehearsal.result = done = await execute(
+            done = await execute(
                 launch,
                 input_data=program.input,
                 timeout_s=limits.time_s,
@@ -275,13 +297,7 @@ class Rehearsals:
             )
         if done.error is not None and done.code != "timeout":
             raise Unavailable(done.error)
-        if done.exit_code == 1 and not done.stdout and done.stderr.startswith("bwrap: "):
-            raise Unavailable(f"the sandbox could not be built: {done.stderr.strip()[:300]}")
-        found = await asyncio.to_thread(
-            read_difference, self._workspace, dirs.upper, rehearsal.began, limits.difference
-        )
-        rehearsal.listing = await asyncio.to_thread(listing, self._workspace, dirs.upper, found)
-        rehearsal.difference = found
+        return done
 
     async def _watch(self, rehearsal: Rehearsal) -> None:
         """End a rehearsal that takes too much of the disk."""
