@@ -36,6 +36,8 @@ from fourhands.workbench.sessions import Session
 
 ROOT = Path(__file__).parent.parent
 
+PROFILE = "tests/agents/connectors/test_profile.py"
+
 EFFECTS = {
     "terminal.maxTerminals": "test_terminals_are_made_as_the_settings_say",
     "terminal.cols": "test_terminals_are_made_as_the_settings_say",
@@ -57,6 +59,8 @@ EFFECTS = {
     "agentDefaults.persistent.maxInterval": "test_agents_wait_as_the_settings_say",
     "agents.provider": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.cwd": "test_an_agent_of_that_name_begins_as_the_settings_say",
+    "agents.processVariables": f"{PROFILE}::test_settings_of_its_kind_and_its_name_add_variables_and_hosts",
+    "agents.allowedHosts": f"{PROFILE}::test_settings_of_its_kind_and_its_name_add_variables_and_hosts",
     "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",

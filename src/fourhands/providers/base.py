@@ -111,15 +111,17 @@ class ShownPath:
 
 @dataclass(frozen=True, slots=True)
 class AgentNeeds:
-    """What an agent's own process needs in its cell besides what all programs see there.
+    """The needs of an agent's own process in its cell, besides what all programs see there.
 
     Of the person's files some are shown, some also written, and some copied into the cell's home when the cell is
-    built, for programs that replace them. `port` is the one TCP port to reach, where the cell has no network.
+    built, for programs that replace them. All these are in `places`, the agent's directories inside. `port` is the one
+    TCP port to reach, where the cell has no network.
     """
 
     readable: tuple[ShownPath, ...] = ()
     writable: tuple[ShownPath, ...] = ()
     copied: tuple[ShownPath, ...] = ()
+    places: tuple[str, ...] = ()
     port: int = 0
 
     @property

@@ -20,7 +20,7 @@ from fourhands.providers.view import (
     SandboxView,
     bubblewrap_options,
     build_view,
-    copy_into_home,
+    furnish_home,
     inner_git_variables,
     system_entries,
 )
@@ -250,7 +250,7 @@ class Bubblewrap(WorkspaceProvider):
         )
         clear_mount_points(dirs.home, view)
         if needs is not None:
-            copy_into_home(needs.copied, view.home, dirs.home)
+            furnish_home(needs, view.home, dirs.home)
         inner = list(command)
         if self._inside:
             inner = ["/bin/sh", "-c", "\n".join([*self._inside, 'exec "$@"']), "fourhands", *inner]

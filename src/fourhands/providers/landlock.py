@@ -33,7 +33,7 @@ from fourhands.providers.view import (
     SandboxView,
     ViewEntry,
     build_view,
-    copy_into_home,
+    furnish_home,
     inner_git_variables,
     own_places,
     system_entries,
@@ -234,7 +234,7 @@ class Landlock(WorkspaceProvider):
         view, port = self._view, 0
         if needs is not None:
             view, port = self._look(self._readable, needs), needs.port
-            copy_into_home(needs.copied, view.home, dirs.home)
+            furnish_home(needs, view.home, dirs.home)
         _link_home(view, dirs.home)
         ours = _where_we_are() if needs is not None else []
         _store(os.path.join(self._policies, "cells", f"{dirs.name}.json"), {"home": dirs.home, "tmp": dirs.tmp})

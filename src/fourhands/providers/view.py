@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from fourhands.providers import autorun, visibility
-from fourhands.providers.base import AgentNeeds, ShownPath
+from fourhands.providers.base import AgentNeeds
 from fourhands.providers.visibility import within
 from fourhands.safety.redaction.file_names import BUILT_IN
 from fourhands.safety.redaction.redactor import redact
@@ -293,30 +293,48 @@ def _git_variables(home: str, shown: Mapping[str, tuple[bool, str]]) -> dict[str
     return {}
 
 
-def copy_into_home(copied: Iterable[ShownPath], home: str, place: str) -> None:
-    """Copy files of the person's into a cell's home at `place`, where they are missing or older there.
+def furnish_home(needs: AgentNeeds, home: str, place: str) -> None:
+    """Make a cell's home at `place` ready for an agent: files of the person's are copied where missing or older there.
 
-    Programs of before may have left links there: what is on the way and no directory is removed.
+    An empty file in an agent's directory is what a mount of an earlier cell has left, and goes. Programs of before may
+    have left links: what is on the way and no directory is removed.
     """
-    for one in copied:
-        names = os.path.relpath(one.inside, home).split("/")
-        if names[0] == "..":
+    for path in needs.places:
+        if (directory := _made_in(path, home, place)) is None:
             continue
-        above = place
-        for name in names[:-1]:
-            above = os.path.join(above, name)
-            if os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above)):
-                os.unlink(above)
-            os.makedirs(above, mode=0o700, exist_ok=True)
-        copy = os.path.join(above, names[-1])
-        with contextlib.suppress(OSError):  # it can go at any moment, and is then not copied
-            outside = os.stat(one.outside)
-            if os.path.islink(copy) or os.path.isdir(copy):
-                remove = os.unlink if os.path.islink(copy) else shutil.rmtree
-                remove(copy)
-            if not os.path.exists(copy) or os.stat(copy).st_mtime < outside.st_mtime:
-                with contextlib.suppress(FileNotFoundError):
-                    os.unlink(copy)
-                descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-                with open(one.outside, "rb") as source, open(descriptor, "wb") as target:
-                    shutil.copyfileobj(source, target)
+        for entry in list(os.scandir(directory)):
+            if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_size == 0:
+                os.unlink(entry.path)
+    for one in needs.copied:
+        above = _made_in(os.path.dirname(one.inside), home, place)
+        if above is not None:
+            with contextlib.suppress(OSError):  # it can go at any moment, and is then not copied
+                _copy(one.outside, os.path.join(above, os.path.basename(one.inside)))
+
+
+def _made_in(path: str, home: str, place: str) -> str | None:
+    """Return the directory that stands for one of a home, made where it is missing; None if it is not in the home."""
+    if not within(path, home):
+        return None
+    above = place
+    for name in os.path.relpath(path, home).split("/"):
+        above = os.path.normpath(os.path.join(above, name))
+        if os.path.islink(above) or (os.path.lexists(above) and not os.path.isdir(above)):
+            os.unlink(above)
+        os.makedirs(above, mode=0o700, exist_ok=True)
+    return above
+
+
+def _copy(source: str, copy: str) -> None:
+    """Copy a file, unless what is there is no older; nothing is written through a link."""
+    if os.path.islink(copy):
+        os.unlink(copy)
+    elif os.path.isdir(copy):
+        shutil.rmtree(copy)
+    if os.path.exists(copy):
+        if os.stat(copy).st_mtime >= os.stat(source).st_mtime:
+            return
+        os.unlink(copy)
+    descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with open(source, "rb") as given, open(descriptor, "wb") as made:
+        shutil.copyfileobj(given, made)

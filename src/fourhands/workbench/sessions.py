@@ -100,7 +100,7 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @dataclass(frozen=True, slots=True)
 class AgentPlace:
-    """Where an agent's own process runs, which Fourhands has started.
+    """The place of an agent's own process, which Fourhands has started.
 
     `url` is the address by which the process reaches this server, empty if it is the same as for everyone; `proxy` is
     the address of the proxy that leads there, where one is needed.

@@ -85,7 +85,7 @@ def choice(event: Any) -> Any:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
+@pytest.mark.parametrize("provider", ["local", "bubblewrap", "landlock"])
 async def test_a_real_claude_works_in_our_terminals_and_files(provider: str) -> None:
     program, script = claude(), Script()
     async with on_stage(

@@ -59,7 +59,7 @@ class Script:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("provider", ["local", "bubblewrap"])
+@pytest.mark.parametrize("provider", ["local", "bubblewrap", "landlock"])
 async def test_a_real_gemini_reads_edits_and_writes_a_new_file(provider: str) -> None:
     program, script = gemini(), Script()
     async with on_stage(recipes()["gemini"], [program, "--acp"], script, environment, provider=provider) as journey:

@@ -61,6 +61,19 @@ async def test_an_agent_by_its_name_is_there_and_has_our_server() -> None:
             assert token != (Path(home.places.state) / "token").read_text()
 
 
+async def test_after_a_restart_an_agent_goes_on_where_it_was() -> None:
+    async with new_home() as home:
+        env = install(home, "opencode", capabilities={"loadSession": True})
+        for started in (1, 2):
+            async with Server(home, "--agent", "opencode acp", env=env):
+                found = await agent(home)
+                assert found["status"] == "idle"
+                assert (await home.call("agent.prompt", {"sessionId": found["id"], "text": "hi"}))["success"]
+                sent = [json.loads(line).get("method") for line in (home.work / "log").read_text().splitlines()]
+                assert sent.count("initialize") == started
+        assert sent.count("session/load") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "text"),
     [

@@ -14,13 +14,13 @@ import msgspec
 import pytest
 from tests.kit.acp_stage import FAKE
 from tests.kit.isolation import refuse
-from tests.kit.server import Served, serve_app
+from tests.kit.server import Served, serve_app, until
 from tests.kit.workbench import environment
 
 from fourhands.agents.acp.catalogue import Recipe, other, recipes
 from fourhands.agents.acp.connector import AcpAgent
 from fourhands.agents.acp.mcp_server import OwnServer
-from fourhands.core.errors import Unsupported
+from fourhands.core.errors import Conflict, Unsupported
 from fourhands.core.event import Event
 from fourhands.providers.base import Isolation
 from fourhands.providers.landlock import Landlock
@@ -212,12 +212,63 @@ async def test_a_sandbox_that_dies_ends_the_agent_in_words_and_the_next_turn_sta
     async with staged("bubblewrap", deaf=True) as stage:
         pid = stage.pid
         os.kill(_builder(pid), 9)
-        async with asyncio.timeout(LIMIT_S):
-            while not stage.of("agent.exited"):  # noqa: ASYNC110 - another process
-                await asyncio.sleep(0.01)
+        await until(lambda: stage.of("agent.exited"))
         assert "its sandbox has ended" in stage.of("agent.exited")[0]["error"]
         await stage.turn(["say", "back"])
         assert stage.pid != pid
+
+
+async def test_an_agent_in_a_sandbox_that_was_there_before_it() -> None:
+    """One in which nothing runs makes room; programs that run are not ended for it."""
+    async with staged("bubblewrap") as stage:
+        app, env = stage.served.app, {**environment(stage.served.places), "FAKE_LOG": str(stage.log)}
+        for busy in (False, True):
+            session = app.bench.begin_session("fake", "acp")
+            session.state = msgspec.structs.replace(session.state, provider="bubblewrap")
+            argv = ["sleep", "300"] if busy else ["true"]
+            terminal = await app.terminals.create(provider="bubblewrap", cell=session.id, argv=argv)
+            if not busy:
+                await terminal.wait(exit=True, deadline_s=40)
+            async with AcpAgent(app.bench, session, recipes()["claude"], [sys.executable, FAKE], env=env) as agent:
+                if busy:
+                    with pytest.raises(Conflict, match="programs run in it"):
+                        await agent.ready()
+                    assert terminal.exit is None
+                else:
+                    await agent.ready()
+
+
+async def test_an_agent_that_was_killed_is_started_again_beside_what_runs_there() -> None:
+    async with staged("bubblewrap", capabilities={"loadSession": True}) as stage:
+        terminals, cell = stage.served.app.terminals, stage.session.id
+        terminal = await terminals.create(provider="bubblewrap", cell=cell, argv=["sleep", "300"])
+        pid = stage.pid
+        os.kill(pid, 9)
+        await until(lambda: stage.of("agent.exited"))
+        assert "SIGKILL" in stage.of("agent.exited")[0]["error"]
+        code = "import subprocess as s; found['sees'] = 'sleep' in s.run(['ps', '-e'], stdout=-1, text=True).stdout"
+        assert await stage.turn(["python", code]) == [{"sees": True}]
+        assert terminal.exit is None
+        asked = [json.loads(line).get("method") for line in stage.log.read_text().splitlines()]
+        assert "session/load" in asked
+
+
+async def test_a_session_that_ends_while_its_agent_starts_leaves_nothing_in_the_sandbox() -> None:
+    async with staged("bubblewrap") as stage:
+        app, session = stage.served.app, stage.served.app.bench.begin_session("fake", "acp")
+        session.state = msgspec.structs.replace(session.state, provider="bubblewrap")
+        log, deaf = stage.log.with_name("deaf.log"), '{"silent": true, "deaf": true}'
+        log.touch()
+        env = {**environment(stage.served.places), "FAKE_LOG": str(log), "FAKE_OPTIONS": deaf}
+        agent = AcpAgent(app.bench, session, other("fake"), [sys.executable, FAKE], env=env)
+        async with agent:
+            starting = app.tasks.start(agent.ready(), "its start")
+            await until(lambda: agent.runtime.process and "initialize" in log.read_text())
+            assert agent.runtime.process is not None
+            pid = agent.runtime.process.pid
+            assert Path(f"/proc/{pid}").exists()
+            starting.cancel()
+        assert not Path(f"/proc/{pid}").exists()
 
 
 def _builder(pid: int) -> int:

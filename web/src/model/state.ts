@@ -296,8 +296,9 @@ export class Model {
         this.setAgent(event.data.session, () => ({ paused: event.kind === "agent.paused" }), topics);
         break;
       case "agent.changed": {
-        const { session, status, state } = event.data;
-        this.setAgent(session, () => (state ? { status, state } : { status }), topics);
+        const { session, status, state, isolation, rung } = event.data;
+        const placed = isolation === undefined ? {} : { isolation, rung: rung ?? "" };
+        this.setAgent(session, () => ({ status, ...(state ? { state } : {}), ...placed }), topics);
         break;
       }
       case "agent.attached":

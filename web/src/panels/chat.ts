@@ -6,6 +6,7 @@ import type { Desk } from "./desk.ts";
 import { alike, h, perFrame, place, renew } from "./dom.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Questions } from "./question.ts";
+import { agentShield } from "./sandbox.ts";
 import { changeConsent, inWords, mayDo } from "./scopes.ts";
 import { Slash } from "./slash.ts";
 
@@ -134,7 +135,7 @@ export class ChatPane {
 
   private drawBar(session: string): void {
     const agents = [...this.desk.model.agents.values()];
-    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, one.consent, one.scopes, one.state.cwd]), this.desk.model.titles.get(session)]);
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, one.consent, one.scopes, one.state.cwd, one.isolation, one.rung]), this.desk.model.titles.get(session)]);
     if (text === this.barText) return;
     this.barText = text;
     this.bar.hidden = agents.length === 0;
@@ -153,7 +154,8 @@ export class ChatPane {
     const named = title ? [h("div", { class: "title", title }, title)] : [];
     const cwd = agent?.state.cwd;
     const place = cwd ? [h("span", { class: "state cwd", title: "Its programs start in this directory" }, `in ${cwd}`)] : [];
-    renew(this.bar, [choose, h("span", { class: "state" }, state), ...place, may, reset, ...named]);
+    const kept = agent ? agentShield(agent) : null;
+    renew(this.bar, [choose, h("span", { class: "state" }, state), ...place, ...(kept ? [kept] : []), may, reset, ...named]);
     this.bar.querySelector("select")!.value = session;
   }
 

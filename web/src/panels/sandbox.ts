@@ -1,6 +1,6 @@
 // The sandbox of agents' programs: the words for it, the shield on a terminal, and why it is not a stronger one.
 
-import type { SandboxInfo, TerminalInfo } from "../wire/types.ts";
+import type { SandboxInfo, SessionInfo, TerminalInfo } from "../wire/types.ts";
 import { show } from "./dialog.ts";
 import { h, icon } from "./dom.ts";
 
@@ -35,6 +35,15 @@ export function shieldOf(terminal: TerminalInfo): { word: string; title: string;
   }
   if (!terminal.owner) return null;
   return { word: "not isolated", title: "Its programs run as you", weak: true };
+}
+
+// What an agent's own process is kept in; one that Fourhands has not started says nothing.
+export function agentShield(agent: SessionInfo): HTMLElement | null {
+  if (!agent.isolation) return null;
+  const kept = agent.isolation !== "none";
+  const word = kept ? (agent.rung === "landlock" ? "sandbox (weaker)" : "sandbox") : "not isolated";
+  const title = kept ? "The agent itself, and what it starts, runs in the sandbox of its session" : "The agent itself runs as you, with all that you can do";
+  return h("span", { class: `shield ${kept ? "" : "weak"}`, title }, icon("shield"), word);
 }
 
 export function shield(terminal: TerminalInfo): HTMLElement | null {

@@ -49,7 +49,7 @@ class AgentDirectory(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 class AgentProfile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What one agent needs. `variables` are further names of the person's environment, secrets included.
+    """The needs of one agent. `variables` are further names of the person's environment, secrets included.
 
     `hosts` are its model's, `refused` are refused without a question, `env` switches off what it would do there;
     `listens`: it cannot work where no program can listen.
@@ -130,7 +130,8 @@ def needs_of(
         if os.path.isabs(value) and os.path.exists(value) and not _is_everything(value, home):
             inner = [value] if value in named else [] if BUILT_IN.match(value) else shown_for(value)
             readable |= {path: path for path in inner if path not in writable}
-    return AgentNeeds(_paths(readable), _paths(writable), _paths(copied), port)
+    places = tuple(_joined(home, directory.path) for directory in profile.directories)
+    return AgentNeeds(_paths(readable), _paths(writable), _paths(copied), places, port)
 
 
 def _joined(place: str, name: str) -> str:
@@ -164,7 +165,8 @@ def shown_for(program: str, depth: int = 2) -> list[str]:
     elif os.path.isfile(f"{environment}/pyvenv.cfg"):
         shown = [environment]
     elif os.path.isfile(f"{above}/pyvenv.cfg"):
-        shown = [above, real]
+        library = os.path.join(os.path.dirname(os.path.dirname(real)), "lib")
+        shown = [above, real, *([library] if os.path.isdir(library) and not _is_system(library) else [])]
     else:
         shown = [real]
     interpreter = _interpreter(real)

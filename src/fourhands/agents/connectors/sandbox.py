@@ -1,6 +1,6 @@
-"""Where an agent's own process runs: in the sandbox of its session, or as the person where there is none.
+"""The place of an agent's own process: the sandbox of its session, or as the person where there is none.
 
-Which it is, the provider of the session's programs says. It is never silently less: an agent that cannot be started in
+The provider of the session's programs decides which it is. It is never silently less: an agent that cannot be started in
 a sandbox that is there is an error that says what to set.
 """
 

@@ -88,12 +88,11 @@ async def started(
     command: Sequence[str], gateway: Gateway | None, *, cwd: str, private: Path, base: Mapping[str, str]
 ) -> AsyncIterator[OpenCodeAddress]:
     """Run `command serve` for the length of the block; what we write for it lies below `private`, and goes again."""
-    password = secrets.token_urlsafe(24)
-    own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
+    own = _guarded()
     with _private(gateway, private, base) if gateway else contextlib.nullcontext(_persons(base)) as env:
         argv = [*command, "serve", "--port", "0", "--hostname", "127.0.0.1"]
         async with running(ChildStarter(argv, cwd=cwd, env={**env, **own}, with_input=False)) as url:
-            yield OpenCodeAddress(url, password)
+            yield OpenCodeAddress(url, own["OPENCODE_SERVER_PASSWORD"])
 
 
 @contextlib.asynccontextmanager
@@ -109,8 +108,7 @@ async def started_inside(
 
     The port is not opened for the person: whoever reaches it commands the agent.
     """
-    password, port = secrets.token_urlsafe(24), _PORTS.start + secrets.randbelow(len(_PORTS))
-    own = {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": password}
+    own, port = _guarded(), _PORTS.start + secrets.randbelow(len(_PORTS))
     if gateway is not None:
         inside = replace(gateway, url=await sandbox.url() or gateway.url)
         places = {f"XDG_{name}_HOME": f"{_INSIDE}/{name.lower()}" for name in ("DATA", "CONFIG", "STATE", "CACHE")}
@@ -121,7 +119,7 @@ async def started_inside(
     order = AgentOrder(argv, base, {**own, "OPENCODE_DISABLE_AUTOUPDATE": "1"}, profile, with_input=False)
     starter = await sandbox.starter(order)
     async with sandbox.way_in(port) as socket, running(starter) as url:
-        yield OpenCodeAddress(url, password, socket)
+        yield OpenCodeAddress(url, own["OPENCODE_SERVER_PASSWORD"], socket)
 
 
 @contextlib.asynccontextmanager
@@ -143,6 +141,11 @@ async def running(starter: AgentStarter) -> AsyncIterator[str]:
             await starter.end(child, GRACE_S)
         finally:
             child.close()
+
+
+def _guarded() -> dict[str, str]:
+    """Return the variables that let it ask first, and serve only those who know a password."""
+    return {"OPENCODE_PERMISSION": json.dumps(ASK), "OPENCODE_SERVER_PASSWORD": secrets.token_urlsafe(24)}
 
 
 @contextlib.contextmanager

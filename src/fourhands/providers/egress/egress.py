@@ -65,6 +65,7 @@ class CellNetwork:
         self.ports = PortForwards(session, self.ask_inside, egress.events, egress.tasks, egress.own_ports)
         self._egress = egress
         self._links: list[socket.socket] = []
+        self._lends = False
         self._open = 0
         self._listener: socket.socket
 
@@ -90,9 +91,11 @@ class CellNetwork:
 
     def lend(self) -> None:
         """Have the ports of this machine that the session's agent may reach also at 127.0.0.1 of the cell."""
-        if self._links:
+        ports = self._egress.agents.lent(self.session)
+        if self._links and (ports or self._lends):
+            self._lends = True
             with contextlib.suppress(OSError):
-                self._links[-1].send(msgspec.json.encode({"lend": self._egress.agents.lent(self.session)}))
+                self._links[-1].send(msgspec.json.encode({"lend": ports}))
 
     def ask_inside(self, port: int, number: int) -> bool:
         """Ask our program for a connection to a port of the cell; False if it is not there."""
