@@ -23,6 +23,14 @@ const CONCEALED = "[not kept]"; // in place of what a person typed, which may be
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
 
+const short = (line: string): string => (line.length > 80 ? `${line.slice(0, 79)}…` : line);
+
+// The line that a tool of an agent runs, as far as it is to be seen.
+function lineOf(args: Record<string, unknown>): string {
+  const words = Array.isArray(args.args) ? args.args.filter((word): word is string => typeof word === "string") : [];
+  return [text(args.command) || text(args.script), ...words].join(" ").trim();
+}
+
 export function lines(args: Record<string, unknown>): string {
   const ranges = Array.isArray(args.ranges) ? (args.ranges as { startLine?: number; endLine?: number }[]) : [];
   return ranges
@@ -87,12 +95,17 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       const line = text(args.text);
       if (line === CONCEALED) return ["typed", "", in_];
       const shown = line.replace(/[\r\n]+$/, "");
-      return [line !== shown ? "ran" : "typed", shown.length > 80 ? `${shown.slice(0, 79)}…` : shown, in_];
+      return [line !== shown ? "ran" : "typed", short(shown), in_];
     }
     case "openspace.terminal.run":
       return ["ran", text(args.command), in_];
+    case "openspace.tool.bash":
+    case "openspace.tool.execute_command":
+    case "openspace.tool.run_script":
+    case "openspace.tool.terminal_start":
+    case "openspace.terminal.exec":
     case "openspace.terminal.run_outside":
-      return ["ran", text(args.command), "outside the sandbox"];
+      return ["ran", short(lineOf(args)), step.command.endsWith("run_outside") ? "outside the sandbox" : ""];
     case "openspace.safety.set_asking":
       return [args.ask === "irreversible" ? "asks only about what cannot be undone" : "asks about everything dangerous", "", ""];
     case "openspace.terminal.read_output":

@@ -206,13 +206,14 @@ export class Questions {
     const verdict = h("div", { "aria-live": "polite" }, ...verdictOf(question));
     const always = has("session") && !dangerous ? this.guarded("Always in this session", "", () => this.answer(question, "session")) : null;
     const rule = always && question.rule ? h("p", { class: "rule" }, `Always: ${question.rule}`) : null;
+    const less = this.askLess(question);
     const edit = this.guarded("Edit", "", () => {
       const { box, run } = this.editor(question, verdict);
       body.replaceWith(box);
       box.focus();
       edit.replaceWith(run);
       // They would answer for the text that stood there before.
-      for (const old of [once, always, rule, rehearse]) old?.remove();
+      for (const old of [once, always, rule, rehearse, less]) old?.remove();
     });
     const element = h(
       "section",
@@ -222,8 +223,21 @@ export class Questions {
       verdict,
       h("div", { class: "row" }, has("once") ? once : null, has("edit") ? edit : null, rehearse, always, deny, left, reason),
       rule,
+      less,
     );
     return { element, tick: () => countDown(this.desk.model.questions.get(question.id) ?? question, left) };
+  }
+
+  // Where what is dangerous can be undone, a person may want to be asked only where it cannot.
+  private askLess(question: Question): HTMLElement | null {
+    if (!question.facts.some((fact) => fact.startsWith("Can be undone"))) return null;
+    const link = this.guarded("From now on, only ask about what cannot be undone", "", async () => {
+      const done = await this.desk.run("openspace.safety.set_asking", { ask: "irreversible" });
+      if (done.success) line.replaceChildren("You are now asked only about what cannot be undone, here and for all agents in a sandbox.");
+    });
+    link.className = "link";
+    const line = h("p", { class: "rule" }, link);
+    return line;
   }
 
   // A box for a better text; what is said of it follows as it is written.
@@ -259,12 +273,13 @@ function announcement(question: Question, who: string): string {
 }
 
 // Why a person is asked: how bad it is, which part of it, and what it would touch.
-function verdictOf({ level, reason, parts, detail }: Pick<Review, "level" | "reason" | "parts" | "detail">): Node[] {
+function verdictOf({ level, reason, parts, facts, detail }: Pick<Review, "level" | "reason" | "parts" | "facts" | "detail">): Node[] {
   const word = { dangerous: "Dangerous", safe: "Safe" }[level] ?? "Unknown";
   const bad = parts.filter((part) => part.level !== "safe");
   return [
     h("p", { class: `level ${level}` }, reason ? `${word}: ${reason}` : word),
     ...(bad.length > 1 ? [h("ul", {}, ...bad.map((part) => h("li", {}, h("code", {}, part.text), ` — ${part.reason || part.level}`)))] : []),
+    ...(facts.length ? [h("p", { class: "facts" }, facts.join(" · "))] : []),
     ...glance(detail),
   ];
 }
