@@ -508,12 +508,12 @@ async def rehearsal(door: Door) -> None:
     rehearsals = door.served.app.bench.rehearsals
     if reason := await rehearsals.impossible():
         pytest.skip(f"no overlay here: {reason}")
-    (door.root / "played").write_text("1")
+    for name in ("played", "held"):
+        (door.root / name).write_text("1")
     async with agent(door, "player") as player, asyncio.TaskGroup() as group:
         leave = door.served.app.questions.attend()
-        running = group.create_task(
-            player.result("tool.bash", command="rm -rf played; until [ -e /tmp/go ]; do :; done")
-        )
+        line = "rm -rf played; while [ -e held ]; do sleep 0.1; done"
+        running = group.create_task(player.result("tool.bash", command=line))
         await until(door.served.app.questions.open)
         [question] = (await door("workbench.questions"))["questions"]
         assert (await door("rehearsal.check", questionId=question["id"]))["possible"]
@@ -521,8 +521,8 @@ async def rehearsal(door: Door) -> None:
         assert (await door("rehearsal.stop", id=first["id"]))["stopped"]
         await door("rehearsal.discard", id=first["id"])
         assert await door.code("rehearsal.read", id=first["id"]) == "not-found"
+        (door.root / "held").unlink()
         second = await door("rehearsal.start", questionId=question["id"])
-        (Path(rehearsals.get(second["id"]).dirs.tmp) / "go").touch()
         await rehearsals.ended(rehearsals.get(second["id"]))
         assert [one["path"] for one in (await door("rehearsal.read", id=second["id"]))["changes"]] == ["played"]
         assert (door.root / "played").exists()

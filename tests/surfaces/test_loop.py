@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.kit.loopfiles import opened_on_this_thread
-from tests.kit.server import Served, serve_app
+from tests.kit.server import Served, serve_app, until
 
 from fourhands.workbench.files.workspace import Workspace
 
@@ -16,6 +16,10 @@ pytestmark = pytest.mark.timeout(120)
 MAY = {
     "core/child.py:__init__": "pipes to a program that is being started; nothing is read from a disk",
     "host/log.py:__init__": "opens a terminal's log; pieces of bounded size are read from it by position",
+    **{
+        f"providers/cgroups.py:{name}": "the kernel's control groups of a sandbox, in memory: no disk"
+        for name in ("words", "write", "sweep", "_remove")
+    },
     "surfaces/http/static.py:response": "the page's own first file, some kilobytes, once after it was built",
     "workbench/terminals/authorship.py:_load": "who typed before a restart: a bounded file, once for each terminal",
     "workbench/terminals/authorship.py:_write": "who typed: one line is appended to a file of our own",
@@ -139,6 +143,20 @@ async def play(served: Served) -> set[str]:
         [taken, *_] = (await call("checkpoint.list"))["checkpoints"]
         await call("checkpoint.compare", before=taken["id"])
         await call("checkpoint.restore", checkpoint=taken["id"])
+        leave = served.app.questions.attend()
+        async with asyncio.TaskGroup() as group:
+            asked = group.create_task(call("tool.bash", agent, command="rm -rf README.md"))
+            await until(served.app.questions.open)
+            question = served.app.questions.open()[0].id
+            await call("rehearsal.check", questionId=question)
+            for verb in ("stop", "read", "discard", "apply"):
+                begun = await call("rehearsal.start", questionId=question)
+                if known := served.app.bench.rehearsals.of(question):
+                    await served.app.bench.rehearsals.ended(known)
+                await call(f"rehearsal.{verb}", id=str(begun.get("id")))
+            if not asked.done():  # where nothing can be rehearsed
+                await call("workbench.answer", questionId=question, choice="deny")
+        leave()
         await call("workbench.questions")
         await call("workbench.answer", questionId="none", choice="deny")
         await call("workbench.review", questionId="none", text="ls")

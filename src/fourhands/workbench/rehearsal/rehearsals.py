@@ -66,7 +66,7 @@ class RehearsalLimits:
 
 @dataclass(frozen=True, slots=True)
 class RehearsedProgram:
-    """What is to run: the program with its words, its input, its directory and variables; as text for people."""
+    """The program to run, with its words, input, directory and variables, and as text for people."""
 
     program: str
     argv: tuple[str, ...]
@@ -75,7 +75,7 @@ class RehearsedProgram:
     shown: str
     input: bytes | None = None
     notes: tuple[str, ...] = ()
-    """What of the call this cannot show, in words."""
+    """Effects of the call that its rehearsal cannot show, in words."""
 
 
 @dataclass(slots=True, eq=False)
