@@ -21,7 +21,7 @@ from fourhands.commands.edited import LineEditor, as_launch, as_variables, assig
 from fourhands.commands.exec import as_line
 from fourhands.commands.tool import is_line
 from fourhands.core.approval import Assessment
-from fourhands.core.call import Call
+from fourhands.core.call import Actor, Call
 from fourhands.core.question import AssessedPart
 from fourhands.core.registry import Command
 from fourhands.providers.base import Isolation
@@ -91,6 +91,12 @@ class WorkbenchPolicy:
             return _outside(call, command)
         reading = self._readings.get(command.safety or "")
         return reading(call, args) if reading is not None and args is not None else None
+
+    def own_line(self, actor: Actor, line: str) -> Assessment:
+        """Assess a line that an agent runs in a process of its own, which is where its other programs run."""
+        call = Call(command="openspace.tool.bash", args={"command": line}, actor=actor)
+        place = self._asking.place(call, self._cwd(call))
+        return self._judged(call, line, classify(line, self._rules), lambda fresh: {"command": fresh}, place)
 
     # -- programs and lines that a call runs -----------------------------------------------------------------------
 

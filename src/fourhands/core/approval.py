@@ -97,15 +97,6 @@ class Approval:
                 return
         raise Conflict("the command kept changing during review", hint="try again")
 
-    def would_pass(self, call: Call, command: Command) -> Assessment | None:
-        """Return the assessment of a call that its maker runs by itself if it would run unasked here, else None."""
-        args = schema.decode(call.args, command.args_type) if command.args_type is not None else None
-        found = self._policy(call, command, args)
-        if found is None or found.outside or found.secure is not None:
-            return None
-        ruled = found.level == "unknown" and self._rules.allows(call.actor.id, found.rule_key)
-        return found if found.level == "safe" or found.unasked or ruled else None
-
     def _assess(self, context: CallContext) -> Assessment | None:
         assert context.command is not None
         assessment = self._policy(context.call, context.command, context.args)

@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-from fourhands.core.approval import Approval
 from fourhands.core.call import Call, Result
 from fourhands.core.consent import AllowRules, Consent
 from fourhands.core.quote import Given
@@ -11,7 +10,6 @@ from fourhands.core.quote import Given
 class GateControl(Protocol):
     """The part of the gate that commands about agents need."""
 
-    approval: Approval
     consent: Consent
     rules: AllowRules
     given: Given

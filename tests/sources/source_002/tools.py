@@ -85,7 +85,7 @@ async def bash_safe(doors: Doors) -> None:
 async def bash_unknown(doors: Doors) -> None:
     inside = doors.another("inside")
     app = inside.served.app
-    configured = {"sessionId": inside.session, "provider": "bubblewrap"}
+    configured: dict[str, object] = {"sessionId": inside.session, "provider": "bubblewrap"}
     assert (await app.call("openspace.agent.configure", configured)).success
     ran = await inside.agent("openspace.tool.bash", {"command": "my_custom_script.sh"})
     assert (ran["exitCode"], ran["isolation"]) == (127, "sandbox")

@@ -1,7 +1,8 @@
 """An agent's session/request_permission as a question to the person, and the answer in the agent's own options.
 
-A line that the person allowed here is not asked about again when the agent runs it by terminal/create. A cancelled turn
-answers every open request with "cancelled", as the protocol demands.
+A line that would run unasked by every other door is not asked about here either. A line that the person allowed here is
+not asked about again when the agent runs it by terminal/create. A cancelled turn answers every open request with
+"cancelled", as the protocol demands.
 """
 
 import contextlib
@@ -15,11 +16,13 @@ from msgspec import Struct
 
 from fourhands.agents.acp.approvals import Approvals
 from fourhands.agents.acp.errors import decode_params
+from fourhands.agents.connectors.own_lines import OwnLines
+from fourhands.core.approval import Assessment
 from fourhands.core.call import Call, Decision, JournalEntry, Result
 from fourhands.core.errors import Denied, FourhandsError, NoAnswer
 from fourhands.core.ids import new_id
-from fourhands.core.question import Answered, AssessedPart, Choice, Question
-from fourhands.safety.shell import ClassifierRules, classify, visible
+from fourhands.core.question import Answered, Choice, Question
+from fourhands.safety.shell import visible
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -58,8 +61,7 @@ class AcpPermissions:
         self._allowed = allowed
         self._known = known
         self._open: set[str] = set()
-        safety = bench.settings.safety
-        self._rules = ClassifierRules(safe_commands=safety.safe_commands, dangerous_commands=safety.dangerous_commands)
+        self._lines = OwnLines(bench, session)
 
     async def ask(self, params: dict[str, Any]) -> dict[str, object]:
         """Ask the person and answer with one of the agent's options; no answer is "cancelled"."""
@@ -67,13 +69,19 @@ class AcpPermissions:
         step = {**self._known(str(request.tool_call.get("toolCallId"))), **request.tool_call}
         line = line_of(step)
         by_kind = {option.kind: option for option in reversed(_options(request.options))}
-        question = self._question(step, line, by_kind)
-        self._open.add(question.id)
+        found = self._lines.assess(line) if line else None
+        question = self._question(step, line, by_kind, found)
         asked = time.time()
+        if found is not None and "allow_once" in by_kind and await self._lines.run_unasked(found):
+            verdict = Decision(level=found.level, reason=found.reason, choice="unasked", by=found.unasked)
+            await self._record(question, asked, Result(success=True), verdict)
+            return {"outcome": {"outcome": "selected", "optionId": by_kind["allow_once"].option_id}}
+        self._open.add(question.id)
         try:
             answered = await self._bench.questions.ask(question)
         except NoAnswer as error:
-            await self._record(question, asked, Result.failure(error))
+            verdict = Decision(level=question.level, reason=question.reason)
+            await self._record(question, asked, Result.failure(error), verdict)
             return dict(_CANCELLED)
         finally:
             self._open.discard(question.id)
@@ -84,20 +92,15 @@ class AcpPermissions:
             chosen = next((by_kind[kind] for kind, meant in _CHOICES.items() if meant == choice), None)
             if line:
                 self._allowed.add(self._session, line, answered.by)
-        await self._record(question, asked, _result(answered), answered)
+        verdict = Decision(level=question.level, reason=question.reason, choice=choice, by=answered.by.id)
+        await self._record(question, asked, _result(answered), verdict)
         if chosen is None:
             return dict(_CANCELLED)
         return {"outcome": {"outcome": "selected", "optionId": chosen.option_id}}
 
-    async def _record(self, question: Question, asked: float, result: Result, answered: Answered | None = None) -> None:
-        """Keep in the journal what was asked and what the person said: what follows may run where no gate is."""
+    async def _record(self, question: Question, asked: float, result: Result, verdict: Decision) -> None:
+        """Keep in the journal what was asked and what was decided: what follows may run where no gate is."""
         call = Call(command=question.command, args={"shown": question.shown}, actor=self._session.actor, origin="acp")
-        verdict = Decision(
-            level=question.level,
-            reason=question.reason,
-            choice=answered.answer.choice if answered else "",
-            by=answered.by.id if answered else "",
-        )
         await self._bench.journal.record(
             JournalEntry(call=call, verdict=verdict, result=result, asked=asked, finished=time.time())
         )
@@ -108,14 +111,15 @@ class AcpPermissions:
             with contextlib.suppress(FourhandsError):
                 self._bench.questions.withdraw(id, "the turn was cancelled")
 
-    def _question(self, step: Mapping[str, Any], line: str, by_kind: Mapping[str, PermissionOption]) -> Question:
+    def _question(
+        self,
+        step: Mapping[str, Any],
+        line: str,
+        by_kind: Mapping[str, PermissionOption],
+        found: Assessment | None,
+    ) -> Question:
         title = str(step.get("title") or step.get("kind") or "use a tool")[:500]
-        level, reason = "unknown", ""
-        parts: tuple[AssessedPart, ...] = ()
-        if line:
-            verdict = classify(line, self._rules)
-            level, reason = verdict.level, verdict.reason
-            parts = tuple(AssessedPart(visible(part.text), part.level, part.reason) for part in verdict.parts)
+        level, reason = ("unknown", "") if found is None else (found.level, found.reason)
         choices = [choice for kind, choice in _CHOICES.items() if kind in by_kind]
         if level == "dangerous" and len(choices) > 1:
             choices.remove("session")  # what is dangerous is asked about each time
@@ -130,7 +134,8 @@ class AcpPermissions:
             shown=visible(line or title)[:_LONGEST],
             level=level,
             reason=reason,
-            parts=parts,
+            parts=() if found is None else tuple(found.parts),
+            facts=() if found is None else tuple(found.facts),
             rule=f"{always.name} (kept by the agent)" if always is not None and "session" in choices else "",
             detail={"toolCall": shortened(dict(step))},
             actor=self._session.actor,

@@ -5,10 +5,11 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from fourhands.agents.connectors.own_lines import OwnLines
 from fourhands.core.errors import NoAnswer
 from fourhands.core.question import Choice, Question
 from fourhands.core.tasks import Tasks
-from fourhands.safety.shell import classify
+from fourhands.safety.shell import visible
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -25,6 +26,7 @@ class OpenCodePermissions:
         self._session = session
         self._tasks = tasks
         self._reply = reply
+        self._lines = OwnLines(bench, session)
         self._asking: dict[str, asyncio.Task[None]] = {}
 
     def asked(self, told: dict[str, Any]) -> None:
@@ -58,11 +60,12 @@ class OpenCodePermissions:
         metadata = metadata if isinstance(metadata, dict) else {}
         command = metadata.get("command")
         shown, level, why = ", ".join(_texts(told.get("patterns"))), "unknown", f"OpenCode asks before {kind}"
+        facts: tuple[str, ...] = ()
         if kind == "bash" and isinstance(command, str):
-            verdict = classify(command)
-            shown, level, why = command, verdict.level, verdict.reason
-        if level == "safe" and "run" in self._bench.gate.consent.scopes(self._session.id, self._session.name):
-            return "once", ""
+            found = self._lines.assess(command)
+            shown, level, why, facts = visible(command), found.level, found.reason, tuple(found.facts)
+            if await self._lines.run_unasked(found):
+                return "once", ""
         dangerous = level == "dangerous"
         options: tuple[Choice, ...] = ("once", "deny") if dangerous else ("once", "session", "deny")
         question = Question(
@@ -74,6 +77,7 @@ class OpenCodePermissions:
             level=level,
             reason=why,
             rule="" if dangerous else ", ".join(_texts(told.get("always"))),
+            facts=facts,
             detail={"permission": kind, **{name: value for name, value in metadata.items() if name != "command"}},
             actor=self._session.actor,
             limit_s=None,
