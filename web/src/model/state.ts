@@ -444,6 +444,7 @@ export class Model {
       state: !end ? "running" : end.ok ? "done" : "failed",
       error: end?.error ?? "",
       code: end?.code ?? "",
+      edge: end?.edge ?? false,
       recorded: end?.recorded ?? true,
       time: before?.time ?? event.time,
       count: 1,
