@@ -302,6 +302,7 @@ async def test_the_editor_is_asked_where_no_page_is_open(editor, option, code):
         assert await editor.error("terminal/create", **params) == (-32603, code)
     asked = editor.asked.get_nowait()
     assert asked["toolCall"]["rawInput"] == {"command": "rm -rf victim"}
+    assert asked["toolCall"]["content"][0]["content"]["text"] == "Not isolated: runs as you"
     assert [one["kind"] for one in asked["options"]] == ["allow_once", "reject_once"]
 
 

@@ -183,6 +183,8 @@ class EditorConnection:
         }
         if question.shown:
             step["rawInput"] = {"command": question.shown}
+        if question.facts:
+            step["content"] = [{"type": "content", "content": {"type": "text", "text": "\n".join(question.facts)}}]
         params = {"sessionId": question.session, "toolCall": step, "options": options}
         try:
             answer = await self._peer.request("session/request_permission", params)

@@ -234,6 +234,7 @@ def test_what_the_form_says() -> None:
         level="unknown",
         reason="a program of the workspace",
         rule="./a here",
+        facts=("Runs outside the sandbox, as you",),
         detail={"files": 2, "paths": ["x"]},
         limit_s=10,
     )
@@ -241,6 +242,7 @@ def test_what_the_form_says() -> None:
     assert "    ./a\n    ./b\n" in words
     assert "unknown: a program of the workspace" in words
     assert "session: ./a here" in words
+    assert "Runs outside the sandbox, as you" in words
     assert "within 10 s" in words
     assert "files: 2" in words
     schema: Any = form(question)

@@ -39,6 +39,7 @@ def message(question: Question) -> str:
         lines += ["", *(f"    {line}" for line in question.shown.split("\n")), ""]
     if question.reason and question.reason not in question.text:
         lines.append(f"{question.level or 'Reason'}: {question.reason}")
+    lines += question.facts
     lines += [f"{name}: {value}" for name, value in question.detail.items() if isinstance(value, str | int | float)]
     if question.rule and "session" in question.options:
         lines.append(f"session: {question.rule}")
