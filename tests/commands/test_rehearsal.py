@@ -22,6 +22,7 @@ from fourhands.providers.overlay import OverlaySandbox
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench.rehearsal.difference import DifferenceLimits
 from fourhands.workbench.rehearsal.rehearsals import Rehearsal, RehearsalLimits, Rehearsals, RehearsedProgram
+from fourhands.workbench.terminals.terminal import Terminal
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -106,6 +107,12 @@ def tree(root: Path) -> dict[str, object]:
     return found
 
 
+async def program(*words: object, cwd: Path | None = None, code: int = 0) -> None:
+    """Run a program of the test's own."""
+    ended = await asyncio.to_thread(subprocess.run, list(map(str, words)), cwd=cwd, stdout=subprocess.DEVNULL)
+    assert ended.returncode == code
+
+
 def contents(root: Path) -> dict[str, object]:
     return {path: one[:2] for path, one in tree(root).items()}  # type: ignore[index]
 
@@ -150,8 +157,8 @@ async def test_a_rehearsal_leaves_the_files_alone_and_applied_it_is_as_if_the_li
     assert any("network" in words for words in seen["cannotShow"])
 
     twin = asked.root.parent / "twin"
-    await asyncio.to_thread(subprocess.run, ["cp", "-a", asked.root, twin], check=True)
-    await asyncio.to_thread(subprocess.run, ["bash", "-c", LINE], cwd=twin, check=False, stdout=subprocess.DEVNULL)
+    await program("cp", "-a", asked.root, twin)
+    await program("bash", "-c", LINE, cwd=twin, code=3)
     applied = await asked.do("apply")
     assert not applied["conflicts"]
     assert not applied["missing"]
@@ -226,7 +233,7 @@ echo "key $SECRET_KEY"; printf '\\033[31mred\\033[0m\\n'
 async def test_a_hostile_line_leaves_nothing_behind_and_reaches_nothing_outside(asked: Asked) -> None:
     root = asked.root
     fill(root)
-    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", root], check=True)
+    await program("git", "init", "-q", root)
     (root / ".envrc").write_text("mine\n")
     out = root.parent / "out"
     out.mkdir()
@@ -386,6 +393,7 @@ async def test_a_line_typed_at_a_prompt_is_rehearsed_but_not_what_a_program_is_t
     made = await asked.app.call("openspace.terminal.create", {"title": "mine", "cwd": "src"}, actor=asked.session.actor)
     assert made.success, made
     terminal = asked.app.bench.terminal("mine", None)
+    assert isinstance(terminal, Terminal)
     await terminal.run("cd ..", timeout_s=40)
     await type_into(asked, "rm -rf build\n")
     seen = await asked.rehearse()
@@ -471,8 +479,8 @@ async def test_a_directory_that_replaces_another_hides_what_was_in_it(asked: Ask
         ("src", "deleted"), ("src", "created"), ("old.txt", "deleted"), ("old.txt/f", "created"),
     }  # fmt: skip
     twin = asked.root.parent / "twin"
-    await asyncio.to_thread(subprocess.run, ["cp", "-a", asked.root, twin], check=True)
-    await asyncio.to_thread(subprocess.run, ["bash", "-c", line], cwd=twin, check=True)
+    await program("cp", "-a", asked.root, twin)
+    await program("bash", "-c", line, cwd=twin)
     assert not (await asked.do("apply"))["conflicts"]
     assert contents(asked.root) == contents(twin)
     await asked.answered()

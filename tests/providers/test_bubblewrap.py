@@ -398,7 +398,8 @@ async def test_groups_that_cannot_be_entered_are_not_used(yard: Yard) -> None:
 
 
 async def test_without_bubblewrap_it_says_what_to_install(yard: Yard) -> None:
-    provider = Bubblewrap(env={**yard.env, "PATH": str(yard.root)}, tools=SandboxTools(search_path=""))
+    tools = SandboxTools(search_path="", find_wheel=lambda: None)
+    provider = Bubblewrap(env={**yard.env, "PATH": str(yard.root)}, tools=tools)
     with pytest.raises(Unavailable, match="install the package bubblewrap"):
         await provider.prepare(str(yard.workspace), ())
     assert not (await provider.probe()).works

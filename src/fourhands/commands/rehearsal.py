@@ -192,8 +192,8 @@ def _told(bench: Workbench, rehearsal: Rehearsal, count: int, conflicts: tuple[L
     info = _info(bench, rehearsal)
     left = ", ".join(one.path for one in conflicts[:_TOLD_PATHS])
     said = [
-        "the person ran it as a rehearsal, without network, and applied its changes to the files instead; "
-        f"do not run it again. {count} paths were written",
+        "instead they ran it as a rehearsal, without network, and applied its changes to the files; "
+        f"do not run it again. {count} path{'' if count == 1 else 's'} written",
         f"; left as they are, since they have changed: {left}" if conflicts else "",
         f". {info.stopped}" if info.stopped else f". Exit code {info.exit_code}",
     ]
