@@ -273,3 +273,19 @@ def test_a_host_of_mixed_scripts_or_of_lookalikes_is_dangerous():
 @table("line", ["xargs -I % %", "xargs -I{} {} x", "docker run -v ./docker.sock:/s x"])
 def test_what_is_read_does_not_run_and_no_engine_is_handed_over(line):
     assert classify(line).level == "dangerous"
+
+
+def test_a_line_is_judged_where_it_will_run():
+    rules = ClassifierRules(workspace="/home/me/project")
+    level = {cwd: classify("git status", rules, cwd=cwd).level for cwd in ("", "/home/me/project/", "b", "/tmp/x")}
+    assert level == {"": "safe", "/home/me/project/": "safe", "b": "unknown", "/tmp/x": "unknown"}
+    assert classify("cat shadow", rules, cwd="/etc").level == "dangerous"
+    assert classify("pytest", rules, cwd="/home/me/project/src").level == "safe"
+    assert classify("pytest", rules, cwd="/tmp/x").level == "unknown"
+    assert classify("grep -r x .", rules, cwd="/home/me/project").level == "unknown"
+    assert classify("grep -r x .", rules, cwd="/home/me/project/src").level == "safe"
+
+
+def test_what_getopts_sets_is_no_number():
+    assert classify("n=1; echo $((n))").level == "safe"
+    assert classify("n=1; getopts ab n; echo $((n))").level == "unknown"

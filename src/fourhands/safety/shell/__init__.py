@@ -27,9 +27,12 @@ _DEFAULT = ClassifierRules()
 _LONG = 10_000
 
 
-def classify(line: str, rules: ClassifierRules | None = None, *, interactive: bool | str = False) -> Verdict:
+def classify(
+    line: str, rules: ClassifierRules | None = None, *, interactive: bool | str = False, cwd: str = ""
+) -> Verdict:
     """Classify a command line; the worst of its parts decides.
 
+    `cwd` is the directory where it will run, if that is not the workspace: absolute, or relative to the workspace.
     `interactive` is for a line that is typed into a shell with history expansion: its name, or True for any.
     """
     if not isinstance(line, str):
@@ -38,6 +41,7 @@ def classify(line: str, rules: ClassifierRules | None = None, *, interactive: bo
     text = line.replace("\r\n", "\n")
     with _uncollected() if len(text) > _LONG else contextlib.nullcontext():
         classifier = LineClassifier(rules)
+        classifier.start_in(cwd)
         finding, parts = classifier.line(text)
     finding = worst(*raw(text), finding)
     if finding.rank < DANGEROUS and rules.patterns and rules.patterns.found_in(text):

@@ -38,6 +38,7 @@ _REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDE
 # The shell evaluates whatever these are given, and gives those a value itself, from data.
 _INTEGERS = frozenset({"RANDOM", "SRANDOM", "SECONDS", "LINENO", "HISTCMD", "OPTIND", "BASHPID", "EPOCHSECONDS"})
 _FROM_DATA = frozenset({"_", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "BASH_ARGV0", "MATCH", "match", "reply"})
+_ZSH_PATHS = frozenset({"path", "cdpath", "fpath", "manpath", "mailpath", "module_path"})  # the same as in capitals
 _ELEMENT = re.compile(r"(?:\A|[(\s])\[(.*?)\]\+?=", re.DOTALL)
 _ITEM = re.compile(r"(\w+)\[(.*)\]", re.ASCII | re.DOTALL)
 # What arithmetic would run if a variable had it as its value (C2.5).
@@ -153,6 +154,8 @@ class Assignments(ABC):
     def builtin(self, name: str, argv: list[str]) -> Finding:
         """Classify what a builtin evaluates or sets by name, and remember what it sets."""
         rest = argv[1:]
+        if name in DECLARE and any("A" in word for word in rest if word[:1] == "-"):
+            self.associative.update(word.partition("=")[0] for word in rest if word[:1] != "-")
         findings = [FINE, *self._evaluates(name, rest)]
         findings += [self.setting(word, None) for word in _set_by(name, rest)]
         if name in DECLARE:
@@ -160,12 +163,12 @@ class Assignments(ABC):
             names = [word.partition("=")[0] for word in rest if word[:1] != "-"]
             if "i" in flags or name in ("integer", "float"):
                 self.integers.update(names)
-            if "A" in flags:
-                self.associative.update(names)
             if (name == "export" and not {"n", "f", "p"} & {*flags}) or "x" in flags:
                 self.exported.update(dict.fromkeys(names))
             findings += [self.setting(*_split(word)) for word in rest if "=" in word]
-        elif name == "unset" and (removed := next(filter(changes_execution, rest), "")):
+        elif name == "unset" and (
+            removed := next((word for word in rest if changes_execution(word) or word == "HOME"), "")
+        ):
             findings.append(unknown("C3.4", f"removes {removed}: programs do something else without it"))
         self._given(name, rest)
         return worst(*findings, self.hidden)  # what an integer was given just now, too
@@ -227,7 +230,9 @@ class Assignments(ABC):
             return worst(dangerous("C3.4", "sets PROMPT_COMMAND: runs before every prompt"), self.script(value, name))
         if name.endswith("_PAGER") and name != "GIT_PAGER" and value in ("", "cat"):
             return FINE  # how pagers are switched off
-        if changes_execution(name) or (name == "path" and isinstance(value, list)):  # zsh's PATH
+        if name in _ZSH_PATHS and isinstance(value, list):
+            name = name.upper()
+        if changes_execution(name):
             return dangerous("C3.4", f"sets {name}: changes what programs run")
         if changes_names(name):
             return dangerous("C3.4", f"sets {name}: changes what a name runs")

@@ -6,17 +6,14 @@ the shell will run, not by how it is written.
 
 import re
 
-from fourhands.safety.shell import lookalikes as raw_text
 from fourhands.safety.shell.context import CommandContext, Stdin
 from fourhands.safety.shell.file_rules import NULL, device, normal, written
-from fourhands.safety.shell.globs import lists_narrowly
+from fourhands.safety.shell.globs import has_glob, lists_narrowly
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.lexical import chunks, fork_bomb
 from fourhands.safety.shell.parser.expansion import (
-    DYNAMIC,
+    BRACKET,
     GLOBS,
-    LONGEST_VALUE,
-    assigned,
     assignment,
     is_static,
     joined,
@@ -24,12 +21,10 @@ from fourhands.safety.shell.parser.expansion import (
     output,
     resolve_all,
     shown,
-    subscript,
 )
 from fourhands.safety.shell.parser.scanner import scan
 from fourhands.safety.shell.parser.structure import CommandScope, Simple, structure
 from fourhands.safety.shell.parser.tokens import (
-    ARITH,
     DEPTH_LIMIT,
     LIT,
     MOST_TOKENS,
@@ -42,7 +37,7 @@ from fourhands.safety.shell.parser.tokens import (
     Word,
     WordPart,
 )
-from fourhands.safety.shell.program_classifier import SECRET_VARIABLE, SUSPECTS, UNFED, ProgramClassifier, is_known
+from fourhands.safety.shell.program_classifier import SUSPECTS, UNFED, ProgramClassifier, is_known
 from fourhands.safety.shell.programs.network import NETWORK
 from fourhands.safety.shell.tables.system import SYSTEM_PREFIXES
 from fourhands.safety.shell.verdict import ClassifierRules, VerdictPart
@@ -94,7 +89,7 @@ class LineClassifier(ProgramClassifier):
                     parts.append(_part(script, command, finding, argv))
             if any(token.kind == RESERVED and token.value in _WORDS_OF_THEIR_OWN for token in script.tokens):
                 words = [token.value for token in script.tokens if isinstance(token.value, Word)]
-                result = worst(result, *self._expansions([*words]))
+                result = worst(result, *self.expansions([*words]))
             self.baits, self.loads, self.narrow, self.substituted = outer
         if self.left < 0:
             result = worst(dangerous("C2.1", f"too long to check: more than {MOST_TOKENS:,} words and signs"), result)
@@ -157,7 +152,7 @@ class LineClassifier(ProgramClassifier):
 
     def _here(self, command: Simple, number: int, argvs: list[list[str]]) -> tuple[Finding, list[str]]:
         """Classify one simple command in the directory where the line is now."""
-        loop = FINE if command.loop is None else self._loop(command.loop)
+        loop = FINE if command.loop is None else self.loop(command.loop)
         words, place = command.words, command.place
         if (
             words
@@ -208,15 +203,15 @@ class LineClassifier(ProgramClassifier):
         words = command.words
         if command.arithmetic:
             inside = [self.evaluation(word.pieces) for word in words if isinstance(word, Word)]
-            return worst(FINE, *inside, *self._expansions(words)), []
+            return worst(FINE, *inside, *self.expansions(words)), []
         before = 0
         for word in words:
             sign = assignment(word)
             if sign is None:
                 break
             before += 1
-            findings.append(self._assign(word, sign[0], sign[1]))
-        findings.extend(self._expansions(words))
+            findings.append(self.assign(word, sign[0], sign[1]))
+        findings.extend(self.expansions(words))
         rest = words[before:]
         argv = resolve_all(rest, self.variables)
         context = self._case(command, number, argvs)
@@ -297,7 +292,7 @@ class LineClassifier(ProgramClassifier):
             return None
         name = argv[0]
         if is_static(name):
-            if not GLOBS.isdisjoint(name) and name[:1] not in ("[", "\ue003"):
+            if not GLOBS.isdisjoint(name) and name not in ("[", BRACKET):
                 return dangerous("C3.3", f"the command name is a pattern: {shown(name)}")
             return None
         pieces = [piece for piece in word.pieces if piece.text or piece.kind != LIT]
@@ -320,83 +315,6 @@ class LineClassifier(ProgramClassifier):
             return finding
         return FINE
 
-    def _loop(self, loop: list[str | Word]) -> Finding:
-        name, *words = loop
-        if not isinstance(name, str):
-            return FINE
-        values = resolve_all(words[:64], self.variables)
-        result = FINE
-        for value in values[:64] if values else [None]:
-            self.set(name, value)
-            result = worst(result, self.setting(name, value))
-        return result
-
-    def _assign(self, word: str | Word, name: str, sign: str) -> Finding:
-        value = assigned(word, self.variables)
-        index = subscript(word, self.variables)
-        before = self.variables.get(name)
-        if sign == "+=" and isinstance(before, str) and isinstance(value, str):
-            value = before + value if len(before) + len(value) <= LONGEST_VALUE else DYNAMIC
-        elif sign == "+=" and isinstance(before, list) and isinstance(value, list):
-            value = [*before, *value][:1_000]
-        elif sign == "+=" and name not in self.variables:
-            value = DYNAMIC
-        self.set(name, value)
-        finding = self.setting(name, value)
-        if isinstance(word, Word) and word.elements:
-            inside = (
-                element if isinstance(element, str) else joined(element.pieces, self.variables)
-                for element in word.elements
-            )
-            finding = worst(finding, *(self.elements(name, text) for text in inside))
-        return finding if index is None else worst(finding, self.subscript(name, index))
-
-    def _expansions(self, words: list[str | Word]) -> list[Finding]:
-        findings: list[Finding] = []
-        for word in words:
-            if isinstance(word, Word):
-                self._pieces(word.pieces, findings)
-                if word.elements:
-                    findings.extend(self._expansions(word.elements))
-            elif not word.isascii() and (found := raw_text.hosts(word)):
-                findings.append(found)
-        return findings
-
-    def _pieces(self, pieces: list[WordPart], findings: list[Finding], depth: int = 0) -> None:
-        for piece in pieces:
-            name, kept = piece.text, True
-            if piece.kind == PARAM and isinstance(piece.inner, Param):
-                name = piece.inner.name
-                kept = piece.inner.op not in ("+", ":+") and piece.inner.lead != "#"
-                if piece.inner.lead == "!" and not (piece.inner.index or piece.inner.op):
-                    pointed = self.variables.get(name)
-                    if isinstance(pointed, str) and is_static(pointed):
-                        name = pointed
-                    else:
-                        findings.append(
-                            unknown("C5.4", f"expands a variable whose name is only known at run time: ${{!{name}}}")
-                        )
-                findings.append(self.index(piece.inner))
-                if piece.inner.op in ("=", ":=") and not piece.inner.lead:
-                    value = joined(piece.inner.operand, self.variables)
-                    self.set(name, value)
-                    findings.append(worst(self.setting(name, value), self.hidden))
-                if depth < DEPTH_LIMIT:
-                    self._pieces(piece.inner.operand, findings, depth + 1)
-            elif piece.kind == ARITH and isinstance(piece.inner, Word):
-                findings.append(self.evaluation(piece.inner.pieces))
-                if depth < DEPTH_LIMIT:
-                    self._pieces(piece.inner.pieces, findings, depth + 1)
-                continue
-            elif piece.kind != VAR:
-                if piece.kind == LIT and not piece.text.isascii() and (found := raw_text.hosts(piece.text)):
-                    findings.append(found)
-                continue
-            if name == "IFS":
-                findings.append(dangerous("C3.3", "$IFS is used to hide a space"))
-            elif kept and name not in self.variables and SECRET_VARIABLE.search(name):
-                findings.append(dangerous("C5.4", f"expands the secret variable ${name}"))
-
     # Redirections --------------------------------------------------------------------------------------------
 
     def _redirect(self, redirect: Redirect, argv: list[str], command: Simple, context: CommandContext) -> Finding:
@@ -405,7 +323,7 @@ class LineClassifier(ProgramClassifier):
         if redirect.body is not None:
             self._pieces(redirect.body, findings)
             return worst(FINE, *findings)
-        findings.extend(self._expansions([target]))
+        findings.extend(self.expansions([target]))
         if redirect.fd[:1] == "{":
             name, _, index = redirect.fd.strip("{}").partition("[")
             findings.append(worst(self.setting(name, "3"), self.subscript(name, index.rstrip("]")) if index else FINE))
@@ -419,6 +337,8 @@ class LineClassifier(ProgramClassifier):
                 findings.append(dangerous("C5.4", f"reads the secret file {shown(found)}"))
             elif not is_static(path) and path[:1] != "\ue009":
                 findings.append(unknown("C3.1", "reads a file whose name is only known at run time"))
+            elif has_glob(path):
+                findings.append(self.globbed(path))
             return worst(FINE, *findings)
         if path[:1] == "\ue009":
             return worst(FINE, *findings)

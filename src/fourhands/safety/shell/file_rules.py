@@ -29,20 +29,24 @@ _FOURHANDS = re.compile(
 )
 # A cheap look before the full test: no secret name is without one of these.
 _HINT = re.compile(
-    r"env|id_|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfstate)|cred|secret|npmrc|pypirc|netrc|pgpass|"
+    r"env|id_|hist|\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|tfstate)|cred|secret|npmrc|pypirc|netrc|pgpass|"
     r"my\.cnf|htpasswd|dockercfg|"
     r"vault|kubeconfig|service-account|\.ssh|\.aws|\.gnupg|\.kube|\.azure|\.config|\.docker|shadow|passw|"
     r"/proc|sudoers|ssh_host|fourhands|[^\x00-\x7f]"
 )
 _SENSITIVE = re.compile(
     r"(?:/private)?/etc/(?:g?shadow-?|master\.passwd|security/opasswd|sudoers(?:\.d/.*)?)\Z|"
-    r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem)\Z|/proc/(?:kcore|kmem)\Z|/etc/ssh/ssh_host_\w+_key\Z"
+    r"/proc/[^/]+/(?:task/[^/]+/)?(?:environ|mem|auxv|(?:map_files|cwd)(?:/.*)?)\Z|/proc/(?!self/|thread-self/)[^/]+/"
+    r"(?:task/[^/]+/)?fd(?:/.*)?\Z|/proc/(?:kcore|kmem)\Z|/etc/ssh/ssh_host_\w+_key\Z|"
+    r"(?:.*/)?(?:\.(?:\w+_history|histfile|lesshst)|fish_history)\Z"  # what a person has typed
 )
-_DEVICE = re.compile(
-    r"/dev/(?:k?mem|port|(?:[shv]|xv)d[a-z]+\d*|nvme\w+|dm-\d+|mapper/.+|disk/.+|loop\d+|sr\d+|input/.+)\Z"
-)
+# All devices but these: disks, memory, keyboards, and the screens of other terminals.
+_DEVICE = re.compile(r"/dev/(?!(?:null|zero|full|u?random|stdin|stdout|stderr|tty|ptmx)\Z|(?:fd|shm)(?:/|\Z)).+")
 _THROUGH = re.compile(r"\A/proc/[^/]+/(?:task/[^/]+/)?root(?=/|\Z)")  # the whole machine again
-_SENSITIVE_NAMES = ("/etc/shadow", "/etc/gshadow", "/proc/1/environ")
+_SENSITIVE_NAMES = (
+    *("/etc/shadow", "/etc/gshadow", "/etc/shadow-", "/etc/gshadow-", "/etc/sudoers", "/etc/security/opasswd"),
+    *("/etc/ssh/ssh_host_rsa_key", "/proc/1/environ", "/proc/self/environ"),
+)
 _DOTTED = (
     *(
         ".env",
@@ -137,7 +141,7 @@ def _hints(cwd: str) -> bool:
 
 def device(argv: list[str], cwd: str = "") -> str:
     """Return the first argument that is a disk, memory or a keyboard: reading it reads everything."""
-    return next((word for word in argv if "dev" in word + cwd and _DEVICE.match(normal(word, cwd))), "")
+    return next((word for word in argv if "/dev" in "/" + word + cwd and _DEVICE.match(normal(word, cwd))), "")
 
 
 def candidates(word: str) -> list[str]:

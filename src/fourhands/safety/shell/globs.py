@@ -44,8 +44,9 @@ _OWN = (
 # Below these, files belong to the installed system; a temporary directory holds other programs' files.
 _INSTALLED = re.compile(r"/(?:usr|opt|lib\w*|bin|sbin|nix|snap|etc)/")
 _TEMPORARY = re.compile(r"/(?:var/)?tmp/([^/]*)/")
+_ACTIONS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-print", "-print0", "-printf"})
 _GROUP = re.compile(rf"[?*+@!{STAR}{MARK}]\(")
-_PIECE = re.compile(rf"[{STAR}*]+|[{MARK}?]|[{BRACKET}\[]([!^]?\]?[^\]]*)\]")
+_PIECE = re.compile(rf"[{STAR}*]+|[{MARK}?]|[{BRACKET}\[]([!^]?\]?(?:[{BRACKET}\[]:\w+:\]|[^\]])*)\]")
 
 
 def has_glob(path: str) -> bool:
@@ -66,23 +67,53 @@ def lists_narrowly(argv: list[str]) -> bool:
         return found_narrowly(rest)
     if name in ("fd", "fdfind"):
         ends = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in ("-e", "--extension")]
-        hidden = any(re.fullmatch(r"-\w*[HIu]\w*|--(?:hidden|no-ignore|unrestricted)", word) for word in rest)
-        return all(map(_plain_end, ends)) and (bool(ends) or not hidden)
+        return bool(ends) and all(map(_plain_end, ends))
     if name in ("git", "ls"):
-        patterns = [word for word in rest if word[:1] != "-" and word not in ("ls-files", "diff", "HEAD")]
-        return bool(patterns) and not any(matched(word.rsplit("/", 1)[-1].replace("*", STAR))[0] for word in patterns)
+        verb = ["ls-files"] if name == "ls" else rest[:1]
+        patterns = [word for word in rest[name == "git" :] if word[:1] != "-"]
+        return verb in (["ls-files"], ["diff"]) and bool(patterns) and all(map(_lists_plain, patterns))
     return False
 
 
+def _lists_plain(pattern: str) -> bool:
+    """Return True if this is a pattern of names, none of them secret; without its signs it may be a directory."""
+    last = pattern.rsplit("/", 1)[-1]
+    return any(sign in last for sign in "*?[") and not matched(last.replace("*", STAR).replace("?", MARK))[0]
+
+
 def found_narrowly(rest: list[str]) -> bool:
-    """Return True if the conditions of `find` let no secret name through."""
-    names = [
-        rest[at + 1]
-        for at, word in enumerate(rest[:-1])
-        if word in ("-name", "-iname") and rest[at - 1 : at] not in (["!"], ["-not"])
-    ]
-    patterns = [literal(name).replace("*", STAR).replace("?", MARK) for name in names]
-    return len(names) > rest.count("-o") and not any(matched(pattern)[0] for pattern in patterns)
+    """Return True if `find` hands only names to its commands that fit a pattern which no secret one fits."""
+    words = [literal(word) for word in rest]
+    at = next((place for place, word in enumerate(words) if word[:1] in ("-", "(", "!")), len(words))
+    sure, through, ended = _branches(words, at, 0)
+    return sure and ended >= len(words) and (through or not _ACTIONS.isdisjoint(words))
+
+
+def _branches(words: list[str], at: int, depth: int) -> tuple[bool, bool, int]:
+    """Follow the conditions from `at` to the end of their group.
+
+    Return whether each command in it stands behind a narrow pattern, whether the whole group lets only such names
+    through, and where it ends.
+    """
+    sure, narrow, every = True, False, True
+    while at < len(words) and depth < 16:
+        word = words[at]
+        at += 1
+        if word in ("-o", "-or", ","):
+            every, narrow = every and narrow and word != ",", False
+        elif word in ("!", "-not"):  # the opposite of a pattern is none
+            at = _branches(words, at + 1, depth + 1)[2] if words[at : at + 1] == ["("] else at + 2
+        elif word == "(":
+            inner, through, at = _branches(words, at, depth + 1)
+            sure, narrow = sure and (inner or narrow), narrow or through
+        elif word == ")":
+            return sure, every and narrow, at
+        elif word in ("-name", "-iname") and at < len(words):
+            narrow = narrow or not matched(words[at].replace("*", STAR).replace("?", MARK))[0]
+            at += 1
+        elif word in _ACTIONS:
+            sure = sure and narrow
+    return sure, every and narrow, at
 
 
 def _plain_end(extension: str) -> bool:

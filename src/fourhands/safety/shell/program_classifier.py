@@ -12,13 +12,14 @@ from functools import lru_cache
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.safety.shell import lookalikes as raw_text
 from fourhands.safety.shell.arithmetic import is_number
-from fourhands.safety.shell.assignments import DECLARE, HIDDEN, NAMES, Assignments
+from fourhands.safety.shell.assignments import DECLARE, HIDDEN, NAMES
 from fourhands.safety.shell.context import CommandContext, ProgramHandler
 from fourhands.safety.shell.effects import EffectsRecord
+from fourhands.safety.shell.expansions import SECRET_VARIABLE, Expansions
 from fourhands.safety.shell.file_rules import NULL, device, is_outside, is_protected, normal, own, secret, written
-from fourhands.safety.shell.globs import has_glob, matched, reading
+from fourhands.safety.shell.globs import has_glob, reading
 from fourhands.safety.shell.levels import DANGEROUS, FINE, SAFE, UNKNOWN, Finding, dangerous, unknown, worst
-from fourhands.safety.shell.options import Arguments, Tool, read, ruled
+from fourhands.safety.shell.options import Tool, read, ruled
 from fourhands.safety.shell.options import words as words_of
 from fourhands.safety.shell.parser.expansion import (
     BRACKET,
@@ -39,13 +40,13 @@ from fourhands.safety.shell.programs.network import NETWORK
 from fourhands.safety.shell.programs.packages import PACKAGES
 from fourhands.safety.shell.programs.services import SERVICES
 from fourhands.safety.shell.programs.wrappers import unwrap, wrapper_name
+from fourhands.safety.shell.recursion import recursive
 from fourhands.safety.shell.tables.arguments import suspicious
 from fourhands.safety.shell.tables.harmless import HARMLESS, unlisted
 from fourhands.safety.shell.tables.names import (
     HARMLESS_PAGERS,
     HELPFUL,
     PRIVILEGE,
-    SECRET_PARTS,
     WRAPPERS,
 )
 from fourhands.safety.shell.tables.readers import READERS
@@ -55,7 +56,6 @@ from fourhands.safety.shell.tables.system import SYSTEM, SYSTEM_PREFIXES, WINDOW
 from fourhands.safety.shell.tables.tools import PROJECT
 from fourhands.safety.shell.verdict import ClassifierRules
 
-SECRET_VARIABLE = re.compile(rf"(?:\A|_)(?:{'|'.join(sorted(SECRET_PARTS))})(?:_|\Z)", re.IGNORECASE)
 _SYSTEM_BIN = re.compile(
     r"/(?:usr/(?:local/)?)?s?bin/[^/]+|/opt/homebrew/bin/[^/]+|/snap/bin/[^/]+|/lib(?:32|"
     r"64)?/(?:[\w-]+/)?ld[^/]*\.so[^/]*"
@@ -84,7 +84,7 @@ UNFED = frozenset(
 SUSPECTS = frozenset((*HANDLERS, *TABLE, *WRAPPERS, *PRIVILEGE, *DATABASE_TOOLS, *WINDOWS))
 
 
-class ProgramClassifier(Assignments):
+class ProgramClassifier(Expansions):
     """The classifier of programs; what one changes counts for the next."""
 
     def __init__(self, rules: ClassifierRules) -> None:
@@ -99,6 +99,14 @@ class ProgramClassifier(Assignments):
         self.searching = False
         self.downloads: set[str] = set()
         self.forwarders: set[str] = set()
+
+    def start_in(self, directory: str) -> None:
+        """Begin in another directory than the workspace's root."""
+        home = self.rules.workspace.rstrip("/")
+        if directory and home and (directory.rstrip("/") + "/").startswith(home + "/"):
+            directory = directory[len(home) :].strip("/")
+        self.cwd = normal(directory) if directory else ""
+        self.places = [self.cwd] if self.cwd else []
 
     @abstractmethod
     def lexical(self, text: str) -> Finding:
@@ -161,8 +169,10 @@ class ProgramClassifier(Assignments):
         if not is_static(argv[0]):
             # The name itself was classified where the word is known, but not inside a wrapper.
             findings.append(unknown("C3.3", "the command name is only known at run time"))
-        elif program in WINDOWS and program not in self.functions and argv[1:] not in (["--help"], ["--version"]):
-            findings.append(dangerous("C5.1", f"{WINDOWS[program]} on Windows: {program}"))
+        elif (
+            program.lower() in WINDOWS and program not in self.functions and argv[1:] not in (["--help"], ["--version"])
+        ):
+            findings.append(dangerous("C5.1", f"{WINDOWS[program.lower()]} on Windows: {program}"))
         else:
             findings.append(self._program(name, argv, context))
             self.effects.program(name, argv[1:], findings[-1].rank, self.cwd)
@@ -311,7 +321,7 @@ class ProgramClassifier(Assignments):
         if kind == "read" and (found := device(operands, self.cwd)):
             findings.append(dangerous("C5.4", f"reads the whole device {shown(found)}"))
         if tool.deep:
-            findings.extend(self._deep(tool, args, operands))
+            findings.extend(recursive(tool, args, operands, self.cwd, self.rules.workspace))
         places = [self.cwd, *operands] if operands else []
         if tool.rank == SAFE and kind == "read" and any(DYNAMIC in word or COMMAND in word for word in places):
             findings.append(unknown("C3.1", "reads a file whose name is only known at run time"))
@@ -320,21 +330,6 @@ class ProgramClassifier(Assignments):
     def globbed(self, word: str) -> Finding:
         """Classify a pattern whose files are read."""
         return reading(word, normal(word, self.cwd), self.rules.workspace, self.rules.own_directories, self.names)
-
-    def _deep(self, tool: Tool, args: Arguments, operands: list[str]) -> list[Finding]:
-        """Classify a program that may read every file below a directory; some pass over hidden files by themselves."""
-        hidden = args.has(*tool.deep)
-        if not (hidden or tool.always_deep):
-            return []
-        wanted = args.values("--include", "-g", "--glob")
-        narrow = bool(wanted) and not any(matched(_pattern(name))[0] for name in wanted)
-        outside = [word for word in operands if is_outside(word, self.cwd, self.rules.workspace)]
-        findings = [unknown("C5.4", f"reads every file below {shown(word)}, secrets too") for word in outside]
-        if hidden and not narrow and not outside and any(normal(word, self.cwd) == "." for word in operands or ["."]):
-            findings.append(
-                unknown("C5.4", "reads every file of the workspace, secrets too; name a directory or files")
-            )
-        return findings
 
     def enter(self, directory: str) -> Finding:
         """Follow a change of directory; earlier directories still count, since the change may fail."""
@@ -404,11 +399,6 @@ def _injected(name: str, rest: list[str]) -> Finding:
 @lru_cache(maxsize=1024)
 def _handler(name: str) -> ProgramHandler | None:
     return HANDLERS.get(name) or (interpreter if VERSIONED.fullmatch(name) else None)
-
-
-def _pattern(name: str) -> str:
-    """Return a pattern that a program reads as one that the shell would."""
-    return name.replace("*", STAR).replace("?", MARK)
 
 
 def _runs(option: str, value: str) -> Finding:

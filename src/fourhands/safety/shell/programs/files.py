@@ -9,7 +9,6 @@ from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, wor
 from fourhands.safety.shell.options import Tool, read, words
 from fourhands.safety.shell.parser.expansion import DYNAMIC, is_static, literal, shown
 from fourhands.safety.shell.tables.names import SHELLS
-from fourhands.safety.shell.tables.readers import reads_content
 from fourhands.safety.shell.tables.system import LOOK_OPTIONS, LOOKS, LOOKS_BARE, SYSTEM
 
 _RM = Tool()
@@ -163,11 +162,13 @@ def _each(inner: list[str], bait: str, what: str, context: CommandContext) -> Fi
         script = next((word for word in inner[1:] if not word.startswith("-")), "")
         if name == "{}" or not script or "{}" in script or script == "-":
             return dangerous("C4", f"{what} builds a shell script from file names")
-    if bait and (bait != DYNAMIC or reads_content(name)):
+    if bait and not (bait == DYNAMIC and name == "wc"):  # which prints numbers only
         inner = [word.replace("{}", bait) if "{}" in word else word for word in inner]
     return context.classifier.argv(inner, context)
 
 
+_FD_RUNS = re.compile(r"-[HIuiasgpFl0L1q]+[xX]")  # -Hx, with the command behind it
+_FD_PLACES = ("--base-directory", "--search-path")
 _FD = Tool(
     operands="name",
     takes=words(
@@ -180,11 +181,15 @@ _FD = Tool(
 def fd(argv: list[str], context: CommandContext) -> Finding:
     """Classify `fd`, which may run a command for each file."""
     for at, word in enumerate(argv[1:], 1):
-        if word in ("-x", "-X", "--exec", "--exec-batch"):
+        if word in ("-x", "-X", "--exec", "--exec-batch") or _FD_RUNS.fullmatch(word):
             inner = argv[at + 1 :]
             end = next((place for place, sign in enumerate(inner) if sign == ";"), len(inner))
             inner = inner[:end] if "{}" in " ".join(inner) else [*inner[:end], "{}"]
-            bait = context.classifier.secret(argv[1:at]) or ("" if lists_narrowly(argv[:at]) else DYNAMIC)
+            places = [*read(argv[1:at], _FD).operands[1:], *read(argv[1:at], _FD).values(*_FD_PLACES)]
+            rules = context.classifier.rules
+            outside = any(is_outside(place, context.classifier.cwd, rules.workspace) for place in places)
+            narrow = lists_narrowly(argv[:at]) and not outside
+            bait = context.classifier.secret(argv[1:at]) or ("" if narrow else DYNAMIC)
             return worst(FINE, _each(inner, bait, f"fd {word}", context))
         if word.startswith(("--exec=", "--exec-batch=")) or (
             re.fullmatch(r"-\w*[xX].+", word) and not word.startswith("--") and word[1] in "xX"

@@ -19,6 +19,7 @@ _SHELL_OPTIONS = words(
 _SHELL_MODES = words(
     "errexit nounset pipefail xtrace verbose noglob noclobber posix nullglob globstar failglob extglob"
 )
+_OTHER_GRAMMARS = words("fish csh tcsh pwsh")
 _STDIN = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 # Calls that start programs, change files, open connections or evaluate decoded text, in any of the languages (C6.2).
 _CALLS = re.compile(
@@ -56,6 +57,8 @@ def shell(argv: list[str], context: CommandContext) -> Finding:
         if text.startswith("-") and args.operands:
             text = args.operands[0]
         finding = context.classifier.script(literal(text), f"{argv[0]} -c")
+        if argv[0] in _OTHER_GRAMMARS:
+            finding = worst(unknown("C6.3", f"{argv[0]} reads words in another way"), finding)
         # sh -c '"$@"' _ rm x: the words behind the text may be the command.
         if finding.rank < DANGEROUS and _POSITIONAL.search(text):
             tails = [context.classifier.argv([*args.operands[first:], "{}"], context) for first in (0, 1)]
@@ -286,9 +289,10 @@ def names_variable(argv: list[str], context: CommandContext) -> Finding:
 
 
 _EDITOR = Tool(takes=words("-c --cmd -S -s -u -U -i -T -w -W"), texts=words("-c --cmd"))
+_EDITS = re.compile(r"-[a-zA-Z]*c|--cmd|--remote-(?:expr|send)")  # what stands behind is a command
 _ESCAPE = re.compile(
-    r"!|system\s*\(|\bpy\w*\b|\blua\b|\bperl\b|\bruby\b|\btcl\b|\bterm|shell|eval|execute|source|\bso\b|call|"
-    r"delete|\bw\b|\bwq?\b",
+    r"!|system\s*\(|\bpy\w*\b|\blua\b|\bperl\b|\bruby\b|\btcl\b|\bterm|shell|\bsh\b|\bl?mak|prg|eval|execute|source|\bso\b|call|\bmz|\bru\b|runtime|\bpa(?:ckadd)?\b|\bnorm|"
+    r"diffexpr|exrc|modeline|delete|\bw\b|\bwq?\b",
     re.IGNORECASE,
 )
 
@@ -300,17 +304,24 @@ def editor(argv: list[str], context: CommandContext) -> Finding:
         return FINE
     args = read(rest, _EDITOR)
     # In ex's silent mode -s has no value, so the command may stand behind it.
-    behind = [rest[at + 1] for at, word in enumerate(rest[:-1]) if word in ("-c", "--cmd", "-ec", "-esc")]
+    behind = [rest[at + 1] for at, word in enumerate(rest[:-1]) if _EDITS.fullmatch(word)]
+    if argv[0] in ("ed", "red", "ex"):
+        behind += [word for word in args.operands if word[:1] == "!"]  # the output of a command
     commands = args.values("-c", "--cmd") + behind + [word[1:] for word in rest if word.startswith("+")]
     if context.stdin.kind == "text":
         commands.append(context.stdin.text)
-    if context.stdin.kind == "data" and argv[0] in ("ed", "ex", "vi", "vim"):
+    if context.stdin.kind == "data" and argv[0] in ("ed", "red", "ex", "vi", "vim", "nvim"):
         return dangerous("C6.5", f"{argv[0]} runs whatever commands are piped into it")
     for command in map(literal, commands):
-        if "!" in command or re.search(r"system\s*\(", command) or not is_static(command) or _ESCAPE.search(command):
+        if (
+            "!" in command
+            or re.search(r"system(?:list)?\s*\(", command)
+            or not is_static(command)
+            or _ESCAPE.search(command)
+        ):
             return dangerous("C6.5", f"{argv[0]} runs an editor command: {shown(command)[:40]}")
     if argv[0] == "emacs" and any(
-        word.startswith(("--eval", "-eval", "--execute", "-f", "--funcall", "--script", "-l", "--load"))
+        word.startswith(("--ev", "-ev", "--exec", "-exec", "-f", "--funcall", "--script", "-l", "--load"))
         for word in rest
     ):
         return dangerous("C6.5", "emacs runs code")
@@ -368,6 +379,9 @@ CODE: dict[str, ProgramHandler] = {
         (
             "vi",
             "vim",
+            "vimdiff",
+            "nvimdiff",
+            "gvimdiff",
             "nvim",
             "ex",
             "ed",

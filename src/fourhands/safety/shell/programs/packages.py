@@ -19,10 +19,7 @@ _URL = re.compile(
 )
 _ROUTINE = FINE._replace(rule="C6.6", reason=ROUTINE_TASK)
 _NODE = Tool(takes=words("-w -C --prefix --workspace --cwd --dir --filter --registry -F --loglevel --tag --otp"))
-_NPM_LOOKS = words(
-    "ls list outdated view info show search ping root prefix bin why explain fund help docs repo la ll "
-    "audit-signatures doctor whoami query"
-)
+_NPM_LOOKS = words("ls list la ll outdated root prefix bin why explain query help view info show")
 _NPM_PUBLISH = words("publish unpublish deprecate owner dist-tag access adduser login token unstar")
 
 
@@ -114,7 +111,9 @@ def pip(argv: list[str], context: CommandContext) -> Finding:
     verb, rest = first_verb(operands)
     if not operands:
         return FINE if args.has("--version", "-V", "--help", "-h") else unknown("C7", "pip without a subcommand")
-    if verb in ("list", "show", "freeze", "check", "help", "index", "inspect", "debug", "tree", "version"):
+    if (verb == "version" and rest) or (verb == "list" and args.has("-f")):
+        return unknown("C7", f"{argv[0]} {verb} changes something or asks another host")
+    if verb in ("list", "show", "freeze", "check", "help", "inspect", "debug", "version"):
         return context.classifier.plain(Tool(operands="text"), argv[1:], context)
     if verb == "run" and argv[0] in ("uv", "pipx"):
         return worst(unknown("C7", f"{argv[0]} run"), context.classifier.argv(args.operands[1:], context))
@@ -159,6 +158,8 @@ def make(argv: list[str], context: CommandContext) -> Finding:
 def ruff(argv: list[str], context: CommandContext) -> Finding:
     """Classify `ruff`."""
     rest = argv[1:]
+    if found := context.classifier.secret(rest):
+        return dangerous("C5.4", f"reads the secret file {shown(found)}")
     if rest[:1] == ["check"] and not any(
         word.startswith(("--fix", "--unsafe-fixes", "--add-noqa", "--watch", "-o", "--output-file")) for word in rest
     ):
@@ -172,7 +173,9 @@ def ruff(argv: list[str], context: CommandContext) -> Finding:
 
 def tsc(argv: list[str], context: CommandContext) -> Finding:
     """Classify `tsc`."""
-    if any(word.lower() in ("--noemit", "--version", "-v", "--help", "-h", "--showconfig") for word in argv[1:]):
+    given = {word.lower() for word in argv[1:]}
+    builds = given & {"-b", "--build", "-w", "--watch", "--init", "--clean"}
+    if "--noemit" in given or (given & {"--version", "-v", "--help", "-h", "--showconfig"} and not builds):
         return _ROUTINE
     return unknown("C6.6", "tsc writes files")
 

@@ -5,11 +5,11 @@ from functools import lru_cache
 
 from fourhands.safety.shell.context import CommandContext
 from fourhands.safety.shell.file_rules import written
+from fourhands.safety.shell.globs import has_glob
 from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.options import Tool, read
-from fourhands.safety.shell.parser.expansion import DYNAMIC, literal, shown
+from fourhands.safety.shell.parser.expansion import DYNAMIC, is_static, literal, shown
 from fourhands.safety.shell.tables.names import ALONE_SAFE, LOADER, SHELLS, WRAPPER_DANGER, WRAPPER_WRITES, WRAPPERS
-from fourhands.safety.shell.tables.readers import reads_content
 from fourhands.safety.shell.tables.variables import passes
 
 _TOOLS = {name: Tool(takes=takes) for name, (takes, _) in WRAPPERS.items()}
@@ -94,6 +94,8 @@ def _xargs(argv: list[str], context: CommandContext) -> Unwrapped:
     inner = list(args.operands)
     if found := context.classifier.secret(args.values("-a", "--arg-file")):
         return inner, dangerous("C5.4", f"reads the secret file {shown(found)}")
+    if not all(map(is_static, args.values("-a", "--arg-file"))):
+        return inner, unknown("C3.1", "xargs reads a file whose name is only known at run time")
     if not inner:
         return ["echo"], FINE
     marks = [value for value in args.values("-I", "--replace", "-i") if value]
@@ -105,7 +107,7 @@ def _xargs(argv: list[str], context: CommandContext) -> Unwrapped:
         texts = [word for word in inner[1:] if not word.startswith("-")]
         if not texts or any(mark in word for word in inner[1:] if marks):
             return [], dangerous("C4", "xargs builds a shell script from what it reads")
-    bait = context.bait or ("{}" if context.narrow or not reads_content(name) else DYNAMIC)
+    bait = context.bait or ("{}" if context.narrow else DYNAMIC)
     if marks:
         inner = [word.replace(mark, bait) for word in inner]
     else:
@@ -132,8 +134,12 @@ def _parallel(argv: list[str], context: CommandContext) -> Unwrapped:
         return [], dangerous("C4", "parallel builds a shell script from what it reads")
     bait = context.bait or context.classifier.secret(values) or "{}"
     text = " ".join(map(literal, command))
-    text = text.replace("{}", bait) if "{}" in text else f"{text} {bait}"
-    return [], worst(finding, context.classifier.script(text, "parallel"))
+    whole = text.replace("{}", bait) if "{}" in text else f"{text} {bait}"
+    finding = worst(finding, context.classifier.script(whole, "parallel"))
+    if not (context.narrow or (values and all(is_static(word) and not has_glob(word) for word in values))):
+        inner = [word.replace("{}", DYNAMIC) for word in command]
+        finding = worst(finding, context.classifier.argv(inner if "{}" in text else [*inner, DYNAMIC], context))
+    return [], finding
 
 
 def _watch(argv: list[str], context: CommandContext) -> Unwrapped:

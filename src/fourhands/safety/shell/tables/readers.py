@@ -62,7 +62,10 @@ READERS |= {
         takes=_RG | words("-f --file"),
         texts=words("-e --regexp"),
         runs=words("--pre --hostname-bin"),
-        deep=words("-u -. --hidden --unrestricted --no-ignore"),
+        deep=words(
+            "-u -. -L --follow --hidden --unrestricted --no-ignore --no-ignore-vcs --no-ignore-dot --no-ignore-files "
+            "--no-ignore-global --no-ignore-parent --no-ignore-exclude"
+        ),
         always_deep=True,  # without them it passes over hidden files, so over most secrets
     ),
     "ag": Tool(
@@ -72,6 +75,9 @@ READERS |= {
         always_deep=True,
     ),
     "ack": Tool(
+        rank=1,
+        reason="obeys settings in the workspace: ack",
+        rule="C6.6",
         skip=1,
         deep=words("-r -R"),
         always_deep=True,
@@ -93,6 +99,11 @@ READERS |= {
         unskip=words("-f --from-file --slurpfile --rawfile"),
         takes=words("-f --from-file -L --arg --argjson --slurpfile --rawfile --indent --tab"),
         texts=words("--arg --argjson"),
+        ask={
+            "-f": "runs a jq script from a file",
+            "--from-file": "runs a jq script from a file",
+            "-L": "loads libraries",
+        },
     ),
     "yq": Tool(
         skip=1,
@@ -100,12 +111,20 @@ READERS |= {
     ),
     "diff": Tool(
         takes=words("-I -x -X -U -C -W --label --exclude --unified --context --width"),
-        ask={"--to-file": "reads files"},
+        ask={"--to-file": "reads files", "--from-file": "reads files"},
         deep=words("-r --recursive"),
     ),
+    "colordiff": Tool(rank=1, reason="obeys a configuration: colordiff", rule="C6.6"),
     "file": Tool(
         takes=words("-m -f -F -P --magic-file --files-from"),
-        ask={"-C": "writes a magic file", "--compile": "writes a magic file"},
+        ask={
+            "-C": "writes a magic file",
+            "--compile": "writes a magic file",
+            "-f": "reads a list of files",
+            "--files-from": "reads a list of files",
+            "-m": "reads a magic file",
+            "--magic-file": "reads a magic file",
+        },
     ),
     "xxd": Tool(operands="second", takes=words("-c -g -l -o -s -cols -groupsize -len -seek"), single=False),
     "base64": Tool(takes=words("-w -i --wrap"), writes=words("-o --output")),
@@ -186,7 +205,7 @@ READERS |= {
         operands="name", takes=words("-d --max-depth --exclude -t --threshold -X --exclude-from --files0-from -B")
     ),
     "ls": Tool(operands="name", takes=words("-I -w -T --ignore --hide --color --sort --time")),
-    "wc": Tool(takes=words("--files0-from")),
+    "wc": Tool(takes=words("--files0-from"), ask={"--files0-from": "reads a list of files"}),
     "column": Tool(
         takes=words("-s -o -t -c -N -H -R -E -O -W -T -n -r -p --separator --output-separator --table-columns")
     ),

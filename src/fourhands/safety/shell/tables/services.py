@@ -237,10 +237,10 @@ CLOUD_DESTROY = {
 CLOUD_SECRETS = {
     "aws": (
         r"get-secret-value|get-session-token|get-login-password|export-credentials|get-parameters?(-by-path)?|"
-        r"assume-role|get-authorization-token|decrypt"
+        r"assume-role|decrypt|get-.*(token|credentials|password|password-data|secret).*|get-function|history"
     ),
     "gcloud": r"print-access-token|print-identity-token|access",
-    "az": r"get-access-token|secret|get-credentials|list-keys|keys",
+    "az": r"get-access-token|secret|get-credentials|list-keys|keys|credential",
     "doctl": r"token",
 }
 DATABASES = words(

@@ -32,6 +32,8 @@ def shell_settings(name: str, rest: list[str]) -> Finding:
     """Classify `set`, `shopt` and `setopt`: a setting that is not known may change what later words mean."""
     given = {"set": _set_names, "shopt": _names}.get(name, _names)(rest)
     known = {"set": _MODES, "shopt": _SHOPT}.get(name, _ZSH)
+    if "interactive_comments" in given and any(word[:1] == "-" and "u" in word for word in rest):
+        return unknown("C3.4", "makes comments commands")
     odd = next((word for word in given if _plain(word) not in known and word not in known), "")
     if _plain(odd) in ("dotglob", "globdots"):
         return unknown("C5.4", "lets patterns match hidden files, secrets too")

@@ -138,7 +138,11 @@ SYSTEM: dict[str, Tool] = {
 }
 # Commands of Windows, which other systems have under other names; only where the name itself is typed: `./format`, a
 # project's own script, is another thing.
-WINDOWS = {"del": "deletes files", "format": "empties a disk"}
+WINDOWS = {
+    **dict.fromkeys(("del", "erase"), "deletes files"),
+    **dict.fromkeys(("rd", "deltree"), "deletes directories"),
+    "format": "empties a disk",
+}
 
 SYSTEM_PREFIXES = {"mkfs.": "makes a file system", "fsck.": "changes a file system", "mount.": "changes mounts"}
 

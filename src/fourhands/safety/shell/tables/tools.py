@@ -91,10 +91,10 @@ PACKAGE_TOOLS: dict[str, Tool] = {
                     ask={"--config": "may run a program", "--fix": "changes files"},
                     takes=words("-p -F -j -Z --package --features --target --manifest-path"),
                 )
-                for name in ("check", "test", "clippy", "build", "c", "t", "b")
+                for name in ("check", "test", "clippy", "build", "c", "t", "b", "tree", "metadata", "pkgid")
             },
             **subcommands(
-                "tree metadata search version locate-project read-manifest pkgid",
+                "version locate-project read-manifest",
                 "run bench doc add remove update fetch install fmt new init fix vendor clean",
                 "publish yank owner",
                 why="publishes",

@@ -35,7 +35,7 @@ def passes(name: str, value: str, argv: list[str]) -> bool:
         return True
     if changes_execution(name) or names_program(name, value):
         return False  # a finding of its own
-    if _ANY.fullmatch(name) or takes_value(name):
+    if (_ANY.fullmatch(name) and "/" not in value) or name == "TZ" or takes_value(name):
         return True
     if argv and argv[0] in _BUILTIN and not guides_programs(name):
         return True
