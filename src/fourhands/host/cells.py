@@ -34,6 +34,11 @@ ANSWER_S = 8.0
 REPORT_S = 2.0
 """Seconds that the exit status of a process may come after its end; then it stays unknown."""
 
+GONE_S = 3.0
+"""Seconds that killed processes may take to be gone; then who waits for that is told all the same."""
+
+LOOK_S = 0.02
+
 FRAME_LARGEST = 64 * 1024
 """Bytes of a message of a spawner."""
 
@@ -95,6 +100,7 @@ class HostCells:
         self._host = host
         self.by_name: dict[str, HostedCell] = {}
         self._ending: dict[int, list[Callable[[], None]]] = {}  # by the process of the builder
+        self._dying: dict[int, list[processes.Process]] = {}  # the same: what was killed with it
         self._wires: dict[int, HostedCell] = {}
         self._words: dict[int, HostedCell] = {}
         self._handles: dict[int, tuple[HostedCell, int]] = {}
@@ -166,7 +172,7 @@ class HostCells:
         return cell
 
     def end(self, name: str, done: Callable[[], None]) -> None:
-        """End a cell with all that is in it; `done` is called when its builder is gone. Unknown ones are no error."""
+        """End a cell with all that is in it; `done` is called when that is gone. Unknown ones are no error."""
         cell = self.by_name.get(name)
         if cell is None:
             done()
@@ -179,7 +185,14 @@ class HostCells:
         for cell in [cell for cell in self.by_name.values() if cell.pid == pid]:
             self._hear_words(cell)
             self._lose(cell, cell.said() or "the sandbox ended")
-        for done in self._ending.pop(pid, ()):
+        self._gone(self._dying.pop(pid, []), self._ending.pop(pid, []), GONE_S)
+
+    def _gone(self, dying: list[processes.Process], waiting: list[Callable[[], None]], left_s: float) -> None:
+        """Call those that wait for the end of a cell when nothing lives of what was in it."""
+        if waiting and left_s > 0 and any(map(processes.lives, dying)):
+            self._host.later(LOOK_S, lambda: self._gone(dying, waiting, left_s - LOOK_S))
+            return
+        for done in waiting:
             done()
 
     def close(self) -> None:
@@ -196,7 +209,8 @@ class HostCells:
         if cell.ready and why != "the sandbox was ended":
             note(f"sandbox {cell.name}: {why}")
         # Before its socket closes: a spawner that hears of that ends by itself, and what it started is found no more.
-        processes.kill_trees([cell.pid, *(process.pid for process in cell.processes.values())])
+        killed = processes.kill_trees([cell.pid, *(process.pid for process in cell.processes.values())])
+        self._dying[cell.pid] = [process for process in killed if process.pid != cell.pid]
         self._host.poll.unregister(cell.wire.fileno())
         del self._wires[cell.wire.fileno()]
         cell.wire.close()

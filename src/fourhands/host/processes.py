@@ -183,11 +183,22 @@ def stems_from(pid: int, ancestor: int) -> bool:
     return False
 
 
-def kill_trees(pids: Iterable[int]) -> None:
-    """Kill processes and all that stems from them; what is in a namespace of its own ends with that one's first."""
+def kill_trees(pids: Iterable[int]) -> list[Process]:
+    """Kill processes and all that stems from them, which are returned, and not waited for.
+
+    What is in a namespace of its own ends with that one's first.
+    """
     table = Table(scan(), os.getpid())
-    for member in sorted(table.descendants(pids) & table.family):
-        send_signal(table.processes[member], signal.SIGKILL)
+    killed = [table.processes[member] for member in sorted(table.descendants(pids) & table.family)]
+    for process in killed:
+        send_signal(process, signal.SIGKILL)
+    return killed
+
+
+def lives(process: Process) -> bool:
+    """Return True while a process is there and has not ended."""
+    now = look(process.pid)
+    return now is not None and now.started == process.started and now.state not in "ZX"
 
 
 def takes_leave(process: Process) -> bool:

@@ -4,13 +4,17 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 from tests.kit.isolation import Yard, new_yard, refuse, until
 
 from fourhands.core.errors import Unavailable
+from fourhands.host.errors import CellLost
 from fourhands.providers import cgroups
+from fourhands.providers.base import Launch
+from fourhands.providers.bubblewrap import Bubblewrap
 from fourhands.settings import BubblewrapSettings
 from fourhands.workbench.terminals.terminal import Terminal
 from fourhands.workbench.terminals.terminals import Terminals
@@ -222,3 +226,30 @@ async def test_tmux_runs_inside(terminals: Terminals) -> None:
     await terminal.type("echo in-$((40+2))-tmux; exit\n")
     await terminal.wait(exit=True, deadline_s=40)
     await terminal.close()
+
+
+class Stumbling(Bubblewrap):
+    """What it is to show goes away while the sandbox is built, so many times."""
+
+    stumbles = 0
+
+    def enclose(self, *args: Any) -> Launch:
+        launch = super().enclose(*args)
+        self.stumbles -= 1
+        if self.stumbles < 0:
+            return launch
+        said = "bwrap: Can't find source path /etc/x.lock: No such file or directory"
+        return launch.replace(program="/bin/sh", argv=("sh", "-c", f'echo "{said}" >&2; exit 1'))
+
+
+async def test_a_path_that_goes_away_while_a_sandbox_is_built_only_delays_it(terminals: Terminals, yard: Yard) -> None:
+    stumbling = Stumbling(WALL, name="stumbling", env=terminals.env)
+    terminals.providers.register("stumbling", stumbling)
+    for times, starts in ((2, True), (3, False)):
+        stumbling.stumbles = times
+        if starts:
+            assert (await terminals.run_script("echo here", provider="stumbling", cell="sess_s")).output == "here\n"
+            await terminals.end_cell("sess_s")
+        else:
+            with pytest.raises(CellLost, match="source path"):
+                await terminals.run_script("echo here", provider="stumbling", cell="sess_s")

@@ -33,6 +33,8 @@ DEFAULT_CELL = "default"
 OpenNetwork = Callable[[str, str], Awaitable[Network | None]]
 """Opens the network of a session's cell, given the program that builds it; None is no network at all."""
 
+_TRIES = 3
+_VANISHED = "No such file or directory"  # what was to be shown or hidden went away while the sandbox was built
 _PLAIN = re.compile(r"[0-9A-Za-z_-]{1,40}", re.ASCII)
 
 
@@ -155,19 +157,27 @@ class SessionCells:
                     await self._network(provider, name, session)
                 return name
             taken = [str(cell["meta"].get("home")) for cell in known.values()]
-            dirs = await asyncio.to_thread(make_directories, self._places.state, name, taken)
+            household = "" if needs is None else needs.household
+            dirs = await asyncio.to_thread(make_directories, self._places.state, name, taken, household)
             network = await self._network(provider, name, session)
             more = () if needs is None else (needs,)
-            launch = await asyncio.to_thread(provider.enclose, spawner.command(), dirs, network, *more)
-            await client.request(
-                "cell",
-                cell=name,
-                program=launch.program,
-                argv=list(launch.argv),
-                env=dict(launch.env),
-                cwd=launch.cwd,
-                meta={"home": dirs.home, "provider": kind, "session": session, **_described(needs)},
-            )
+            meta = {"home": dirs.home, "provider": kind, "session": session, **_described(needs)}
+            for left in range(_TRIES - 1, -1, -1):
+                launch = await asyncio.to_thread(provider.enclose, spawner.command(), dirs, network, *more)
+                try:
+                    await client.request(
+                        "cell",
+                        cell=name,
+                        program=launch.program,
+                        argv=list(launch.argv),
+                        env=dict(launch.env),
+                        cwd=launch.cwd,
+                        meta=meta,
+                    )
+                    break
+                except CellLost as error:
+                    if not left or _VANISHED not in error.message:
+                        raise
             self.mine.add(name)
         return name
 
@@ -298,9 +308,9 @@ def _described(needs: AgentNeeds | None) -> Message:
     return {} if needs is None else {"needs": needs.digest, "port": needs.port}
 
 
-def make_directories(place: str, name: str, taken: Sequence[str]) -> CellDirs:
-    """Make the directories of a cell that starts now, below the state directory."""
-    homes = (f"{place}/cell-home/{number}" for number in range(len(taken) + 1))
+def make_directories(place: str, name: str, taken: Sequence[str], household: str = "") -> CellDirs:
+    """Make the directories of a cell that starts now, below the state directory; homes are shared in a household."""
+    homes = (f"{place}/cell-home/{household and f'{household}-'}{number}" for number in range(len(taken) + 1))
     dirs = CellDirs(name, next(home for home in homes if home not in taken), f"{place}/cells/{name}/tmp")
     remove_tree(os.path.dirname(dirs.tmp))
     for path in (dirs.home, dirs.tmp):
