@@ -27,6 +27,10 @@ class Hand:
         r, s = utils.decode_dss_signature(self._private.sign(text.encode(), ec.ECDSA(hashes.SHA256())))
         return _text(r.to_bytes(32, "big") + s.to_bytes(32, "big"))
 
+    def introduction(self, code: str) -> dict[str, str]:
+        """The body with which a page signs in."""
+        return {"code": code, "publicKey": self.public, "proof": self.sign(f"sign in with {code}")}
+
     def message(self, challenge: str, id: int, command: str, args: Message, seen: str = "") -> str:
         """A signed call as it goes over the socket."""
         call = {"challenge": challenge, "id": id, "command": command, "args": args, "seen": seen}

@@ -74,8 +74,7 @@ class Home:
         url = self.address.url
         async with self.client() as client:
             code = (await client.post("/api/code")).json()["code"]
-            body = {"code": code, "publicKey": self.hand.public}
-            given = await client.post("/api/browser", json=body, headers={"origin": url})
+            given = await client.post("/api/browser", json=self.hand.introduction(code), headers={"origin": url})
         cookie = "; ".join(f"{name}={value}" for name, value in given.cookies.items())
         names = [Subprotocol("fourhands"), Subprotocol(f"fourhands.key.{given.json()['key']}")]
         async with connect(

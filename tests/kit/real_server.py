@@ -48,7 +48,7 @@ class RealServer:
     def sign_in(self, link: str) -> None:
         """Exchange the code of a link, as the page does."""
         with httpx.Client(base_url=self.url, trust_env=False, timeout=LIMIT_S) as client:
-            body = {"code": link.partition("#code=")[2], "publicKey": self.hand.public}
+            body = self.hand.introduction(link.partition("#code=")[2])
             got = client.post("/api/browser", json=body, headers={"origin": self.url})
             assert got.status_code == 200, got.text
             self.cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())

@@ -164,6 +164,24 @@ async def test_a_copied_cookie_and_key_answer_nothing_without_the_browsers_own_k
         assert (await bare.post("/api/commands/openspace.pane.list", json={})).status_code == 401
 
 
+async def test_the_public_key_in_our_file_signs_nobody_in(served: Served) -> None:
+    hand = Hand()
+    cookie, key = await served.browser(hand)
+
+    async def come(proof: str | None) -> int:
+        async with served.client() as program, served.client("", headers={"origin": served.url}) as browser:
+            code = (await program.post("/api/code")).json()["code"]
+            body = hand.introduction(code)
+            sent = body | ({} if proof is None else {"proof": proof})
+            return (await browser.post("/api/browser", json=sent)).status_code
+
+    for forged in ("", "AAAA", hand.sign("sign in with another"), Hand().sign("sign in with x")):
+        assert await come(forged) == 403, forged
+    value = cookie.partition("=")[2]
+    assert served.running.tokens.check_browser(value, key) is not None  # and it has not signed the person out
+    assert await come(None) == 200  # the browser itself comes again, and nobody is asked
+
+
 # -- the attack ------------------------------------------------------------------------------------------------------
 
 ATTACK = """

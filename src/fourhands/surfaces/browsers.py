@@ -127,6 +127,10 @@ class Browsers:
         """Return True if a browser with this public key is signed in: who comes with it again is no further one."""
         return bool(public) and any(hmac.compare_digest(browser.public, public) for browser in self)
 
+    def proves(self, public: str, text: str, signature: str) -> bool:
+        """Return True if the private half of this public key signed the text."""
+        return es256.verify(_bytes(public), text.encode(), _bytes(signature))
+
     async def sign_in(self, name: str, public: str) -> SignedIn:
         """Sign a browser in, which has shown a code."""
         cookie, key = secrets.token_urlsafe(32), secrets.token_urlsafe(32)

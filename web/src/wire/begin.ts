@@ -29,7 +29,7 @@ export function begin(): Begun {
   const hand = takeHand();
   const code = takeCode();
   if (code) {
-    const exchanged = hand.then((made) => exchange(code, made?.publicKey ?? ""));
+    const exchanged = hand.then((made) => exchange(code, made));
     return {
       early,
       hand,

@@ -1,5 +1,6 @@
 // The browser's key: exchanged once for the code in the address, kept in the origin's own storage, sent with every call.
 
+import type { Hand } from "./hand.ts";
 import type { TerminalReplay, Everything } from "./types.ts";
 
 const STORED = "fourhands.key";
@@ -22,8 +23,11 @@ export interface First {
 }
 
 // Exchange a code for a key, which is yet to be kept, and for what is shown first; null: the code is no longer good.
-export function exchange(code: string, publicKey: string): Promise<{ key: string; first: First } | null> {
-  return ask("POST", "/api/browser", { "content-type": "application/json" }, JSON.stringify({ code, publicKey }));
+// A browser that comes again shows with a signature that the hand it is known by is its own.
+export async function exchange(code: string, hand: Hand | null): Promise<{ key: string; first: First } | null> {
+  const proof = hand ? await hand.sign(`sign in with ${code}`) : "";
+  const body = JSON.stringify({ code, publicKey: hand?.publicKey ?? "", proof });
+  return ask("POST", "/api/browser", { "content-type": "application/json" }, body);
 }
 
 export function askFirst(): Promise<First | null> {

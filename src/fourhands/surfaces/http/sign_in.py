@@ -2,8 +2,8 @@
 
 Codes are made for whatever program has the token file (`fourhands open`), so a code proves nothing about the person.
 The first browser is taken at its word. While agents' programs run without a sandbox, a further one has to be allowed
-by a person in a browser that is signed in already. One that comes again with the public key that it is known by is no
-further one: it gains nothing that it did not have.
+by a person in a browser that is signed in already. One that comes again is no further one: it shows that it has the key
+that it is known by with a signature of the code. Our file has the public half for every program to read.
 """
 
 import asyncio
@@ -23,6 +23,9 @@ from fourhands.workbench.workbench import Workbench
 
 SIGN_IN = "openspace.browser.sign_in"
 """The name under which the journal tells of browsers that came, and of those that were refused."""
+
+SIGNED = "sign in with "
+"""What a browser signs, with the code behind it, to show that a key is its own."""
 
 
 class SignIn:
@@ -66,9 +69,13 @@ class SignIn:
     async def _admit(self, body: dict[str, object], name: str, address: str) -> SignedIn:
         browsers = self._tokens.browsers
         public = checked_key(body.get("publicKey", ""))
-        browsers.take_code(str(body.get("code", "")))
+        code = str(body.get("code", ""))
+        browsers.take_code(code)
+        again = browsers.knows(public)
+        if again and not browsers.proves(public, SIGNED + code, str(body.get("proof", ""))):
+            raise Denied("this is the key of another browser", hint="reload the page and open the link again")
         async with self._asking:  # two that come together are asked about one by one
-            if any(one.public for one in browsers) and not browsers.knows(public) and unsandboxed(self._bench):
+            if any(one.public for one in browsers) and not again and unsandboxed(self._bench):
                 await self._confirm(name, address)
             return await browsers.sign_in(name, public)
 
