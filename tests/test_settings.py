@@ -198,7 +198,11 @@ WRONG = [
     ("[agentDefaults.persistent]\nminInterval = 40\n", "minInterval = 40", "more than maxInterval = 30"),
     ("[agents.a]\nbash = { cropOutput = -5 }\n", "agents.a.bash.cropOutput = -5", "a whole number from 0 to 10000000"),
     ("[agents.a.persistent]\nminInterval = 40\n", "agents.a.persistent.minInterval = 40", "more than maxInterval = 30"),
-    ("[agents.a]\nfrob = 1\n", "sets agents.a.frob", "settings there: provider, cwd, bash, persistent"),
+    (
+        "[agents.a]\nfrob = 1\n",
+        "sets agents.a.frob",
+        "settings there: provider, cwd, processVariables, allowedHosts, bash, persistent",
+    ),
     ("[agents]\na = 5\n", "agents.a = 5", "table"),
     ("agents = 5\n", "agents = 5", "table"),
     ("[agents.a]\nterminal = 5\n", "agents.a = 5", "table"),

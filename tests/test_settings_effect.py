@@ -36,7 +36,7 @@ from fourhands.workbench.sessions import Session
 
 ROOT = Path(__file__).parent.parent
 
-PROFILE = "tests/agents/connectors/test_profile.py"
+SANDBOX = "tests/agents/connectors/test_sandbox.py"
 
 EFFECTS = {
     "terminal.maxTerminals": "test_terminals_are_made_as_the_settings_say",
@@ -59,8 +59,8 @@ EFFECTS = {
     "agentDefaults.persistent.maxInterval": "test_agents_wait_as_the_settings_say",
     "agents.provider": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.cwd": "test_an_agent_of_that_name_begins_as_the_settings_say",
-    "agents.processVariables": f"{PROFILE}::test_settings_of_its_kind_and_its_name_add_variables_and_hosts",
-    "agents.allowedHosts": f"{PROFILE}::test_settings_of_its_kind_and_its_name_add_variables_and_hosts",
+    "agents.processVariables": f"{SANDBOX}::test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_agent",
+    "agents.allowedHosts": f"{SANDBOX}::test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_agent",
     "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",

@@ -125,6 +125,11 @@ class AgentNeeds:
     port: int = 0
 
     @property
+    def household(self) -> str:
+        """A text for the agents whose cells have homes of their own: what one keeps there, no other finds."""
+        return hashlib.sha256(repr(self.places).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+
+    @property
     def digest(self) -> str:
         """A text that is another one for other needs."""
         return hashlib.sha256(repr(self).encode("utf-8", "surrogatepass")).hexdigest()[:16]

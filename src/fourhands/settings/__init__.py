@@ -255,11 +255,9 @@ class Settings(SettingsGroup, frozen=True, kw_only=True):
                 chosen = self.agents[key].over(chosen)
         return chosen
 
-    def process_of_agent(self, name: str, kind: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Return the further variables and hosts of an agent's own process: those of its kind and of its name."""
-        chosen = [self.agents[key] for key in dict.fromkeys((kind, name)) if key in self.agents]
-        variables = [one for settings in chosen for one in settings.process_variables]
-        return tuple(variables), tuple(host for settings in chosen for host in settings.allowed_hosts)
+    def of_agent(self, name: str, kind: str) -> tuple[AgentSettings, ...]:
+        """Return the settings of an agent's kind and of its name, as far as there are any."""
+        return tuple(self.agents[key] for key in dict.fromkeys((kind, name)) if key in self.agents)
 
     def cwd_for_agent(self, name: str, kind: str) -> str | None:
         """Return the directory in which a new agent's programs start, if one is set: for its name, else its kind."""

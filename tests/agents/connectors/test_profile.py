@@ -9,7 +9,6 @@ from fourhands.agents.connectors.profile import AgentProfile, hosts_of, needs_of
 from fourhands.providers.egress.agents import inner_url
 from fourhands.providers.egress.hosts import HostPattern
 from fourhands.providers.egress.rules import NetworkRules
-from fourhands.settings import AgentSettings, Settings
 
 HERE = "host.fourhands.internal"
 
@@ -103,7 +102,8 @@ def test_a_program_is_shown_with_its_package_and_interpreter_and_never_a_home(tm
     assert shown_for("/usr/bin/env") == []
     given = (str(home), str(tmp_path), str(home / ".netrc"), str(home / "alone"))
     (home / ".netrc").touch()
-    needs = needs_of(AgentProfile(), "/usr/bin/env", given, {}, str(home), {"HOME": str(home)})
+    everything = {"SSL_CERT_DIR": str(tmp_path), "SSL_CERT_FILE": str(home)}
+    needs = needs_of(AgentProfile(), "/usr/bin/env", given, everything, str(home), {"HOME": str(home)})
     assert [one.inside for one in needs.readable] == sorted([str(env), str(home / "alone")])
 
 
@@ -123,11 +123,3 @@ def test_only_what_is_there_is_shown_and_a_place_of_their_own_is_found(tmp_path:
 def test_the_catalogue_names_hosts_that_can_be_rules() -> None:
     for recipe in recipes().values():
         assert [HostPattern.parse(host) for host in (*recipe.sandbox.hosts, *recipe.sandbox.refused)]
-
-
-def test_settings_of_its_kind_and_its_name_add_variables_and_hosts() -> None:
-    kind = AgentSettings(process_variables=("A",), allowed_hosts=("a.example.org",))
-    mine = AgentSettings(process_variables=("B",), allowed_hosts=("b.example.org:443",))
-    settings = Settings(agents={"acp": kind, "mine": mine})
-    assert settings.process_of_agent("mine", "acp") == (("A", "B"), ("a.example.org", "b.example.org:443"))
-    assert settings.process_of_agent("other", "opencode") == ((), ())

@@ -83,8 +83,9 @@ async def staged(
     prepare: Any = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
-    named = AgentSettings(process_variables=("FAKE_LOG", "FAKE_OPTIONS"))
-    async with serve_app(Settings(agents={"fake": named})) as served:
+    kind = AgentSettings(process_variables=("FAKE_LOG",), allowed_hosts=("a.example.org",))
+    named = AgentSettings(process_variables=("FAKE_OPTIONS",), allowed_hosts=("b.example.org:443",))
+    async with serve_app(Settings(agents={"acp": kind, "fake": named})) as served:
         app = served.app
         app.providers.register("old", Landlock(env=environment(served.places), version=3))
         app.providers.register("boxed", Boxed())
@@ -192,6 +193,11 @@ async def test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_ag
         info = stage.served.app.bench.describe_session(stage.session)
         assert (info.isolation, info.rung) == ("sandbox", provider)
         assert {"isolation": "sandbox", "rung": provider}.items() <= stage.of("agent.changed")[0].items()
+        rules = stage.served.app.bench.network.gatekeeper.rules.list()
+        assert [(rule.host, rule.session) for rule in rules if rule.source == "agent"] == [
+            ("a.example.org", stage.session.id),
+            ("b.example.org:443", stage.session.id),
+        ]
         code = "import os, subprocess; open('mark', 'w').close(); found['pid'] = subprocess.Popen(['sleep', '300']).pid"
         ((first),) = await stage.turn(["python", code])
         bench = stage.served.app.bench
@@ -202,8 +208,12 @@ async def test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_ag
         assert terminal.exit is not None
         assert terminal.exit.code == 0
         pid = stage.pid
+
+        async def disconnect(session: Session) -> None:
+            await stage.agent.__aexit__(None, None, None)
+
+        bench.disconnect = disconnect
         await bench.end_session(stage.session.id)
-        await stage.agent.__aexit__(None, None, None)
         assert not Path(f"/proc/{pid}").exists()
         assert stage.of("agent.exited") == []
 
@@ -315,3 +325,15 @@ async def test_an_agent_that_cannot_be_in_the_sandbox_says_what_to_set() -> None
             async with staged(provider, recipe):
                 pass
         assert 'provider = "local"' in caught.value.hint, provider
+
+
+async def test_what_an_agent_keeps_in_the_sandbox_no_other_agent_finds() -> None:
+    code = "import os; found['there'] = os.path.exists(os.environ['HOME'] + '/.claude.json')"
+    async with staged("bubblewrap", recipes()["claude"], prepare=lived_in) as stage:
+        assert await stage.turn(["python", code]) == [{"there": True}]
+        bench = stage.served.app.bench
+        await stage.agent.__aexit__(None, None, None)
+        await bench.end_session(stage.session.id)
+        done = await bench.terminals.run_script("ls -A ~", provider="bubblewrap", cell="session_next")
+        assert done.error is None
+        assert ".claude" not in done.output

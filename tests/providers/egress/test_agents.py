@@ -23,12 +23,16 @@ async def test_ports_and_addresses_of_the_configuration_are_reached_unasked_and_
         made = "10-0-0-7.address.fourhands.internal"
         net.internet.places["10.0.0.7", 8000] = place
         configured = (HostPattern(THIS_MACHINE, port=place), HostPattern(made, port=8000))
-        net.egress.agents.admit("session_a", AgentHosts(configured=configured, addresses={made: "10.0.0.7"}))
+        refused = (HostPattern("example.com", below=True),)
+        hosts = AgentHosts(configured=configured, refused=refused, addresses={made: "10.0.0.7"})
+        net.egress.agents.admit("session_a", hosts)
         lines = [f"http://{THIS_MACHINE}:{place}/", f"http://{made}:8000/"]
         for line in (*lines, f"--retry-connrefused --retry 5 http://127.0.0.1:{place}/"):
             done = await net.run(f"curl -sS -m 20 {line}")
             assert done.out == "hello", (line, done)
+        assert (await net.run("curl -sS -m 20 http://reports.example.com/")).code != 0
         assert net.asked == []
+        assert net.keeper.take_notes("session_a") == []  # which nobody wants to read
         for line in (*lines, f"http://127.0.0.1:{place}/"):
             assert (await net.run(f"curl -sS -m 20 {line}", cell="session_b")).code != 0, line
         assert {question.session for question in net.asked} == {"session_b"}
@@ -61,13 +65,14 @@ async def test_what_an_agents_own_process_listens_on_is_not_opened() -> None:
         await net.egress.open("session_a", BWRAP)
         cell = net.egress.cell("session_a")
         assert cell is not None
-        with cell.ports.held():
+        with cell.ports.held(0):
             running = tasks.start(net.run(f"{SERVE.format(18331)} & {SERVE.format(18332)}"), "an agent")
             path = f"{cell.enclosure.directory}/i"
             async with cell.ports.way_in(18331, path):
                 assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
                 async with httpx.AsyncClient(transport=httpx.AsyncHTTPTransport(uds=path)) as client:
                     assert (await _answer(client)).text == Path("/etc/hostname").read_text()
+                await until(lambda: 18332 in cell.ports.private)
                 assert net.egress.open_ports() == []
             assert not os.path.exists(path)
         other = tasks.start(net.run(SERVE.format(18333)), "another program")

@@ -126,10 +126,12 @@ def needs_of(
                 readable[_joined(inside, name)] = path
     readable |= {path: path for path in shown_for(program)}
     named = [value for name, value in variables.items() if name in {*profile.variables, *TRUST}]
-    for value in (*arguments, *named):
-        if os.path.isabs(value) and os.path.exists(value) and not _is_everything(value, home):
-            inner = [value] if value in named else [] if BUILT_IN.match(value) else shown_for(value)
-            readable |= {path: path for path in inner if path not in writable}
+    for value in named:
+        if os.path.isabs(value) and os.path.exists(value) and not _is_everything(value, home) and value not in writable:
+            readable[value] = value
+    for value in arguments:
+        if os.path.isabs(value) and os.path.isfile(value) and not BUILT_IN.match(value):
+            readable |= {path: path for path in shown_for(value) if path not in writable}
     places = tuple(_joined(home, directory.path) for directory in profile.directories)
     return AgentNeeds(_paths(readable), _paths(writable), _paths(copied), places, port)
 

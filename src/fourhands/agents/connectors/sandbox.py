@@ -1,7 +1,7 @@
 """The place of an agent's own process: the sandbox of its session, or as the person where there is none.
 
-The provider of the session's programs decides which it is. It is never silently less: an agent that cannot be started in
-a sandbox that is there is an error that says what to set.
+The provider of the session's programs decides which it is. It is never silently less: where there is a sandbox and the
+agent cannot be started in it, that is an error that says what to set.
 """
 
 import asyncio
@@ -119,7 +119,9 @@ class AgentSandbox:
                 f"{name} listens on a port, which the weaker sandbox of this machine does not allow",
                 hint="install bubblewrap (`fourhands doctor` says how)",
             )
-        further, hosts = bench.settings.process_of_agent(name, session.connector)
+        chosen = bench.settings.of_agent(name, session.connector)
+        hosts = [host for settings in chosen for host in settings.allowed_hosts]
+        further = [variable for settings in chosen for variable in settings.process_variables]
         variables = variables_of(profile, order.env, further)
         url, network, port = _url(provider), {}, 0
         if url:

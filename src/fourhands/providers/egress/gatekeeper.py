@@ -165,6 +165,9 @@ class Gatekeeper:
     def refused(self, session: str, host: str, port: int, reason: str) -> None:
         """Report a connection that was not made, where the agent and people find it."""
         self.log.add(session, host, refused=1)
+        rule = self.rules.find(session, host, port)
+        if rule is not None and rule.source == "agent" and not rule.allowed:
+            return  # it reports what nobody needs, again and again
         notes = self._notes.setdefault(session, BoundedDict(NOTES))
         if host not in notes:
             self._events.emit(NetworkRefused(session=session, host=host, port=port, reason=reason))

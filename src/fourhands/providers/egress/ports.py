@@ -19,6 +19,9 @@ from fourhands.providers.egress.splice import ByteCount, reset, splice
 ANSWER_S = 5.0
 """Seconds for our program in the cell to connect."""
 
+SETTLE_S = 1.0
+"""Seconds until our program in the cell has told of what began to listen a moment ago."""
+
 _TRIED = 100
 _CONNECTIONS = 256
 
@@ -48,7 +51,7 @@ class PortForwards:
         self._tasks = tasks
         self._own_ports = own_ports
         self._open: dict[int, tuple[socket.socket, int]] = {}
-        self._private: set[int] = set()
+        self.private: set[int] = set()  # that are not opened: those of an agent's own process
         self._ways: set[int] = set()
         self._holding = 0
         self._waiting: dict[int, asyncio.Future[socket.socket | None]] = {}
@@ -65,10 +68,10 @@ class PortForwards:
     def announce(self, ports: Iterable[int]) -> None:
         """Open the ports on which programs listen now, and close the others."""
         there = [port for port in ports if LOWEST <= port < 65_536]
-        self._private &= {*there, *self._ways}
+        self.private &= {*there, *self._ways}
         if self._holding:
-            self._private |= set(there) - self._open.keys()
-        wanted = [port for port in there if port not in self._private][:MOST]
+            self.private |= set(there) - self._open.keys()
+        wanted = [port for port in there if port not in self.private][:MOST]
         for port in self._open.keys() - set(wanted):
             self._shut(port)
         for port in wanted:
@@ -87,13 +90,17 @@ class PortForwards:
             connection.close()
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self, settle_s: float = SETTLE_S) -> Iterator[None]:
         """Keep what begins to listen within this block, an agent's own process, from being opened."""
+
+        def release() -> None:
+            self._holding -= 1
+
         self._holding += 1
         try:
             yield
         finally:
-            self._holding -= 1
+            asyncio.get_running_loop().call_later(settle_s, release)
 
     @contextlib.asynccontextmanager
     async def way_in(self, port: int, path: str) -> AsyncIterator[None]:
@@ -108,7 +115,7 @@ class PortForwards:
         loop = asyncio.get_running_loop()
         loop.add_reader(listener, self._accept, port, listener)
         self._ways.add(port)
-        self._private.add(port)
+        self.private.add(port)
         if port in self._open:
             self._shut(port)
         try:
