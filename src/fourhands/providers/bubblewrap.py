@@ -8,16 +8,18 @@ host, and its first process is the host's spawner (`host/spawner.py`), which sta
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fourhands.core import child
 from fourhands.core.errors import FourhandsError, Unavailable, Unsupported
 from fourhands.host.spawner import interpreter_home
-from fourhands.providers import cgroups, entrypoint, seccomp, visibility
+from fourhands.providers import cgroups, entrypoint, guard, seccomp, visibility
 from fourhands.providers.base import AgentNeeds, CellDirs, Isolation, Launch, Network, WorkspaceProvider
 from fourhands.providers.view import (
+    Access,
     SandboxView,
+    ViewEntry,
     bubblewrap_options,
     build_view,
     furnish_home,
@@ -172,13 +174,16 @@ class Bubblewrap(WorkspaceProvider):
             raise Unsupported(probe.detail, hint="`fourhands doctor` tries again and explains", provider=self.name)
         self._workspace = visibility.check_workspace(workspace)
         self._readable = readable
-        self._view = view = await asyncio.to_thread(self._build)
         digest = hashlib.sha256(f"{os.getuid()}:{self.name}:{self._workspace}".encode("utf-8", "surrogateescape"))
         ceiling = cgroups.ResourceLimits(self._settings.max_processes, self._settings.max_memory)
         self._groups = cgroups.ControlGroups(self._bases, f"fourhands-{digest.hexdigest()[:16]}", ceiling)
-        mounts = [*self._private("/tmp", "1777"), *bubblewrap_options(view.entries, self._private)]
-        code, _, complaint = await self._run_inside([*mounts, "--chdir", self._workspace])
-        if code != 0:
+        for _ in range(2):  # a file that is hidden may go while this looks, such as a lock in /etc
+            self._view = view = await asyncio.to_thread(self._build)
+            mounts = [*self._private("/tmp", "1777"), *bubblewrap_options(view.entries, self._private)]
+            code, _, complaint = await self._run_inside([*mounts, "--chdir", self._workspace])
+            if code == 0:
+                break
+        else:
             raise Unsupported(
                 f"bubblewrap cannot build a sandbox on {self._workspace}: {complaint.strip()[:300]}",
                 hint="check providers.bubblewrap.readable and writable, and that the workspace is yours",
@@ -258,8 +263,9 @@ class Bubblewrap(WorkspaceProvider):
         built = self._command(mounts, inner, alone=network is None)
         if network is not None:
             built = network.enclose([built[0], *network.identity, *built[1:]])
-        argv = entrypoint.entering(doors, built, signals=False, call_filter=self._filter)
-        return Launch("/bin/sh", tuple(argv), "/", {"PATH": entrypoint.SAFE_PATH, "LC_ALL": "C.UTF-8"})
+        entered = entrypoint.entering(doors, built, signals=False, call_filter=self._filter)
+        argv = guard.command(guarded_mounts(view.entries), entered)
+        return Launch(argv[0], tuple(argv), "/", {"PATH": entrypoint.SAFE_PATH, "LC_ALL": "C.UTF-8"})
 
     def wrap(self, launch: Launch, *, terminal: bool) -> Launch:
         """Return the launch with the variables that mean something in the cell, which has one home for all."""
@@ -294,6 +300,19 @@ def _interpreter() -> tuple[str, ...]:
     """Return the interpreter of the cell's first process, where the system's directories do not have it."""
     place = interpreter_home()
     return () if any(visibility.within(place, f"/{name}") for name in visibility.SYSTEM) else (place,)
+
+
+def guarded_mounts(entries: Iterable[ViewEntry]) -> list[tuple[str, str]]:
+    """Return the mounts that protect or hide a path in a directory that is shown, each with its kind for the guard."""
+    entries = [entry for entry in entries if entry.access in (Access.READ, Access.WRITE, Access.HIDDEN)]
+    roots = [entry.path for entry in entries if entry.access is Access.WRITE]
+    found = []
+    for entry in entries:
+        if entry.access is Access.HIDDEN:
+            found.append(("empty" if os.path.isdir(entry.path) else "hide", entry.path))
+        elif entry.outside == entry.path and any(visibility.within(os.path.dirname(entry.path), one) for one in roots):
+            found.append((str(entry.access), entry.path))
+    return found
 
 
 def clear_mount_points(directory: str, view: SandboxView) -> None:
