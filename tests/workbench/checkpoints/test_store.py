@@ -133,6 +133,26 @@ def test_the_index_of_the_workspace_cannot_hide_a_change(place: Checkpointed) ->
     assert place.files() == files
 
 
+def test_no_program_that_lies_in_the_workspace_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An activated environment or `.` in the PATH: agents write there."""
+    hit = tmp_path / "hit"
+    for name in ("git", "git-remote-https", "sh", "ssh", "gpg", "less"):
+        program = tmp_path / "work/.venv/bin" / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(f"#!/bin/sh\necho {name} >> {hit}\n")
+        program.chmod(0o755)
+    (tmp_path / "linked").symlink_to(tmp_path / "work")
+    path = f"{tmp_path}/work/.venv/bin:.venv/bin:.::{tmp_path}/linked/.venv/bin:{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.chdir(tmp_path / "work/.venv/bin")
+    store = CheckpointStore(tmp_path / "state", str(tmp_path / "work"), GENEROUS, home=str(tmp_path / "home"))
+    before = store.take(Budget(60))
+    (tmp_path / "work/new").write_text("new")
+    compared = store.compare(before, store.take(Budget(60)), Budget(60))
+    assert [*compared.entries] == [b"new"]
+    assert not hit.exists()
+
+
 def test_a_workspace_that_is_home_or_contains_it_is_refused(tmp_path: Path) -> None:
     for workspace, home in ((tmp_path, tmp_path), (tmp_path, tmp_path / "me"), (Path("/"), tmp_path)):
         store = CheckpointStore(tmp_path / "state", str(workspace), home=str(home))

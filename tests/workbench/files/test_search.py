@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from fourhands.core.errors import BadArgument, Unavailable
+from fourhands.providers.own_programs import path_outside
 from fourhands.safety.paths.errors import BadPath, DeniedPath, NotRegular, OutsideWorkspace
 from fourhands.workbench.files.ranking import rank
 from fourhands.workbench.files.ripgrep import Deadline, Ripgrep, find_program
@@ -324,7 +325,7 @@ def program(tmp_path, script, **more):
     path = tmp_path / "rg"
     path.write_text(f"#!{sys.executable}\n{script}")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return Ripgrep(lambda: str(path), **more)
+    return Ripgrep(lambda root: str(path), **more)
 
 
 def test_a_search_ends_in_time_and_says_so(root, tmp_path):
@@ -372,11 +373,11 @@ def test_lines_beyond_all_measure_are_left_out(root):
 
 
 def test_a_missing_ripgrep_is_said_so(root, tmp_path):
-    assert find_program(str(tmp_path / "python"), str(tmp_path)) is None
+    assert find_program(str(tmp_path / "python"), str(root), str(tmp_path)) is None
     with pytest.raises(Unavailable, match="needs ripgrep"):
-        Workspace(root, ripgrep=Ripgrep(lambda: None)).search("needle")
+        Workspace(root, ripgrep=Ripgrep(lambda root: None)).search("needle")
     with pytest.raises(Unavailable, match="cannot start"):
-        Workspace(root, ripgrep=Ripgrep(lambda: str(tmp_path / "nothing"))).search("needle")
+        Workspace(root, ripgrep=Ripgrep(lambda root: str(tmp_path / "nothing"))).search("needle")
 
 
 def test_ripgrep_is_looked_for_once_beside_python_first(root, tmp_path):
@@ -385,13 +386,13 @@ def test_ripgrep_is_looked_for_once_beside_python_first(root, tmp_path):
         path.parent.mkdir()
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
-    assert find_program(str(tmp_path / "bin" / "python"), str(other.parent)) == str(beside)
-    assert find_program(str(tmp_path / "python"), str(other.parent)) == str(other)
+    assert find_program(str(tmp_path / "bin" / "python"), str(root), str(other.parent)) == str(beside)
+    assert find_program(str(tmp_path / "python"), str(root), str(other.parent)) == str(other)
     looked = []
 
-    def find():
+    def find(workspace):
         looked.append(1)
-        return find_program(sys.executable)
+        return find_program(sys.executable, workspace)
 
     files = Workspace(root, ripgrep=Ripgrep(find))
     assert files.search("needle").results == files.search("needle").results != []
@@ -462,3 +463,19 @@ def test_ranking(query, expected):
 def test_ranking_stays_quick_on_hostile_names():
     assert rank("a" * 40 + "b", ["a" * 200 + "/" + "a" * 200] * 50) == []
     assert rank("ss", ["straße", "ß" * 5]) == ["ß" * 5, "straße"]
+
+
+def test_a_ripgrep_that_lies_in_the_workspace_is_never_run(root, tmp_path):
+    inside, link, outside = root / "bin" / "rg", tmp_path / "link" / "rg", tmp_path / "other" / "rg"
+    for path in (inside, outside):
+        path.parent.mkdir()
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    link.parent.mkdir()
+    link.symlink_to(inside)
+    (tmp_path / "into").symlink_to(root)
+    python = str(tmp_path / "python")
+    given = [str(inside.parent), str(tmp_path / "into" / "bin"), str(link.parent), ".", "", "bin"]
+    assert find_program(python, str(root), ":".join(given)) is None
+    assert find_program(python, str(root), ":".join([*given, str(outside.parent)])) == str(outside)
+    assert path_outside(str(root), ":".join([*given, str(outside.parent)])) == f"{link.parent}:{outside.parent}"

@@ -8,7 +8,6 @@ byte: `info/attributes` switches off conversions and filters, and there is no co
 import hashlib
 import os
 import select
-import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +20,7 @@ from tempfile import TemporaryFile
 
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.text import quote
+from fourhands.providers.own_programs import find_outside, path_outside
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 OBJECT = 40
@@ -83,9 +83,9 @@ class Budget:
             raise OutOfTime("given up" if self.cancelled else f"too large: not done within {self.seconds:g} s")
 
 
-def find_git(path: str | None = None) -> str | None:
-    """Return the path of the git program, if there is one."""
-    return shutil.which("git", path=path)
+def find_git(workspace: str, path: str | None = None) -> str | None:
+    """Return the path of the git program, if there is one outside of the workspace."""
+    return find_outside("git", workspace, path)
 
 
 class ShadowGit:
@@ -163,7 +163,7 @@ class ShadowGit:
 
     def _env(self, index: str, tree: str) -> Mapping[str, str]:
         return {
-            "PATH": os.environ.get("PATH", "/usr/bin:/bin"),
+            "PATH": path_outside(self.work_tree),
             "HOME": str(self.directory),
             "LC_ALL": "C",
             "GIT_DIR": str(self.directory),

@@ -91,7 +91,7 @@ class CheckpointStore:
         self.workspace = workspace
         self.settings = settings or CheckpointSettings()
         self._home = os.path.realpath(home or os.path.expanduser("~"))
-        program = program or find_git()
+        program = program or find_git(workspace)
         self.git = ShadowGit(directory / "git", workspace, program or "git")
         self.unavailable = self._refusal(program)
         """Why there are no checkpoints here; empty where there are."""
@@ -104,10 +104,10 @@ class CheckpointStore:
     def _refusal(self, program: str | None) -> str:
         if not self.settings.enabled:
             return "switched off in the settings (checkpoints.enabled)"
-        if program is None:
-            return "git is not installed"
         if self._home == self.workspace or self._home.startswith(self.workspace.rstrip("/") + "/"):
             return "the workspace is your home directory, or contains it"
+        if program is None:
+            return "git is not installed"
         return ""
 
     def budget(self) -> Budget:

@@ -6,7 +6,6 @@ Only what lies below the workspace decides what is ignored: `.gitignore` files a
 
 import base64
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,6 +18,7 @@ import msgspec
 
 from fourhands.core.errors import BadArgument, Unavailable, Unsupported
 from fourhands.core.lines import LineSplitter, Overlong
+from fourhands.providers.own_programs import find_outside
 
 LONGEST_LINE = 8 * 1024 * 1024
 """Bytes of a line of ripgrep's report; a longer one is left out and not held."""
@@ -85,10 +85,10 @@ class _Message(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Message)
 
 
-def find_program(python: str, path: str | None = None) -> str | None:
-    """Return the path of ripgrep: beside this Python, where its package puts it, else on the search path."""
+def find_program(python: str, workspace: str, path: str | None = None) -> str | None:
+    """Return the path of ripgrep: beside this Python, where its package puts it, else outside of the workspace."""
     beside = os.path.join(os.path.dirname(python), "rg")
-    found = beside if os.access(beside, os.X_OK) else shutil.which("rg", path=path)
+    found = beside if os.access(beside, os.X_OK) else find_outside("rg", workspace, path)
     return os.path.abspath(found) if found else None
 
 
@@ -97,7 +97,7 @@ class Ripgrep:
 
     def __init__(
         self,
-        program: Callable[[], str | None] = lambda: find_program(sys.executable),
+        program: Callable[[str], str | None] = lambda workspace: find_program(sys.executable, workspace),
         *,
         deadline: Callable[[float], Deadline] = Deadline,
         longest_line: int = LONGEST_LINE,
@@ -150,7 +150,7 @@ class Ripgrep:
     def _run(self, root: str, argv: Sequence[str], deadline: Deadline) -> Iterator[Iterator[bytes]]:
         try:
             process = subprocess.Popen(
-                [self._found(), *_ALWAYS, *argv],
+                [self._found(root), *_ALWAYS, *argv],
                 cwd=root,
                 env={},  # nothing of the server's own reaches it, nor RIPGREP_CONFIG_PATH
                 stdin=subprocess.DEVNULL,
@@ -191,8 +191,8 @@ class Ripgrep:
                 if not isinstance(line, Overlong):
                     yield line
 
-    def _found(self) -> str:
-        self._program = self._program or self._find()
+    def _found(self, root: str) -> str:
+        self._program = self._program or self._find(root)
         if self._program is None:
             raise Unsupported("searching needs ripgrep, and there is no program 'rg'", hint="pip install ripgrep")
         return self._program
