@@ -1,6 +1,14 @@
-"""Random sequences of changes by an agent's shell and by a person, then undone: as before, or a conflict."""
+"""Random sequences of changes by an agent's shell and by a person, then undone: as before, or a conflict.
 
+What a person changes while the turn goes on counts as the turn's, and comes back by a redo; what they change after it
+is theirs, and stays.
+"""
+
+import itertools
+import os
+import shutil
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,39 +24,88 @@ def quoted(name: str) -> str:
     return f"'{name}'"
 
 
-change = st.one_of(
+@dataclass(frozen=True)
+class Edit:
+    """What a person does to a file, as editors and file managers do it."""
+
+    how: str
+    name: str
+    text: str = ""
+
+    def do(self, root: Path) -> None:
+        path = root / self.name
+        above = path.parent
+        if self.how == "delete":
+            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink(missing_ok=True)
+            return
+        if not above.is_dir() or path.is_dir() or os.path.realpath(above) != str(above):
+            return  # nothing is saved there
+        if self.how == "save":
+            spare = path.with_name(f".{path.name}.swp")
+            spare.write_text(self.text)
+            spare.replace(path)
+        elif path.is_file() and not path.is_symlink():
+            with path.open("a" if self.how == "append" else "w") as file:
+                file.write(self.text)
+
+
+edit = st.builds(Edit, st.sampled_from(["save", "save", "append", "truncate", "delete"]), names, st.sampled_from("xyz"))
+line = st.one_of(
     st.builds(
         lambda n, t: f'rm -rf {quoted(n)}; mkdir -p "$(dirname {quoted(n)})"; echo {t} > {quoted(n)}',
         names,
         st.integers(0, 3),
     ),
     st.builds(lambda n: f"rm -rf {quoted(n)}", names),
-    st.builds(lambda n: f"chmod +x {quoted(n)}", names),
+    st.builds(lambda n, sign: f"chmod {sign}x {quoted(n)}", names, st.sampled_from("+-")),
     st.builds(lambda n, m: f"ln -sfn {quoted(m)} {quoted(n)}", names, names),
     st.builds(lambda n, m: f"mv -f {quoted(n)} {quoted(m)}", names, names),
     st.builds(lambda n: f"echo more >> {quoted(n)}", names),
+    st.builds(lambda n: f"git add {quoted(n)}", names),
+    st.builds(lambda n: f"git rm -rqf {quoted(n)}", names),
     st.sampled_from(
         [
             "git add -A; git commit -qm x",
+            "git commit -qa --amend -m y",
             "git reset -q --hard",
+            "git reset -q --hard HEAD~1",
+            "git reset -q HEAD~1",
             "git stash -q -u",
             "git stash pop -q",
+            "git stash drop -q",
+            "git stash clear",
             "git checkout -q -B other",
+            "git checkout -q -f main",
+            "git merge -q --no-edit other",
             "git branch -D other",
+            "git tag -f t",
+            "git tag -d t",
             "git clean -fdq",
+            "git pack-refs --all",
             "rm -rf d",
             "git gc -q --prune=now",
         ]
     ),
 )
+change = st.one_of(line, line, edit)
 changes = st.lists(change, max_size=6)
 
 
-def run(place: Checkpointed, lines: list[str]) -> None:
-    place.shell("".join(f"({line}) >/dev/null 2>&1 || true\n" for line in lines) or "true")
+Steps = list[str | Edit]
 
 
-def check(first: list[str], agent: list[str], person: list[str]) -> None:
+def run(place: Checkpointed, steps: Steps) -> None:
+    """Take the steps in their order; lines that follow each other go to one shell."""
+    for edits, some in itertools.groupby(steps, lambda step: isinstance(step, Edit)):
+        if edits:
+            for step in some:
+                assert isinstance(step, Edit)
+                step.do(place.root)
+        else:
+            place.shell("".join(f"({line}) >/dev/null 2>&1 || true\n" for line in some))
+
+
+def check(first: Steps, agent: Steps, person: Steps) -> None:
     with tempfile.TemporaryDirectory() as base:
         place = Checkpointed.make(Path(base))
         place.git("init", "-q")
@@ -86,7 +143,7 @@ QUIET = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 @settings(max_examples=12, deadline=None, suppress_health_check=QUIET)
 @given(changes, changes, changes)
-def test_a_turn_undone_is_the_tree_before_or_a_conflict(first: list[str], agent: list[str], person: list[str]) -> None:
+def test_a_turn_undone_is_the_tree_before_or_a_conflict(first: Steps, agent: Steps, person: Steps) -> None:
     check(first, agent, person)
 
 
@@ -94,7 +151,5 @@ def test_a_turn_undone_is_the_tree_before_or_a_conflict(first: list[str], agent:
 @pytest.mark.timeout(3600)
 @settings(max_examples=1000, deadline=None, suppress_health_check=QUIET)
 @given(changes, changes, st.one_of(st.just([]), changes))
-def test_a_thousand_turns_undone_are_the_tree_before_or_a_conflict(
-    first: list[str], agent: list[str], person: list[str]
-) -> None:
+def test_a_thousand_turns_undone_are_the_tree_before_or_a_conflict(first: Steps, agent: Steps, person: Steps) -> None:
     check(first, agent, person)
