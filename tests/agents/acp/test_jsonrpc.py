@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fourhands.agents.acp.jsonrpc import CANCELLED, PeerFailed, PeerGone, RpcConnection, RpcError
-from fourhands.agents.connectors.process import launch
+from fourhands.agents.connectors.process import ChildStarter, launch
 from fourhands.core.errors import BadArgument, CommandNotFound, ExecDenied
 from fourhands.core.lines import LineSplitter
 from fourhands.core.tasks import Tasks
@@ -319,7 +319,7 @@ def test_any_split_of_the_stream_gives_the_same_lines(lines, data):
 
 
 async def start(code, tasks, **env):
-    return launch([sys.executable, "-c", code], cwd="/", env={**os.environ, **env}, tasks=tasks, name="agent")
+    return await launch(ChildStarter([sys.executable, "-c", code], cwd="/", env={**os.environ, **env}), tasks, "agent")
 
 
 def alive(pid):
@@ -374,6 +374,6 @@ async def test_what_cannot_be_started_says_why(tmp_path):
     (tmp_path / "plain").write_text("x")
     async with Tasks() as tasks:
         with pytest.raises(CommandNotFound):
-            launch(["no-such-agent"], cwd="/", env={"PATH": "/bin"}, tasks=tasks, name="x")
+            await launch(ChildStarter(["no-such-agent"], cwd="/", env={"PATH": "/bin"}), tasks, "x")
         with pytest.raises(ExecDenied):
-            launch([str(tmp_path / "plain")], cwd="/", env={}, tasks=tasks, name="x")
+            await launch(ChildStarter([str(tmp_path / "plain")], cwd="/", env={}), tasks, "x")

@@ -82,7 +82,7 @@ class AgentSandbox:
         provider = await self.provider()
         cwd = self._bench.own_cwd(self._session)
         if provider is None:
-            self._placed(AgentPlace(Isolation.NONE, "none"))
+            self.go_without()
             return ChildStarter(order.argv, cwd=cwd, env=_persons(order), with_input=order.with_input)
         try:
             return await self._in_cell(provider, order, cwd)
@@ -107,6 +107,10 @@ class AgentSandbox:
         """Return the address by which the process will reach this server; empty if it is the same as for everyone."""
         provider = await self.provider()
         return "" if provider is None else _url(provider)
+
+    def go_without(self) -> None:
+        """Take note that the process runs as the person."""
+        self._placed(AgentPlace(Isolation.NONE, "none"))
 
     def _remedy(self) -> str:
         return f'[agents.{self._session.name}] provider = "local" lets it run as you, with all that you can do'

@@ -253,6 +253,7 @@ class OpenCodeConnector(Connector):
             async with inside as address:
                 yield address
             return
+        sandbox.go_without()
         async with started(self.command, self.gateway, cwd=cwd, private=private, base=base) as address:
             yield address
 
