@@ -165,7 +165,7 @@ FOR_EVERYONE = {
     "events": None,
     "handle": None,
     "info": None,
-    "launch": {"LONGEST_TITLE", "check_title", "resolve_cwd", "spelled_cwd"},
+    "launch": {"LONGEST_TITLE", "checked_title", "resolve_cwd", "spelled_cwd"},
     "oneshot": None,
     "prompt": None,
     "replay": {"ReplaySegment"},

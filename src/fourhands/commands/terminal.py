@@ -13,7 +13,7 @@ from fourhands.core.registry import Contribution
 from fourhands.workbench.layout.panes import find_content
 from fourhands.workbench.layout.validation import words
 from fourhands.workbench.terminals.info import TerminalInfo
-from fourhands.workbench.terminals.launch import LONGEST_TITLE, check_title
+from fourhands.workbench.terminals.launch import LONGEST_TITLE, checked_title
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.terminal")
@@ -222,7 +222,7 @@ async def rename(bench: Workbench, args: RenameTerminal, call: Call) -> Terminal
     wanted = words(
         "title", args.title, LONGEST_TITLE
     )  # refused before the terminal is renamed, if its tab would refuse it
-    check_title(wanted)
+    wanted = checked_title(wanted)
     title = bench.terminals.free_title(wanted, terminal.owner, terminal)
     await terminal.describe(title=title)
     if find_content(bench.state.layout, "terminal", terminal.id) is not None:

@@ -28,6 +28,14 @@ sshpass -p hunter2pw ssh x
 redis-cli -h x -a hunter2pw
 tool --password hunter2pw x
 tool --api-token hunter2pw
+docker login -u bob -p hunter2pw registry
+requirepass hunter2pw
+echo "password: hunter2pw"
+log('db password = hunter2pw')
+define('DB_PASSWORD', 'hunter2pw');
+Server=h;User Id=a;Password=hunter2pw;Timeout=3
+jdbc:mysql://h/db?user=a&password=hunter2pw
+http://h/x?a=1&api_key=hunter2pw&b=2
 """.strip().split("\n")
 ORDINARY = r"""
 Password:
@@ -47,6 +55,12 @@ max_tokens: 4096
 mkdir -p src/a1
 ssh -p 2222 host
 docker run -p 8080:80 x
+docker login registry
+print("password: required")
+echo "token: see README2.md"
+define('DB_NAME', 'hunter2pw')
+a=1;b=2;c=3&d=4
+https://h/x?a=1&token=true
 curl -u "$USER:$PASS" https://x
 patch -p1 < x
 --token TOKEN

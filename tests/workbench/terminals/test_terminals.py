@@ -57,6 +57,11 @@ async def test_a_title_of_ones_own_running_terminal_is_made_unique_also_for_two_
     assert [one.title for one in pair] == [long, long[:198] + " 2"]
 
 
+async def test_a_title_holds_no_secret(terminals: Terminals) -> None:
+    terminal = await terminals.create(argv=["cat"], title="db --password hunter2pw9")
+    assert terminal.title == "db --password [redacted:secret]"
+
+
 async def test_an_id_is_never_a_title(terminals: Terminals) -> None:
     one = await terminals.create(argv=["cat"])
     with pytest.raises(BadArgument, match="form of an id"):

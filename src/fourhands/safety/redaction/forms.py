@@ -17,12 +17,19 @@ _setting = re.compile(
     rf"({_QUOTED}|[^\s\"'`,;(){{}}\[\]<>=|]{{6,256}})(?=[\s,;]|$)",
     re.IGNORECASE,
 )
+# In quotation marks as a whole: echo "password: x".
+_quoted_whole = re.compile(
+    rf"((?<=[\"'])(?:[\w ,.-]{{0,40}}[ \t])?({_NAME})[ \t]{{0,4}}[:=][ \t]{{1,8}})"
+    r"([^\s\"'`,;(){}\[\]<>=|]{6,256})(?=[\"'])",
+    re.IGNORECASE,
+)
 _flag = re.compile(
     rf"((?<![\w-])--?(?:{_NAME}|pass)[ \t]{{1,4}})({_QUOTED}|[^\s\"'`-][^\s\"'`]{{5,255}})(?=\s|$)", re.IGNORECASE
 )
 _short_flag = re.compile(
     r"(\b(?:(?:mysql|mariadb)[\w-]{0,12}(?=[ \t])[^\n|;&]{0,200}?[ \t]-p|sshpass[ \t]{1,4}-p[ \t]{0,4}"
-    r"|redis-cli(?=[ \t])[^\n|;&]{0,200}?[ \t]-a[ \t]{1,4}))"
+    r"|(?:docker|podman)[ \t]{1,4}login(?=[ \t])[^\n|;&]{0,200}?[ \t]-p[ \t]{1,4}"
+    r"|redis-cli(?=[ \t])[^\n|;&]{0,200}?[ \t]-a[ \t]{1,4}|(?:^|(?<=\n))[ \t]*(?:requirepass|masterauth)[ \t]{1,4}))"
     rf"({_QUOTED}|[^\s\"'`$-][^\s\"'`]{{3,255}})"
 )
 _user = re.compile(
@@ -34,12 +41,16 @@ _netrc = re.compile(
     re.M,
 )
 _element = re.compile(rf"(<({_NAME})(?:[ \t][^<>\n]{{0,200}})?>)([^<>\n]{{4,256}})(?=</)", re.IGNORECASE)
+_define = re.compile(rf"(\bdefine\([ \t]{{0,4}}[\"']{_NAME}[\"'][ \t]{{0,4}},[ \t]{{0,4}})({_QUOTED})", re.IGNORECASE)
 _attributes = re.compile(rf"(\b(?:key|name)=\"{_NAME}\"[ \t]{{1,4}}value=\")([^\"\n]{{4,256}})(?=\")", re.IGNORECASE)
 
 SIGNS = (
     r"(?i:(?:passw|passphrase|secret|token|credential|key)[\w-]*(?:\s*[:=]\s|\s|>))",
     r"(?:mysql|mariadb|redis-cli)\S*\s.*-[pa]",
     r"sshpass\s",
+    r"(?:docker|podman)\s+login\s.*-p",
+    r"(?:requirepass|masterauth)\s",
+    r"define\(\s*[\"'][^\"'\n]*(?i:passw|secret|token|key|credential)",
     r"(?:curl|wget|https?|xh)\s(?:.*\s)?(?:-u|--user)",
     r"(?i:key|name)=\"[^\"]*\"\s+value=\"",
 )
@@ -58,6 +69,10 @@ def without_forms(text: str, is_no_secret: Callable[[str], bool], instead: str) 
             return found[0]
         return f"{name}{between}{quote}{instead}{quote}"
 
+    def whole(found: re.Match[str]) -> str:
+        known = is_no_secret(found[3]) or not _counts(found[3], quoted=False, word=True)
+        return found[0] if known else f"{found[1]}{instead}"
+
     def behind(found: re.Match[str]) -> str:
         inner, quote = _inner(found[2])
         if is_no_secret(inner) or not _counts(inner, quoted=bool(quote), word=True):
@@ -73,9 +88,11 @@ def without_forms(text: str, is_no_secret: Callable[[str], bool], instead: str) 
         text = _element.sub(any_value, text)
         text = _attributes.sub(any_value, text)
         text = _netrc.sub(behind, text)
+        text = _define.sub(behind, text)
         text = _setting.sub(setting, text)
+        text = _quoted_whole.sub(whole, text)
         text = _flag.sub(behind, text)
-    if " -" in text:
+    if " -" in text or "requirepass" in lower or "masterauth" in lower:
         text = _user.sub(any_value, _short_flag.sub(any_value, text))
     return text
 

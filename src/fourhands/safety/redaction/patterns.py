@@ -99,6 +99,7 @@ _variable_line = re.compile(
     r"^([ \t]*+(?:export |declare -x |setenv |set |\+ )?)([A-Z][A-Z0-9_]{1,99}+)=(?![\"'\s])([^\n]++)", re.MULTILINE
 )
 _assignment = re.compile(r"(?<!\w)([A-Za-z_][\w-]{1,99}+)=(\"(?:[^\"\\\n]|\\.)*+\"?|'[^'\n]*+'?|[^\s\"'`]++)", re.ASCII)
+_next = re.compile(r"([;&])(?=[A-Za-z_])")
 _member = re.compile(r"([\"'])([\w-]{2,99}+)\1[ \t]{0,8}:[ \t]{0,8}(\"[^\"\n]{4,}+\"|'[^'\n]{4,}+')")
 _assignment_words = (
     *("pass", "secret", "token", "key", "credential", "auth", "session", "cookie", "private", "dsn", "_pwd"),
@@ -219,7 +220,10 @@ def _in_assignment(found: re.Match[str]) -> str:
         and (_is_literal(name, inner) if quote else _is_literal_word(found, name, inner))
     )
     if not secret:
-        return found[0]
+        if quote or _next.search(value) is None:
+            return found[0]
+        parts = _next.split(value)  # Server=x;Password=y, user=x&password=y
+        return f"{name}={''.join(_assignment.sub(_in_assignment, part) for part in parts)}"
     closing = quote if len(value) > 1 and value.endswith(quote) else ""
     return f"{name}={quote}{placeholder('secret')}{closing}"
 

@@ -16,6 +16,7 @@ from fourhands.providers.base import Launch, Provider, has_cells
 from fourhands.providers.registry import Providers
 from fourhands.providers.view import cell_name
 from fourhands.safety import environment
+from fourhands.safety.redaction.redactor import redact
 from fourhands.settings import Settings
 from fourhands.workbench.terminals import oneshot
 from fourhands.workbench.terminals.shell.detection import Shell, detect_shell, foreign_shell, named_shell
@@ -176,13 +177,14 @@ def check_words(kind: str, words: object, least: int = 1) -> None:
         raise BadArgument(f"{kind} must be words, at least {least}, each a text without NUL bytes")
 
 
-def check_title(title: object) -> None:
-    """Refuse what cannot be a title: not one line, or so like an id that it would never be found."""
+def checked_title(title: object) -> str:
+    """Return a title, without secrets; refuse what is not one line, or so like an id that it would never be found."""
     form = isinstance(title, str) and 0 < len(title.strip()) <= len(title) <= LONGEST_TITLE and title.isprintable()
     if not form:
         raise BadArgument(f"a title is 1 to {LONGEST_TITLE} printable characters, not {title!r:.50}")
     if is_id(str(title)):
         raise BadArgument(f"a title must not have the form of an id, as {title!r} has", hint='such as "test-runner"')
+    return redact(str(title))[:LONGEST_TITLE]
 
 
 def spelled_cwd(cwd: str, workspace: str) -> str:

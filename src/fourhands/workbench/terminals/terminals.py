@@ -28,7 +28,7 @@ from fourhands.workbench.terminals.cells import OpenNetwork
 from fourhands.workbench.terminals.followers import Followers
 from fourhands.workbench.terminals.handle import Exit, TerminalHandle
 from fourhands.workbench.terminals.host_terminals import HostInfo, HostTerminals, HostTimings
-from fourhands.workbench.terminals.launch import LONGEST_TITLE, LaunchPlanner, check_title, check_words
+from fourhands.workbench.terminals.launch import LONGEST_TITLE, LaunchPlanner, check_words, checked_title
 from fourhands.workbench.terminals.shell.detection import PlatformInformation, platform_information
 from fourhands.workbench.terminals.size import check_size
 from fourhands.workbench.terminals.terminal import Terminal
@@ -265,8 +265,7 @@ class Terminals:
         cols, rows = self._planner.size(cols, rows, agent=agent)
         check_size(cols, rows)
         if title is not None:
-            check_title(title)
-            title = self.free_title(title, owner)
+            title = self.free_title(checked_title(title), owner)
         if self.count >= self._max:
             raise LimitReached(
                 f"there are {self.count} terminals, the limit is {self._max}",
