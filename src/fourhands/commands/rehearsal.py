@@ -34,14 +34,14 @@ ALWAYS_HIDDEN = (
     "Databases, services and programs that run already.",
     "Anything outside the workspace: it is read-only there, and the home directory is empty.",
 )
-"""What no rehearsal shows, in words."""
+"""The limits of every rehearsal, in words."""
 
 _TOLD = 2000
 _TOLD_PATHS = 20
 
 
 class RehearsalOffer(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Whether a question's command can be rehearsed; if not, why. `rehearsal` is the one that there is already."""
+    """The answer whether a command can be rehearsed; if not, why. `rehearsal` is the one that there is already."""
 
     possible: bool
     concerned: bool  # it runs something at all
@@ -90,7 +90,7 @@ class RehearsalApplied(Struct, frozen=True, kw_only=True, rename="camel"):
 
 @commands.add("check", label="Check if a command can be rehearsed", actors=("person",), read_only=True)
 async def check(bench: Workbench, *, question_id: QuestionId) -> RehearsalOffer:
-    """Say whether the command that you are asked about can be rehearsed here, and if not, why."""
+    """Check if the command that you are asked about can be rehearsed here; if not, say why."""
     known = bench.rehearsals.of(question_id)
     try:
         program_of(bench, pending_call(bench, _question(bench, question_id)))

@@ -373,7 +373,7 @@ def test_lines_beyond_all_measure_are_left_out(root):
 
 
 def test_a_missing_ripgrep_is_said_so(root, tmp_path):
-    assert find_program(str(tmp_path / "python"), str(root), str(tmp_path)) is None
+    assert find_program(str(root), str(tmp_path / "python"), str(tmp_path)) is None
     with pytest.raises(Unavailable, match="needs ripgrep"):
         Workspace(root, ripgrep=Ripgrep(lambda root: None)).search("needle")
     with pytest.raises(Unavailable, match="cannot start"):
@@ -386,13 +386,13 @@ def test_ripgrep_is_looked_for_once_beside_python_first(root, tmp_path):
         path.parent.mkdir()
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
-    assert find_program(str(tmp_path / "bin" / "python"), str(root), str(other.parent)) == str(beside)
-    assert find_program(str(tmp_path / "python"), str(root), str(other.parent)) == str(other)
+    assert find_program(str(root), str(tmp_path / "bin" / "python"), str(other.parent)) == str(beside)
+    assert find_program(str(root), str(tmp_path / "python"), str(other.parent)) == str(other)
     looked = []
 
     def find(workspace):
         looked.append(1)
-        return find_program(sys.executable, workspace)
+        return find_program(workspace, sys.executable)
 
     files = Workspace(root, ripgrep=Ripgrep(find))
     assert files.search("needle").results == files.search("needle").results != []
@@ -476,6 +476,6 @@ def test_a_ripgrep_that_lies_in_the_workspace_is_never_run(root, tmp_path):
     (tmp_path / "into").symlink_to(root)
     python = str(tmp_path / "python")
     given = [str(inside.parent), str(tmp_path / "into" / "bin"), str(link.parent), ".", "", "bin"]
-    assert find_program(python, str(root), ":".join(given)) is None
-    assert find_program(python, str(root), ":".join([*given, str(outside.parent)])) == str(outside)
+    assert find_program(str(root), python, ":".join(given)) is None
+    assert find_program(str(root), python, ":".join([*given, str(outside.parent)])) == str(outside)
     assert path_outside(str(root), ":".join([*given, str(outside.parent)])) == f"{link.parent}:{outside.parent}"

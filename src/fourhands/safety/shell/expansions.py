@@ -1,4 +1,4 @@
-"""What the shell replaces in words: variables, defaults, subscripts and arithmetic (C2.2, C2.5, C5.4)."""
+"""The parts of words that the shell replaces: variables, defaults, subscripts and arithmetic (C2.2, C2.5, C5.4)."""
 
 import re
 

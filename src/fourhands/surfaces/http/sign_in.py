@@ -25,7 +25,7 @@ SIGN_IN = "openspace.browser.sign_in"
 """The name under which the journal tells of browsers that came, and of those that were refused."""
 
 SIGNED = "sign in with "
-"""What a browser signs, with the code behind it, to show that a key is its own."""
+"""The text that a browser signs, with the code behind it, to show that a key is its own."""
 
 
 class SignIn:

@@ -85,7 +85,7 @@ class _Message(msgspec.Struct):
 _decoder = msgspec.json.Decoder(_Message)
 
 
-def find_program(python: str, workspace: str, path: str | None = None) -> str | None:
+def find_program(workspace: str, python: str, path: str | None = None) -> str | None:
     """Return the path of ripgrep: beside this Python, where its package puts it, else outside of the workspace."""
     beside = os.path.join(os.path.dirname(python), "rg")
     found = beside if os.access(beside, os.X_OK) else find_outside("rg", workspace, path)
@@ -97,7 +97,7 @@ class Ripgrep:
 
     def __init__(
         self,
-        program: Callable[[str], str | None] = lambda workspace: find_program(sys.executable, workspace),
+        program: Callable[[str], str | None] = lambda workspace: find_program(workspace, sys.executable),
         *,
         deadline: Callable[[float], Deadline] = Deadline,
         longest_line: int = LONGEST_LINE,
