@@ -1273,7 +1273,7 @@ export interface RehearsalInfo {
   cannotShow: string[];
 }
 
-/** Whether a question's command can be rehearsed; if not, why. `rehearsal` is the one that there is already. */
+/** The answer whether a command can be rehearsed; if not, why. `rehearsal` is the one that there is already. */
 export interface RehearsalOffer {
   possible: boolean;
   concerned: boolean;
