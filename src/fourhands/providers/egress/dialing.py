@@ -123,7 +123,7 @@ async def _dial_by_proxy(route: Route, proxy: WebProxy) -> socket.socket:
     try:
         async with asyncio.timeout(CONNECT_S):
             status = await _ask_proxy(connection, route, proxy)
-    except (OSError, TimeoutError, ValueError) as error:
+    except (OSError, TimeoutError, ValueError, IndexError) as error:
         connection.close()
         raise Unavailable(f"{proxy} gave no usable answer: {error}") from error
     except BaseException:
