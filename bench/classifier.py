@@ -56,6 +56,7 @@ def shapes() -> dict[str, str]:
         "many here-documents": "cat <<E{0}\nx\nE{0}\n",
         "many substitutions": 'echo "$(date) {}";',
         "many assignments": "a{}=b;",
+        "many exported variables": "export A{}=1;",
         "many deletions": "rm x{};",
         "many conditions": "if [ -f x{} ]; then cat y; fi\n",
     }

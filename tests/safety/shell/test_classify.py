@@ -289,3 +289,8 @@ def test_a_line_is_judged_where_it_will_run():
 def test_what_getopts_sets_is_no_number():
     assert classify("n=1; echo $((n))").level == "safe"
     assert classify("n=1; getopts ab n; echo $((n))").level == "unknown"
+
+
+def test_ever_more_exported_variables_are_not_compared_forever():
+    verdict = classify("".join(f"export A{number}=1\n" for number in range(70)) + "echo x")
+    assert (verdict.level, verdict.reason) == ("unknown", "too many variables are exported")

@@ -38,6 +38,7 @@ _REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDE
 # The shell evaluates whatever these are given, and gives those a value itself, from data.
 _INTEGERS = frozenset({"RANDOM", "SRANDOM", "SECONDS", "LINENO", "HISTCMD", "OPTIND", "BASHPID", "EPOCHSECONDS"})
 _FROM_DATA = frozenset({"_", "REPLY", "MAPFILE", "BASH_REMATCH", "OPTARG", "BASH_ARGV0", "MATCH", "match", "reply"})
+_MOST_EXPORTED = 64
 _ZSH_PATHS = frozenset({"path", "cdpath", "fpath", "manpath", "mailpath", "module_path"})  # the same as in capitals
 _ELEMENT = re.compile(r"(?:\A|[(\s])\[(.*?)\]\+?=", re.DOTALL)
 _ITEM = re.compile(r"(\w+)\[(.*)\]", re.ASCII | re.DOTALL)
@@ -145,6 +146,8 @@ class Assignments(ABC):
 
     def inherited(self, argv: list[str]) -> Finding:
         """Classify the variables that were exported earlier in the line, like those in front of a command."""
+        if len(self.exported) > _MOST_EXPORTED:
+            return unknown("C3.4", "too many variables are exported")
         for name in self.exported:
             value = self.variables.get(name)
             if not passes(name, value if isinstance(value, str) else DYNAMIC, argv):
