@@ -35,6 +35,7 @@ HAND: dict[str, bool | tuple[str, ...]] = {
     "openspace.change.keep": True,
     "openspace.network.allow": True,
     "openspace.network.forget": True,
+    "openspace.rehearsal.apply": True,
     "openspace.safety.set_asking": True,
     "openspace.terminal.set_limit": True,
     "openspace.turn.keep": True,
