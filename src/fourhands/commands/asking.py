@@ -5,7 +5,6 @@ outside (docker, a push, the system's packages) is asked about and then runs out
 everything that is not plainly safe is asked about, and routine tasks too when an agent has changed what they load.
 """
 
-import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -149,22 +148,22 @@ class LineAsking:
         unasked = _UNASKED.format(place.isolation)
         if outcome_of(found.level, effects, Ground.CELL, setting) in _LET_THROUGH:
             return replace(found, unasked=unasked, rule_key=None)
-        secure = self._secure(call, effects, place)
+        secure = self._secure(call, effects)
         if outcome_of(found.level, effects, Ground.COVERED, setting) in _LET_THROUGH:
             return replace(found, unasked=unasked, secure=secure, facts=where)
-        undoable = RiskKind.DESTROYS in effects.kinds and self._covers(effects, place, ())
+        undoable = RiskKind.DESTROYS in effects.kinds and self._covers(effects, ())
         return replace(found, facts=(*where, "Can be undone: a checkpoint is taken before") if undoable else where)
 
-    def _secure(self, call: Call, effects: LineEffects, place: LinePlace) -> Callable[[], Awaitable[str]]:
+    def _secure(self, call: Call, effects: LineEffects) -> Callable[[], Awaitable[str]]:
         async def secure() -> str:
             taken = await self._bench.turns.secure(call)
             if taken is None:
                 return "there is no checkpoint"
-            return "" if self._covers(effects, place, taken.left_out) else "a checkpoint does not bring back all of it"
+            return "" if self._covers(effects, taken.left_out) else "a checkpoint does not bring back all of it"
 
         return secure
 
-    def _covers(self, effects: LineEffects, place: LinePlace, left_out: tuple[LeftOut, ...]) -> bool:
+    def _covers(self, effects: LineEffects, left_out: tuple[LeftOut, ...]) -> bool:
         if self._bench.turns.store.unavailable:
             return False
         paths = [one.path.rstrip("/") for one in left_out]
@@ -175,7 +174,7 @@ class LineAsking:
             inside = (one for one in paths if one.startswith(f"{path}/"))
             return unnamed or above or not all(MADE_BY_TOOLS.intersection(one.split("/")) for one in inside)
 
-        return is_covered(effects, self._bench.root, ignored, os.path.join(self._bench.root, place.cwd))
+        return is_covered(effects, self._bench.root, ignored)
 
 
 def _where(place: LinePlace) -> tuple[str, ...]:

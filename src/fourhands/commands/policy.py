@@ -96,7 +96,8 @@ class WorkbenchPolicy:
         """Assess a line that an agent runs in a process of its own, which is where its other programs run."""
         call = Call(command="openspace.tool.bash", args={"command": line}, actor=actor)
         place = self._asking.place(call, self._cwd(call))
-        return self._judged(call, line, classify(line, self._rules), lambda fresh: {"command": fresh}, place)
+        verdict = classify(line, self._rules, cwd=place.cwd)
+        return self._judged(call, line, verdict, lambda fresh: {"command": fresh}, place)
 
     # -- programs and lines that a call runs -----------------------------------------------------------------------
 
@@ -104,12 +105,12 @@ class WorkbenchPolicy:
         """Assess `bash` and `terminal_start`: a line, and the input that its program reads first, if any."""
         line: str = args.command
         stdin: str | None = getattr(args, "stdin", None)
-        verdict = self._with_input(line, stdin)
+        place = self._asking.place(call, self._cwd(call), leaves=True)
+        verdict = self._with_input(line, stdin, place)
 
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, "command": fresh}
 
-        place = self._asking.place(call, self._cwd(call), leaves=True)
         return self._judged(call, line, verdict, edit, place, input=stdin)
 
     def _launch(self, call: Call, args: Any) -> Assessment:
@@ -122,8 +123,8 @@ class WorkbenchPolicy:
         def edit(fresh: str) -> dict[str, object]:
             return {**call.args, **as_launch(fresh, args.env)}
 
-        verdict = self._with_input(line, args.input)
         place = self._asking.place(call, self._cwd(call, args.working_directory), leaves=True)
+        verdict = self._with_input(line, args.input, place)
         return self._judged(call, line, verdict, edit, place, input=args.input)
 
     def _script(self, call: Call, args: Any) -> Assessment:
@@ -144,8 +145,8 @@ class WorkbenchPolicy:
                 own = as_launch(str(own), None)["command"]  # without blanks it is a program's name
             return {**call.args, argument: own, **theirs}
 
-        verdict = self._with_input(line, args.input)
         place = self._asking.place(call, self._cwd(call, args.working_directory), leaves=True)
+        verdict = self._with_input(line, args.input, place)
         return self._judged(call, line, verdict, edit, place, input=args.input)
 
     def _exec(self, call: Call, args: Any, *, outside: bool = False) -> Assessment:
@@ -159,7 +160,7 @@ class WorkbenchPolicy:
             removed = {name: None for name, value in args.env.items() if value is None}
             return {**call.args, "command": fresh, "args": [], "env": removed}
 
-        return self._judged(call, line, classify(line, self._rules), edit, place)
+        return self._judged(call, line, classify(line, self._rules, cwd=place.cwd), edit, place)
 
     def _create(self, call: Call, args: Any) -> Assessment | None:
         """Assess a new shell: its variables count like assignments, and like the start-up files that they name."""
@@ -182,13 +183,13 @@ class WorkbenchPolicy:
         place = self._asking.place(call, self._cwd(call, args.cwd))
         return self._judged(call, line.strip(), verdict, edit, place, rule=False)
 
-    def _with_input(self, line: str, text: str | None) -> Verdict:
+    def _with_input(self, line: str, text: str | None, place: LinePlace) -> Verdict:
         if not text:
-            return classify(line, self._rules)
+            return classify(line, self._rules, cwd=place.cwd)
         mark = "INPUT"
         while mark in text or mark in line:
             mark += "_"
-        return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules)
+        return classify(f"{{\n{line}\n}} <<'{mark}'\n{text}\n{mark}", self._rules, cwd=place.cwd)
 
     def _cwd(self, call: Call, given: str | None = None) -> str:
         """Return the directory that this call or its session names, or an empty text for the workspace's root."""
@@ -218,7 +219,7 @@ class WorkbenchPolicy:
         hidden = self._unknowable(standing, keys)
         if hidden:
             return Assessment(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
-        verdict = self._typed_verdict(standing, keys, text)
+        verdict = self._typed_verdict(standing, keys, text, seat.cwd)
         # History expansion is off in an agent's own shells; in others a person may have switched it on.
         expands = terminal.expands_history or not terminal.meta.get("agent")
         if expands and recalls("\n".join([*keys.lines, keys.line.text]), terminal.program):
@@ -270,7 +271,7 @@ class WorkbenchPolicy:
             return "continues a command typed by someone else"
         return ""
 
-    def _typed_verdict(self, standing: PromptState, keys: Keystrokes, text: str) -> Verdict:
+    def _typed_verdict(self, standing: PromptState, keys: Keystrokes, text: str, cwd: str) -> Verdict:
         """Return the worst verdict of all lines that the shell may get: several, if its state is not certain."""
         fresh = [*keys.lines, keys.line.text]
         readings = ["\n".join([*standing.before, *fresh])]
@@ -279,11 +280,11 @@ class WorkbenchPolicy:
         if standing.line.completed:  # the text on the line may be longer, or gone
             alone = typed(EMPTY, text, pastes=standing.pastes)
             readings.append("\n".join([*alone.lines, alone.line.text]))
-        verdicts = [classify(reading.rstrip("\n"), self._rules) for reading in readings]
+        verdicts = [classify(reading.rstrip("\n"), self._rules, cwd=cwd) for reading in readings]
         if keys.lines and keys.line.text:
             # The text behind the last Enter is assessed again with its own; now it counts only if it is dangerous.
             verdicts = [verdict for verdict in verdicts if verdict.level == "dangerous"]
-            verdicts.append(classify("\n".join([*standing.before, *keys.lines]), self._rules))
+            verdicts.append(classify("\n".join([*standing.before, *keys.lines]), self._rules, cwd=cwd))
         return _worst(verdicts)
 
     def _program_input(

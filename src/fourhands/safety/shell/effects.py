@@ -172,8 +172,8 @@ _LOSING: dict[str, Callable[[EffectsRecord, list[str], str], None]] = {
 }
 
 
-def is_covered(effects: LineEffects, workspace: str, ignored: Callable[[str], bool], cwd: str = "") -> bool:
-    """Return True if a checkpoint brings back what a line, begun in `cwd`, takes away in a sandbox.
+def is_covered(effects: LineEffects, workspace: str, ignored: Callable[[str], bool]) -> bool:
+    """Return True if a checkpoint brings back what a line takes away in a sandbox.
 
     `ignored` says of a path below the workspace whether git ignores it: such files are in no checkpoint, but those that
     tools make again are no loss. What a line deletes in the sandbox's own /tmp is no loss of the person's.
@@ -182,7 +182,7 @@ def is_covered(effects: LineEffects, workspace: str, ignored: Callable[[str], bo
         return False
     home = workspace.rstrip("/")
     for path in effects.losses:
-        full = posixpath.normpath(path if path[:1] in ("/", "~") else posixpath.join(home, cwd, path))
+        full = posixpath.normpath(path if path[:1] in ("/", "~") else f"{home}/{path}")
         if full.startswith(("/tmp/", "/var/tmp/")) and not full.startswith(home + "/"):
             continue
         if not full.startswith(home + "/"):

@@ -22,6 +22,7 @@ from fourhands.host.log import Chunk
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.providers import registry
 from fourhands.providers.base import AgentNeeds, Isolation, Launch, Provider, has_cells
+from fourhands.providers.own_programs import path_outside
 from fourhands.settings import MOST_TERMINALS, Settings
 from fourhands.workbench.terminals import oneshot
 from fourhands.workbench.terminals.cells import OpenNetwork
@@ -52,8 +53,10 @@ class Terminals:
         self.settings = settings or Settings()
         self.places = places or WorkspaceDirs.of(workspace)
         self.env: Mapping[str, str] = dict(os.environ if env is None else env)
+        # Never a program that an agent may have written.
+        found = {**self.env, "PATH": path_outside(self.places.workspace, self.env.get("PATH", os.defpath))}
         self.providers = registry.Providers(
-            registry.build(self.settings, env=self.env) if providers is None else providers
+            registry.build(self.settings, env=found) if providers is None else providers
         )
         self.on_change: Callable[[str, Terminal], None] = lambda kind, terminal: None
         self.on_lost: Callable[[list[Terminal]], None] = lambda terminals: None
