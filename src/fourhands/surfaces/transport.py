@@ -169,9 +169,13 @@ class IdleServer(uvicorn.Server):
         yield
 
     async def main_loop(self) -> None:
-        """Wait until it is time to leave."""
+        """Wait until it is time to leave; however that comes, no listening socket stays behind."""
         await self.on_tick(0)  # sets the headers of all answers
-        await self._leaving.wait()
+        try:
+            await self._leaving.wait()
+        finally:
+            for server in self.servers:
+                server.close()
 
 
 async def take_connection(config: TimedConfig, server: uvicorn.Server, connection: socket.socket) -> None:
