@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.providers.base import Isolation
-from fourhands.providers.visibility import within
+from fourhands.providers.own_programs import path_outside
 from fourhands.workbench.workbench import Workbench
 
 PROVIDER = "local"
@@ -37,10 +37,9 @@ _NO_HOOKS = {
 
 def variables(bench: Workbench, changes: Mapping[str, str | None], provider: str) -> dict[str, str | None]:
     """Return the changes to the person's variables for a program of an agent of this provider."""
-    path = (bench.terminals.env.get("PATH") or os.defpath).split(":")
-    kept = [one for one in path if one.startswith("/") and not within(os.path.realpath(one), bench.root)]
+    path = path_outside(bench.root, bench.terminals.env.get("PATH") or os.defpath)
     weaker = getattr(bench.terminals.providers.get(provider), "weaker", False)
-    return {"PATH": ":".join(kept), **(_NO_HOOKS if weaker else {}), **changes}
+    return {"PATH": path, **(_NO_HOOKS if weaker else {}), **changes}
 
 
 def note(bench: Workbench, call: Call, effects: Effects, isolation: str, exit_code: int | None, output: str) -> str:
