@@ -7,14 +7,12 @@ import stat
 from pathlib import Path
 
 import httpx
-from tests.kit.internet import BWRAP, hello, network, serving
+from tests.kit.internet import BWRAP, hello, network, serve, serving
 from tests.kit.server import until
 
 from fourhands.core.tasks import Tasks
 from fourhands.providers.egress.hosts import THIS_MACHINE, HostPattern
 from fourhands.providers.egress.rules import AgentHosts
-
-SERVE = "cd /etc && exec timeout 30 python3 -m http.server {} --bind 127.0.0.1"
 
 
 async def test_ports_and_addresses_of_the_configuration_are_reached_unasked_and_by_this_session_alone() -> None:
@@ -43,12 +41,12 @@ async def test_the_workbench_is_entered_from_a_cell_with_an_agent_only_and_is_no
     async with network() as net:
         entered: list[str] = []
 
-        def serve(session: str, connection: socket.socket) -> None:
+        def enter(session: str, connection: socket.socket) -> None:
             entered.append(session)
             connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
             connection.close()
 
-        net.egress.agents.serve = serve
+        net.egress.agents.serve = enter
         net.egress.agents.admit("session_a", AgentHosts())
         line = "curl -sS -m 20 http://workbench.fourhands.internal"
         assert (await net.run(line)).out == "hello"
@@ -66,7 +64,7 @@ async def test_what_an_agents_own_process_listens_on_is_not_opened() -> None:
         cell = net.egress.cell("session_a")
         assert cell is not None
         with cell.ports.held(0):
-            running = tasks.start(net.run(f"{SERVE.format(18331)} & {SERVE.format(18332)}"), "an agent")
+            running = tasks.start(net.run(f"{serve(18331)} & {serve(18332)}"), "an agent")
             path = f"{cell.enclosure.directory}/i"
             async with cell.ports.way_in(18331, path):
                 assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
@@ -75,7 +73,7 @@ async def test_what_an_agents_own_process_listens_on_is_not_opened() -> None:
                 await until(lambda: 18332 in cell.ports.private)
                 assert net.egress.open_ports() == []
             assert not os.path.exists(path)
-        other = tasks.start(net.run(SERVE.format(18333)), "another program")
+        other = tasks.start(net.run(serve(18333)), "another program")
         await until(lambda: any(one.port == 18333 for one in net.egress.open_ports()))
         assert [one.port for one in net.egress.open_ports()] == [18333]
         for task in (running, other):

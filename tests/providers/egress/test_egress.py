@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.kit.internet import BWRAP, Net, hello, network, serving
+from tests.kit.internet import BWRAP, Net, hello, network, serve, serving
 from tests.kit.server import until
 
 from fourhands.core import child
@@ -195,9 +195,8 @@ def heard(net: Net) -> list[Event]:
 async def test_a_port_inside_opens_outside_and_closes_with_its_program() -> None:
     async with network() as net:
         events = heard(net)
-        serve = "cd /etc && exec timeout 30 python3 -m http.server 18231 --bind 127.0.0.1"
         async with Tasks() as tasks:
-            running = tasks.start(net.run(serve), "a server in a cell")
+            running = tasks.start(net.run(serve(18231)), "a server in a cell")
             await until(lambda: bool(net.egress.open_ports()))
             (port,) = net.egress.open_ports()
             assert (port.port, port.outside) == (18231, 18231)
