@@ -288,23 +288,24 @@ async def test_a_person_is_asked_about_few_everyday_lines(ask: AskSetting, limit
                 assert share <= limit, name
 
 
-async def test_git_never_obeys_a_repository_that_an_agent_has_planted(app: App) -> None:
-    """Bare, so that no `.git` is in the way: in another directory it is asked about, in the root it is not obeyed."""
+async def test_git_obeys_no_repository_that_an_agent_has_planted(app: App) -> None:
+    """A bare one, so that no `.git` is in the way: in another directory, or in the place of the workspace."""
     session, person = let_in(app), Person(app)
     root, hit = Path(app.bench.root), Path(app.places.state) / "hit"
-    for place in (root, root / "sub"):
+    for place in (root / "sub", root):
         await git(root, "init", "-q", "--bare", str(place))
         section = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ..\n"
         (place / "config").write_text(f'{section}\tfsmonitor = "touch {hit};false"\n')
-    for args in ({"command": "git status"}, {"command": "git", "args": ["status"]}):
-        verb = "tool.execute_command" if "args" in args else "tool.bash"
-        await call(app, session, verb, **args)
-    bar = Bar(app, session)
-    inside = bar("tool.execute_command", command="git", args=["status"], workingDirectory="sub")
-    assert inside is not None
-    assert inside.level == "unknown"
-    terminal = await app.terminals.create(shell="bash", owner=session.id, agent=True, cwd="sub")
-    await terminal.wait(input_wanted=True, deadline_s=40)
-    assert bar.keys(terminal, "git status\n") == "unknown"
+        assert await call(app, session, "tool.bash", command="true")
+        where = "" if place is root else "sub"
+        calls: list[tuple[str, dict[str, object]]] = [
+            ("tool.execute_command", {"command": "git", "args": ["status"], "workingDirectory": where or "."}),
+            ("terminal.exec", {"command": "timeout 9 git status", "cwd": where or None}),
+        ]
+        for verb, args in calls:
+            _, refused = await asked(app, session, person, "deny", verb, **args)
+            assert refused.code == "denied"
+        terminal = await app.terminals.create(shell="bash", owner=session.id, agent=True, cwd=where or None)
+        await terminal.wait(input_wanted=True, deadline_s=40)
+        assert Bar(app, session).keys(terminal, "git status\n") == "unknown"
     assert not hit.exists()
-    assert not person.was_asked

@@ -334,6 +334,8 @@ class WorkbenchPolicy:
         input: str | None = None,
         rule: bool = True,
     ) -> Assessment:
+        if verdict.level == "safe" and "git" in line and _is_bare_repository(self._bench.root):
+            verdict = at_least_unknown(verdict, "git obeys a repository that the workspace itself has become")
         words = _plain_words(line, verdict) if rule and not input else ""
         commands = [part.words for part in verdict.parts]
         parts = [AssessedPart(visible(part.text), part.level, part.reason) for part in verdict.parts]
@@ -364,6 +366,13 @@ def _outside(call: Call, command: Command) -> Assessment:
         rule_key=f"outside:{command.id}",
         rule_text=f"call {command.id} with any arguments",
     )
+
+
+def _is_bare_repository(root: str) -> bool:
+    """Return True if git takes a directory without `.git` for a repository, whose configuration it then obeys."""
+    if os.path.lexists(os.path.join(root, ".git")) or not os.path.lexists(os.path.join(root, "HEAD")):
+        return False
+    return all(os.path.isdir(os.path.join(root, name)) for name in ("objects", "refs"))
 
 
 def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:

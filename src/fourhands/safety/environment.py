@@ -27,13 +27,6 @@ NO_PAGERS: dict[str, str] = dict.fromkeys(
     "cat",
 )
 
-# Git does not obey a bare repository for lying in the directory where it is called: it may have been planted there.
-GIT_EXPLICIT: dict[str, str] = {
-    "GIT_CONFIG_COUNT": "1",
-    "GIT_CONFIG_KEY_0": "safe.bareRepository",
-    "GIT_CONFIG_VALUE_0": "explicit",
-}
-
 # A pager that an agent starts all the same can run no other program.
 AGENT_PAGERS: dict[str, str] = {**NO_PAGERS, "LESSSECURE": "1", "SYSTEMD_PAGERSECURE": "1"}
 

@@ -63,7 +63,7 @@ class LaunchPlanner:
         if key not in self._variables:  # looked through once: there may be many, and each may be a secret
             if agent:
                 chosen = environment.for_agent(self._env, self._settings.agent_defaults.variables)
-                chosen |= environment.AGENT_PAGERS | environment.GIT_EXPLICIT
+                chosen |= environment.AGENT_PAGERS
             else:
                 chosen = environment.for_person(self._env) | ({} if pagers else environment.NO_PAGERS)
             self._variables[key] = chosen | environment.terminal_variables(self._env)
