@@ -14,7 +14,7 @@ def test_a_person_decides_about_a_host_on_its_card(page: Page, served: Served) -
     held = served.start(keeper.require(session, "example.org", 443))
     expect(card).to_contain_text("example.org:443")
     card.get_by_role("button", name="Allow for this session").click()
-    assert held.result(40) is None
+    assert held.result(40) == "session"
     expect(card).to_be_hidden()
     refused = served.start(keeper.require(session, "example.com", 443))
     page.get_by_role("alertdialog", name="example.com:443").get_by_role("button", name="Never").click()
