@@ -4,6 +4,7 @@ The SDK is loaded when the first client comes: it is heavy, and most servers nev
 """
 
 import asyncio
+import contextlib
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import Receive, Scope, Send
-from starlette.websockets import WebSocket
+from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.agents.briefing.hub import Hub
 from fourhands.core.call import Result
@@ -73,7 +74,8 @@ class McpRoutes:
             if self._stream is not None:
                 await self._stream.close()
         for socket in list(self._sockets):
-            await socket.close(1001)
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):  # it has gone by itself meanwhile
+                await socket.close(1001)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One request of a client over streamable HTTP."""
