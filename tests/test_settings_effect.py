@@ -240,12 +240,12 @@ async def test_output_is_kept_as_the_settings_say() -> None:
 
 
 async def test_agents_begin_as_the_settings_say() -> None:
-    text = "[agentDefaults]\nvariables = ['FOR_AGENTS']\nbash = { cropOutput = 20, timeoutSeconds = 0.5 }\n"
+    text = "[agentDefaults]\nprovider = 'local'\nvariables = ['FOR_AGENTS']\nbash = { cropOutput = 20, timeoutSeconds = 0.5 }\n"
     safe = "[safety]\nsafeCommands = ['sleep', 'seq', 'echo']\n"
     async with opened(text + safe, FOR_AGENTS="yes", NOT_FOR_AGENTS="no") as app:
         ada = let_in(app)
         seen = await call(app, "tool.bash", ada, command="echo $FOR_AGENTS$NOT_FOR_AGENTS")
-        assert seen["output"] == "yes\n"
+        assert seen.get("output") == "yes\n", seen
         assert (await call(app, "tool.bash", ada, command="seq 1000"))["truncated"]
         assert "0.5" in str(await call(app, "tool.bash", ada, command="sleep 1000"))
     async with opened("[agentDefaults]\nprovider = 'elsewhere'\n") as app:
