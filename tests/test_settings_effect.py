@@ -240,7 +240,7 @@ async def test_output_is_kept_as_the_settings_say() -> None:
 
 
 async def test_agents_begin_as_the_settings_say() -> None:
-    text = "[agentDefaults]\nprovider = 'local'\nvariables = ['FOR_AGENTS']\nbash = { cropOutput = 20, timeoutSeconds = 0.5 }\n"
+    text = LOCAL + "variables = ['FOR_AGENTS']\nbash = { cropOutput = 20, timeoutSeconds = 0.5 }\n"
     safe = "[safety]\nsafeCommands = ['sleep', 'seq', 'echo']\n"
     async with opened(text + safe, FOR_AGENTS="yes", NOT_FOR_AGENTS="no") as app:
         ada = let_in(app)
