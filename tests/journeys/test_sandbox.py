@@ -5,6 +5,7 @@ import os
 import pytest
 from playwright.sync_api import Page, expect
 from tests.kit.browser import Served, Visit, wait_for_screen
+from tests.kit.isolation import refuse
 
 WEAKER = {
     "provider": "auto",
@@ -40,7 +41,7 @@ def test_the_page_says_which_sandbox_agents_run_in(served: Served, visit: Visit,
         served.call("openspace.agent.configure", {"sessionId": ada.session.id, "provider": provider})
         made = ada.call("openspace.terminal.create", {"title": provider, "shellPath": "/bin/bash"})
         if not made.success:
-            pytest.skip(f"{provider}: {made.error}")
+            refuse(f"{provider}: {made.error}")
         served.call("openspace.pane.focus", {"paneId": made.data["paneId"]})
         shield = page.locator(".shield:visible")
         expect(shield).to_have_count(1)

@@ -24,6 +24,7 @@ import msgspec
 import pytest
 import uvloop
 from tests.kit.agree import agreeable_person, by_mcp
+from tests.kit.isolation import refuse
 from tests.kit.server import LIMIT_S, Served, until
 
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
@@ -507,7 +508,7 @@ async def checkpoint(door: Door) -> None:
 async def rehearsal(door: Door) -> None:
     rehearsals = door.served.app.bench.rehearsals
     if reason := await rehearsals.impossible():
-        pytest.skip(f"no overlay here: {reason}")
+        refuse(f"no overlay here: {reason}")
     for name in ("played", "held"):
         (door.root / name).write_text("1")
     async with agent(door, "player") as player, asyncio.TaskGroup() as group:

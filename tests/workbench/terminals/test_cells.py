@@ -221,7 +221,7 @@ async def test_an_older_host_says_what_to_do(yard: Yard) -> None:
 
 async def test_tmux_runs_inside(terminals: Terminals) -> None:
     if not os.path.exists("/usr/bin/tmux"):
-        pytest.skip("tmux is not installed")
+        refuse("tmux is not installed")
     terminal = await terminals.create(provider="wall", cell="sess_a", argv=["tmux", "-f", "/dev/null", "new", "sh"])
     await terminal.type("echo in-$((40+2))-tmux; exit\n")
     await terminal.wait(exit=True, deadline_s=40)
