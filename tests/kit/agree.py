@@ -24,13 +24,13 @@ from fourhands.agents.blocks.interceptor import Interceptor
 from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.agents.connectors.trial_tasks import Scratch
 from fourhands.app import App
+from fourhands.commands.toolset import tool_name
 from fourhands.core import call as core
 from fourhands.core.call import Actor
 from fourhands.core.event import Event
 from fourhands.core.ids import ulid
 from fourhands.core.question import Answer
 from fourhands.surfaces.cli.main import build
-from fourhands.surfaces.mcp.tools import tool_name
 
 Result = dict[str, Any]
 Caller = Callable[[str, dict[str, Any]], Awaitable[Result]]

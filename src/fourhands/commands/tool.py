@@ -58,7 +58,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
     note: str = ""
 
 
-@commands.add("bash", label="Run a shell command", safety="line", example={"command": "npm test"})
+@commands.add("bash", label="Run a shell command", safety="line", example={"command": "npm test"}, core=True)
 async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> ToolResult:
     """Run a shell command in the workspace and return its output and exit code.
 

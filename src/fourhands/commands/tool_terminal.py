@@ -88,6 +88,7 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
     safety="line",
     conceals=("stdin",),
     example={"command": "npm run dev"},
+    core=True,
 )
 async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effects: Effects) -> Collected:
     """Start a program that keeps running (a server, a watcher, a shell, a debugger) in a terminal that both of you see.
@@ -141,6 +142,7 @@ class TerminalContinue(Args, frozen=True, kw_only=True):
     safety="stdin",
     conceals=("stdin",),
     example={"sessionId": "npm run dev", "stdin": "y\n"},
+    core=True,
 )
 async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call, effects: Effects) -> Collected:
     """Type into a terminal, or only read it, and return what it printed since your last read.
@@ -178,7 +180,9 @@ class TerminalStopped(Struct, frozen=True, kw_only=True, rename="camel"):
     text: str = ""
 
 
-@commands.add("terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"})
+@commands.add(
+    "terminal_stop", label="Stop a program and close its terminal", example={"sessionId": "npm run dev"}, core=True
+)
 async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> TerminalStopped:
     """End everything that runs in a terminal and close it. An agent may stop its own only."""
     terminal = bench.terminal(args.session_id, call)
@@ -208,7 +212,7 @@ class ActiveList(Struct, frozen=True, kw_only=True, rename="camel"):
     text: str = ""
 
 
-@commands.add("terminal_list", label="List running programs", read_only=True, example={})
+@commands.add("terminal_list", label="List running programs", read_only=True, example={}, core=True)
 async def terminal_list(bench: Workbench, call: Call) -> ActiveList:
     """List the terminals: id, command, your position, whether they run, and for how long."""
     positions = bench.positions(call)

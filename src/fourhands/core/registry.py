@@ -26,6 +26,7 @@ NAMESPACE = "openspace."
 
 CommandHandler = Callable[..., Awaitable[object]]
 Manifest = dict[str, object]
+ResultText = Callable[[Mapping[str, object]], str]
 _H = TypeVar("_H", bound=CommandHandler)
 _ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
 
@@ -63,6 +64,8 @@ class Command:
     example: Mapping[str, object] | None = None
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
     spread: bool = False  # the handler takes its arguments as keywords; the struct was derived from them
+    core: bool = False  # one of the few tools that a model is given unless it is given others
+    text: ResultText | None = None  # a result's data in the words that a model reads; without it they are JSON
     announced: Announcement | None = None  # it runs outside: a built-in one takes its place, and its effect is unknown
 
     async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:
@@ -124,6 +127,8 @@ class Contribution:
         instructs: bool = False,
         uri: str | None = None,
         example: Mapping[str, object] | None = None,
+        core: bool = False,
+        text: ResultText | None = None,
     ) -> Callable[[_H], _H]:
         """Make `async def f(bench, *, path: str, line: int = 1) -> Struct | None` the command `prefix.verb`.
 
@@ -131,8 +136,9 @@ class Contribution:
         and limits them. Where several commands share their arguments, or one needs other names, `args: Struct` after
         the bench takes them as one. Parameters annotated `Call` or `Effects` are given theirs. The docstring becomes
         the description that people and models read. `hand` keeps a command, or the arguments that it names (as on the
-        wire), to a person who signs the call in a browser: it is for what answers, consents or loosens. Mistakes in
-        the declaration are errors at once.
+        wire), to a person who signs the call in a browser: it is for what answers, consents or loosens. `core` makes
+        it one of the few tools that a model is always given; `text` puts its result into words for a model. Mistakes
+        in the declaration are errors at once.
         """
         id = f"{self.prefix}.{verb}"
         if not _ID.fullmatch(id):
@@ -167,6 +173,8 @@ class Contribution:
                 instructs=instructs,
                 uri=uri,
                 example=example,
+                core=core,
+                text=text,
                 extras=extras,
                 spread=spread,
             )

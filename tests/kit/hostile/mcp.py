@@ -17,7 +17,7 @@ from tests.kit.hostile.stage import POSITIONS, Door, Stage, as_text
 from tests.kit.mcp_client import PROGRAM, Mode
 from tests.kit.server import until
 
-from fourhands.surfaces.mcp.tools import tool_name
+from fourhands.commands.toolset import tool_name
 
 
 class McpDoor(Door):

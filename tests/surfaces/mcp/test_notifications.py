@@ -30,10 +30,11 @@ from fourhands.app import App
 from fourhands.core.call import Actor
 from fourhands.core.event import Event
 from fourhands.core.registry import Contribution
+from fourhands.core.short_schema import arguments as input_schema
+from fourhands.core.short_schema import results as output_schema
 from fourhands.surfaces.mcp.clients import McpClient
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.notifications import Notifications
-from fourhands.surfaces.mcp.tools import input_schema, output_schema
 from fourhands.surfaces.server import ServerLimits, serving
 from fourhands.workbench.workbench import Workbench
 

@@ -20,9 +20,10 @@ from tests.kit.mcp_client import (
 )
 
 from fourhands.app import App
+from fourhands.commands.toolset import tool_name
 from fourhands.surfaces.mcp import clients as peers
 from fourhands.surfaces.mcp.limits import McpLimits
-from fourhands.surfaces.mcp.tools import Tools, tool_name
+from fourhands.surfaces.mcp.tools import Tools
 
 
 @pytest.fixture(autouse=True)

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, CompleteRequestParams, Completion, PromptReference
 
+from fourhands.commands.toolset import PROMPTS
 from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.registry import Command, Registry
@@ -40,7 +41,7 @@ def _command(registry: Registry, params: CompleteRequestParams) -> Command | Non
         name = params.ref.name
         if name not in [prompt.name for prompt in prompts.prompts(registry)]:
             raise MCPError(INVALID_PARAMS, f"no prompt {name[:200]!r}")
-        id = prompts.PREFIX + name
+        id = PROMPTS + name
         return registry.get(id) if id in registry else None
     uri = params.ref.uri
     for command in registry:

@@ -15,6 +15,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
+from fourhands.commands.toolset import PROMPTS
 from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.errors import BadArgument, NotFound
@@ -22,7 +23,6 @@ from fourhands.core.registry import Registry
 from fourhands.surfaces.mcp.formats import messages, plain
 from fourhands.surfaces.mcp.resources import terminal_uri
 
-PREFIX = "openspace.prompt."
 LINES = 200
 """Lines of a terminal in its prompt."""
 
@@ -47,7 +47,7 @@ def prompts(registry: Registry) -> list[Prompt]:
     """Every prompt."""
     added = [
         Prompt(
-            name=command.id.removeprefix(PREFIX),
+            name=command.id.removeprefix(PROMPTS),
             title=command.label,
             description=command.description,
             arguments=[
@@ -56,7 +56,7 @@ def prompts(registry: Registry) -> list[Prompt]:
             ],
         )
         for command in registry
-        if command.id.startswith(PREFIX) and "agent" in command.actors
+        if command.id.startswith(PROMPTS) and "agent" in command.actors
     ]
     return [WORKBENCH, TERMINAL, *added]
 
@@ -67,7 +67,7 @@ def call_of(registry: Registry, name: str, given: Mapping[str, str]) -> tuple[st
     if name not in known:
         raise NotFound.of("prompt", name[:200], known)
     if name != TERMINAL.name:
-        return f"{PREFIX}{name}", dict(given)
+        return f"{PROMPTS}{name}", dict(given)
     unknown = sorted(set(given) - {"terminal", "question"})
     if unknown:
         raise BadArgument(f"no argument {unknown[0][:100]!r}", hint="arguments here: terminal, question")

@@ -143,7 +143,7 @@ class McpServer:
             )
         except FourhandsError as error:
             return tool_result(Result.failure(error))
-        return done if isinstance(done, InputRequiredResult) else tool_result(done, command)
+        return done if isinstance(done, InputRequiredResult) else self.tools.result(command, done)
 
     # -- resources -------------------------------------------------------------------------------------------------
 
