@@ -103,7 +103,7 @@ async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, se
             recipe or Recipe(name="fake"),
             [sys.executable, FAKE],
             env=env,
-            instructions=lambda id: "THE INSTRUCTIONS",
+            briefing=lambda id, *, tools=False: "THE INSTRUCTIONS",
             mcp_servers=mcp,
             settle_s=settle_s,
             memory=await memory(session) if memory else None,

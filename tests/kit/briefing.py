@@ -215,3 +215,8 @@ def world(root: Path) -> Iterator[World]:
         yield made
     finally:
         made.bench.stop_saving()
+
+
+def no_briefing(session_id: str, *, tools: bool = False) -> str:
+    """As `Hub.briefing`, for a connector of which only the rest matters."""
+    return ""

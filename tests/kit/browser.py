@@ -105,7 +105,7 @@ class Served:
                 self.app, self.running = app, running
                 app.events.published.subscribe(self._admit)
                 wiring = LaunchContext(
-                    instructions=running.hub.instructions,
+                    briefing=running.hub.briefing,
                     issue_token=lambda session: running.tokens.issue(session.actor),
                     url=running.address.url,
                     env={},

@@ -224,7 +224,7 @@ async def open_doors(settings: Settings | None = None) -> AsyncIterator[Doors]:
     """A server with agents, for the length of a file."""
     async with serve_app(settings) as served:
         wiring = LaunchContext(
-            instructions=served.running.hub.instructions,
+            briefing=served.running.hub.briefing,
             issue_token=lambda session: served.running.tokens.issue(session.actor),
             url=served.url,
             env=os.environ,

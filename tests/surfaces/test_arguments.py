@@ -367,9 +367,7 @@ async def agent_(door: Door) -> None:
     capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}}}
     options = {"capabilities": capabilities, "modes": ["ask", "code"], "auth": "browser"}
     env = {**served.app.terminals.env, "FAKE_LOG": str(log), "FAKE_OPTIONS": json.dumps(options)}
-    wiring = LaunchContext(
-        served.running.hub.instructions, lambda s: served.running.tokens.issue(s.actor), served.url, env
-    )
+    wiring = LaunchContext(served.running.hub.briefing, lambda s: served.running.tokens.issue(s.actor), served.url, env)
 
     def received(method: str) -> list[Any]:
         messages = [json.loads(line) for line in log.read_text().splitlines()]

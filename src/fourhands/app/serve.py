@@ -83,7 +83,7 @@ async def _serve(options: Options, places: WorkspaceDirs, secret: str | None) ->
             joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
             wiring = LaunchContext(
-                instructions=server.hub.instructions,
+                briefing=server.hub.briefing,
                 issue_token=lambda session: server.tokens.issue(session.actor),
                 url=server.address.url,
                 env=os.environ,

@@ -127,6 +127,8 @@ class Session:
     positions: dict[str, int] = field(default_factory=dict)
     seen: dict[str, str] = field(default_factory=dict)
     attached: dict[str, int] = field(default_factory=dict)  # terminals, and up to where it was told of each
+    told: dict[str, str] = field(default_factory=dict)  # the state of the workbench as it was last told, in parts
+    briefed: frozenset[str] | None = None  # the commands that there were when it was briefed
     ended: bool = False
     arrival: Arrival = field(default_factory=Arrival)
     place: AgentPlace | None = None
@@ -148,6 +150,8 @@ class Session:
         self.untold.clear()
         self.positions.clear()
         self.seen.clear()
+        self.told.clear()
+        self.briefed = None
 
 
 class AttachedTerminal(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -277,7 +277,7 @@ def test_names_and_command_lines():
 async def test_connections_start_agents_by_name():
     async with open_app() as app:
         env = {"PATH": "/usr/bin:/bin", "FAKE_LOG": f"{app.places.state}/log"}
-        wiring = LaunchContext(instructions=lambda id: "", issue_token=lambda session: "", url="", env=env)
+        wiring = LaunchContext(briefing=lambda id, *, tools=False: "", issue_token=lambda session: "", url="", env=env)
         connections = Launcher(app.bench, app.tasks, wiring)
         register_tour(connections)
         tour = connections.kinds["opencode"] = connections.kinds["tour"]  # a connector of its own

@@ -71,7 +71,7 @@ async def test_what_is_new_is_told_once_and_again_if_it_was_not_sent(app: App) -
     assert told(app, session) == lost.text
     await say(one, "unwanted")
     await ask(app, "detach", sessionId="ada", terminalId="build")
-    assert told(app, session) == ""
+    assert told(app, session).endswith(":\nAttached to this chat: no terminal")
     assert "Attached to this chat" not in Instructions(app.bench).text(session.id)
 
 
@@ -88,7 +88,7 @@ async def test_the_state_lists_them_with_the_last_new_lines_until_they_are_read(
     )  # an agent that is not given turns reads for itself
     assert read.success
     assert "; nothing new" in instructions.text(session.id)
-    assert told(app, session) == ""
+    assert "evil" not in told(app, session)
     instructions.close()
 
 

@@ -1,20 +1,19 @@
+import asyncio
 import re
-from types import SimpleNamespace
-from typing import cast
+import tempfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.kit.briefing import World, editor, record, world
+from tests.kit.briefing import FakeTerminal, World, editor, record, world
 
 from fourhands.agents.briefing.budget import RESULT_CHARS, TURN_CHARS
 from fourhands.agents.briefing.feedback import render, turn_message
 from fourhands.core.call import Call, Result
 from fourhands.core.errors import NotFound
 from fourhands.core.registry import Command, Registry
-from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.sessions import CommandResult
-from fourhands.workbench.workbench import Workbench
 
 
 @pytest.fixture
@@ -110,26 +109,31 @@ async def test_two_messages_on_their_way_do_not_disturb_each_other(here: World):
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.sampled_from(["record", "send", "fail"]), max_size=30))
 def test_nothing_is_lost_or_doubled_whatever_fails(steps):
-    from fourhands.core.call import Call, Result
-    from fourhands.workbench.sessions import Sessions
+    asyncio.run(_play([*steps, "send"]))
 
-    registry, sessions = known(), Sessions()
-    session = sessions.add("Ada", "test")
-    bench = cast(Workbench, SimpleNamespace(outputs=Outputs(), attached=SimpleNamespace(news=lambda session: [])))
+
+async def _play(steps: list[str]) -> None:
     sent: list[int] = []
+    running: list[str] = []
     count = 0
-    for step in [*steps, "send"]:
-        if step == "record":
-            count += 1
-            call = Call(command="openspace.editor.open", actor=session.actor, origin="block")
-            sessions.record(call, Result(success=count % 3 > 0, number=count))
-            continue
-        message = turn_message(session, registry, bench)
-        if message is not None and step == "send":
-            sent += numbers(message.text)
-        elif message is not None:
-            message.restore()
+    with tempfile.TemporaryDirectory() as root, world(Path(root)) as here:
+        session = here.session()
+        for step in steps:
+            if step == "record":
+                count += 1
+                record(here.bench, session, "openspace.editor.open", count, error="no" if count % 3 == 0 else "")
+                here.terminals.all.append(FakeTerminal(f"t{count}", created=count))
+                continue
+            message = turn_message(session, here.registry, here.bench)
+            if message is not None and step == "send":
+                sent += numbers(message.text)
+                running = re.findall(r"^- t(\d+):", message.text, re.MULTILINE)
+            elif message is not None:
+                message.restore()
+        assert turn_message(session, here.registry, here.bench) is None
+        await here.bench.sessions.close()
     assert sorted(sent) == list(range(1, count + 1))
+    assert len(running) == min(count, 24) or "more" in running, "the state that was told last is that of now"
 
 
 async def test_a_result_that_cannot_be_put_into_words_is_not_lost(here: World):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit.acp_stage import open_stage
+from tests.kit.briefing import no_briefing
 from tests.kit.dialects import Answer
 from tests.kit.model import Model
 from tests.kit.person import Person
@@ -49,7 +50,7 @@ async def test_a_model_that_repeats_a_file_runs_nothing_unasked(choice) -> None:
             app.gate.consent.grant(session.id)
             endpoint = Endpoint(url=f"{model.url}/v1", model="fake")
             hub = Hub(app.bench, app.registry)
-            async with ChatModel(app.bench, session, endpoint, hub.instructions) as chat:
+            async with ChatModel(app.bench, session, endpoint, hub.briefing) as chat:
                 await chat.prompt("what does README.md say?")
                 question = await person.question()
                 assert "the same block stands in file README.md" in question.text
@@ -77,7 +78,7 @@ async def test_a_block_of_the_persons_own_prompt_is_not_asked_about() -> None:
         app = served.app
         session = app.bench.begin_session("bot", "model")
         app.gate.consent.grant(session.id)
-        async with ChatModel(app.bench, session, Endpoint(url=f"{model.url}/v1", model="fake"), lambda _: "") as chat:
+        async with ChatModel(app.bench, session, Endpoint(url=f"{model.url}/v1", model="fake"), no_briefing) as chat:
             await chat.prompt(f"please say {EVIL}")
             await until_idle(chat)
             assert Path(app.bench.root, "owned.txt").exists()
@@ -100,7 +101,7 @@ async def test_what_was_read_before_a_restart_is_remembered(tmp_path) -> None:
         app.gate.consent.grant(session.id)
         async with Model([Answer(told[1]["content"] + EVIL), Answer("ok")]) as model:
             endpoint = Endpoint(url=f"{model.url}/v1", model="fake")
-            async with ChatModel(app.bench, session, endpoint, lambda _: "", memory=again) as chat:
+            async with ChatModel(app.bench, session, endpoint, no_briefing, memory=again) as chat:
                 await chat.prompt("go on")
                 question = await person.question()
                 assert "before the server was started anew" in question.text

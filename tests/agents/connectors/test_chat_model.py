@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -71,7 +72,7 @@ async def start(watched: Watched, model: Model, kind: Interface = "openai", **op
         return None
 
     hub = Hub(app.bench, app.registry)
-    chat = ChatModel(app.bench, session, endpoint, hub.instructions, sleep=now)
+    chat = ChatModel(app.bench, session, endpoint, hub.briefing, sleep=now)
     return await watched.stack.enter_async_context(chat)
 
 
@@ -97,7 +98,10 @@ async def test_a_model_that_knows_only_blocks_finishes_a_task_that_needs_what_it
     assert watched.said().endswith("Line 42 says: line 42")
     assert "FAILED: no file or directory" in requests[1]
     assert "line 42" in requests[2]
-    assert "## Available Commands" in requests[0]
+    systems = [json.dumps(request.body.get("system") or request.body["messages"][0]) for request in model.requests]
+    assert "# Fourhands workbench" in systems[0]
+    assert len(set(systems)) == 1, "what goes first never changes"
+    assert "- app.py, line 42" in requests[1]
     state = watched.app.bench.state
     assert state.editor("app.py").line == 42
     assert [mark.id for mark in state.highlights()] == ["fix-1"]

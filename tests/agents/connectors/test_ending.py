@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.kit.acp_stage import FAKE, open_stage
+from tests.kit.briefing import no_briefing
 from tests.kit.workbench import open_app
 
 from fourhands.agents.acp.catalogue import Recipe
@@ -87,7 +88,7 @@ class Running:
     def __init__(self, app: App) -> None:
         self.app = app
         env = {**app.terminals.env, "FAKE_LOG": f"{app.places.state}/log"}
-        context = LaunchContext(instructions=str, issue_token=lambda session: "", url="http://127.0.0.1:1", env=env)
+        context = LaunchContext(briefing=no_briefing, issue_token=lambda session: "", url="http://127.0.0.1:1", env=env)
         self.launcher = Launcher(app.bench, app.tasks, context)
         register_all(self.launcher)
         self.kinds: list[str] = []

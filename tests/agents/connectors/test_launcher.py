@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.briefing import no_briefing
 from tests.kit.workbench import open_app
 
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
@@ -36,7 +37,12 @@ def made(launcher: Launcher, *specs: str) -> list[dict[str, Any]]:
 async def connections(request) -> AsyncIterator[Launcher]:
     upstreams = getattr(request, "param", {})
     async with open_app(msgspec.structs.replace(Settings(), upstreams=upstreams)) as app:
-        wiring = LaunchContext(instructions=str, issue_token=lambda session: "token", url="http://127.0.0.1:1", env={})
+        wiring = LaunchContext(
+            briefing=no_briefing,
+            issue_token=lambda session: "token",
+            url="http://127.0.0.1:1",
+            env={},
+        )
         launcher = Launcher(app.bench, app.tasks, wiring)
         register_all(launcher)
         yield launcher

@@ -125,7 +125,7 @@ class Run:
         self.app = app
         self.chats = Transcripts(app.bench, Path(app.places.state) / "chats.json", save_s=0)
         wiring = LaunchContext(
-            instructions=lambda id: "I", issue_token=lambda session: "t", url="http://127.0.0.1:1", env={}
+            briefing=lambda id, *, tools=False: "I", issue_token=lambda session: "t", url="http://127.0.0.1:1", env={}
         )
         self.connections = Launcher(app.bench, app.tasks, wiring)
         register_all(self.connections)

@@ -171,7 +171,7 @@ async def table(
         gateway = None if joined else Gateway("http://127.0.0.1:9", "t", "m")
         agent = OpenCodeConnector(
             app.bench, session, url="http://opencode.test", gateway=gateway, transport=server,
-            instructions=(lambda id: f"instructions for {id}") if joined else None,
+            briefing=(lambda id, *, tools=False: f"instructions for {id}") if joined else None,
             memory=memories.of(session, "opencode") if memories else None, timings=timings,
         )  # fmt: skip
         async with agent:
@@ -265,8 +265,11 @@ async def test_joined_it_gets_instructions_and_its_blocks_run_once_however_often
         s.part("p1", "msg_a", f"see {LIST} that", time={"start": 1, "end": 2})
         s.part("p1", "msg_a", f"see {LIST} that", time={"start": 1, "end": 2})
         again = await t.goes_on()
-        assert again["parts"] == [{"type": "text", "text": GO_ON}]
-        assert "#1 openspace.terminal.list" in again["system"]
+        told, go_on = again["parts"]
+        assert go_on == {"type": "text", "text": GO_ON}
+        assert told["synthetic"]
+        assert "#1 openspace.terminal.list" in told["text"]
+        assert again["system"] == body["system"], "what goes first never changes"
         s.idle()
         await t.until("agent.changed", status="idle")
         assert t.said() == "see  that"
@@ -642,7 +645,7 @@ async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbe
             env |= {"OPENCODE_DISABLE_MODELS_FETCH": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"}
             named = AgentSettings(allowed_hosts=(f"{THIS_MACHINE}:{s.model.url.rpartition(':')[2]}",))
             s.app.bench.settings.agents[s.session.name] = named
-            options = {"instructions": s.server.hub.instructions, "model": "fourhands/fake"}
+            options = {"briefing": s.server.hub.briefing, "model": "fourhands/fake"}
         agent = OpenCodeConnector(s.app.bench, s.session, command=[program], profile=profile, **options)
         said: list[str] = []
         done = asyncio.Event()
@@ -668,4 +671,4 @@ async def test_a_real_opencode_acts_learns_of_its_mistake_and_asks_at_the_workbe
         assert s.app.bench.describe_session(s.session).isolation == ("none" if provider == "local" else "sandbox")
         assert s.app.bench.network.open_ports() == []  # whoever reaches its port commands it
         turns = [request for request in s.model.requests if request.body.get("tools")]
-        assert [request.says("System Instructions") for request in turns] == [True] * 5
+        assert [request.says("# Fourhands workbench") for request in turns] == [True] * 5

@@ -102,7 +102,7 @@ async def test_every_dialect_runs_the_blocks_and_shows_none():
             assert await talk(s) == "Looking now.", name
         assert await s.ran() == ["openspace.terminal.list"] * len(TALKS)
         for request in s.model.requests:
-            assert request.says("System Instructions"), request.dialect
+            assert request.says("# Fourhands workbench"), request.dialect
             assert not request.says(s.token)
             assert s.token not in json.dumps(request.headers)
             assert KEY in json.dumps(request.headers)
@@ -380,7 +380,7 @@ async def test_a_request_on_the_side_gets_no_instructions_and_commands_nothing()
         assert title.choices[0].message.content == "Title "
         await client.chat.completions.create(model="fake", messages=ASK, tools=tools)
         assert await s.ran() == ["openspace.terminal.list"]
-        assert [request.says("System Instructions") for request in s.model.requests] == [True, False, True]
+        assert [request.says("# Fourhands workbench") for request in s.model.requests] == [True, False, True]
         assert s.model.requests[2].says("#1 openspace.terminal.list")
 
 

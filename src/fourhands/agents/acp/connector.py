@@ -9,7 +9,7 @@ the agent has settled, and starts it anew if it does not.
 import asyncio
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -24,6 +24,7 @@ from fourhands.agents.acp.runtime import AcpRuntime
 from fourhands.agents.acp.session import AcpSession, McpServers
 from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
 from fourhands.agents.acp.updates import Updates
+from fourhands.agents.briefing.briefing import Briefer
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import END_TURN, Connector, Recollection
 from fourhands.agents.connectors.launcher import Launcher, started_here
@@ -56,7 +57,7 @@ class AcpAgent(Connector):
         argv: Sequence[str],
         *,
         env: Mapping[str, str],
-        instructions: Callable[[str], str] | None = None,
+        briefing: Briefer | None = None,
         mcp_servers: McpServers | None = None,
         settle_s: float = SETTLE_S,
         memory: ResumeFile | None = None,
@@ -66,9 +67,9 @@ class AcpAgent(Connector):
         cwd = partial(bench.own_cwd, session)
         self.acp = AcpSession(session, cwd, argv[0], self._emit, auth=recipe.auth, servers=mcp_servers)
         self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
-        self._instructions = instructions
+        self._briefing = briefing
         self._settle_s = settle_s
-        self._instructed = False
+        self._briefed = False
         self._reset = False  # the person wants a new chat
         self._asking: asyncio.Task[Any] | None = None
         allowed = Approvals(bench)
@@ -164,7 +165,7 @@ class AcpAgent(Connector):
             except PeerFailed as error:
                 log.info("%s cannot go on with its session: %s", self.session.name, error)
         await self.acp.begin(peer)
-        self._instructed, self._earlier = False, ""
+        self._briefed, self._earlier = False, ""
         self.keep()
 
     def recollection(self) -> Recollection:
@@ -215,7 +216,7 @@ class AcpAgent(Connector):
             raise
         self.keep()
         await self.terminals.sweep(before)
-        self._instructed = False  # it may have been begun by another program
+        self._briefed = False  # it may have been begun by another program
 
     async def sign_in(self, method_id: str) -> None:
         """Sign in by one of the methods that the agent offers; an agent that could not begin without then can."""
@@ -252,10 +253,12 @@ class AcpAgent(Connector):
         """Prompt the agent and return when it has ended its turn."""
         self.updates.commands = 0
         peer = await self._settled()
-        told = turn_message(self.session, self.bench.registry, self.bench)
-        parts = [told.text if told else "", text]
-        if self._instructions is not None and not self._instructed:
-            parts.insert(0, self._instructions(self.session.id))
+        # A command of the agent's own is one only where its slash is the first sign of the prompt.
+        command = text.startswith("/")
+        told = None if command else turn_message(self.session, self.bench.registry, self.bench)
+        parts = [told.framed if told else "", text]
+        if self._briefing is not None and not self._briefed and not command:
+            parts.insert(0, self._briefing(self.session.id))
         blocks = [{"type": "text", "text": part} for part in parts if part]
         asking = self._asking = self.tasks.start(self._ask(peer, blocks), f"a turn of {self.session.name}")
         try:
@@ -269,7 +272,7 @@ class AcpAgent(Connector):
             if told is not None:
                 told.restore()
             raise answer
-        self._instructed = True
+        self._briefed = self._briefed or not command
         self.keep()
         self.stop_reason, self.usage = str(answer.get("stopReason") or END_TURN)[:100], shortened(answer.get("usage"))
 
@@ -346,7 +349,7 @@ def register(launcher: Launcher, *, mcp_servers: McpServers | None = None) -> No
             recipe,
             argv,
             env=env,
-            instructions=launcher.wiring.instructions,
+            briefing=launcher.wiring.briefing,
             mcp_servers=mcp_servers,
             memory=launcher.memories.of(session, spec),
         )

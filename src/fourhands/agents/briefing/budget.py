@@ -1,4 +1,4 @@
-"""Context limits: every limit on instructions and results, in one place for the code and the manual.
+"""Context limits: every limit on instructions, briefing and results, in one place for the code and the manual.
 
 Tokens are counted without a model's tokenizer: one for every 3 bytes of UTF-8. The usual rule of thumb, 4 characters of
 English, is too kind to JSON, paths and other scripts; this one rather counts too many than too few.
@@ -11,6 +11,18 @@ BYTES_PER_TOKEN = 3
 
 INSTRUCTIONS_TOKENS = 10_000
 """The whole of the instructions."""
+
+BRIEFING_TOKENS = 2_000
+"""The briefing: the short form of the instructions that goes with each request to a model, and never changes."""
+
+TURN_EDITORS_TOKENS = 200
+"""Open editors and highlights in the message of one turn, where they changed."""
+
+TURN_TERMINALS_TOKENS = 200
+"""Terminals in that message, where they changed."""
+
+TURN_COMMANDS_TOKENS = 300
+"""Commands in that message that came or went since the briefing."""
 
 TERMINALS_TOKENS = 200
 """The digest of terminals in the instructions."""

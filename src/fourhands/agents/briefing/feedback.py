@@ -1,14 +1,14 @@
-"""The results of an agent's commands, as the message of its model's next turn: told exactly once, failures first.
+"""The message of a model's next turn: the results of its commands, failures first, and the state where it changed.
 
-`turn_message` takes the results out of the session; if the message could not be sent, `restore` puts them back, and the
-next message has them again. Rules of shortening: `budget.py` has the numbers. A command that only reads returns its
-data, one that acts a short line. Text keeps its beginning and its end; the gap says what is missing and how to read it:
-with an argument of the command, or else by an id under which the whole is kept for a while. Markers of blocks in them
-are broken already: the gate hands results on in no other way (`core/quote.py`).
+Everything is told exactly once. `turn_message` takes it out of the session; if the message could not be sent, `restore`
+puts it back, and the next message has it again. Rules of shortening: `budget.py` has the numbers. A command that only
+reads returns its data, one that acts a short line. Text keeps its beginning and its end; the gap says what is missing
+and how to read it: with an argument of the command, or else by an id under which the whole is kept for a while.
+Markers of blocks in them are broken already: the gate hands results on in no other way (`core/quote.py`).
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
@@ -17,6 +17,8 @@ import msgspec
 from fourhands.agents.briefing.attached import attached_news
 from fourhands.agents.briefing.budget import ARGS_CHARS, HEAD_CHARS, RESULT_CHARS, TURN_CHARS, share
 from fourhands.agents.briefing.shorten import clean, fence, one_line, shorten
+from fourhands.agents.briefing.turn_state import changes, turn_state, worded
+from fourhands.agents.models.dialects.framed import framed
 from fourhands.core.errors import NotFound
 from fourhands.core.quote import JOINER
 from fourhands.core.registry import Registry
@@ -44,15 +46,22 @@ StoreText: TypeAlias = Callable[[str, str], None]
 
 @dataclass(slots=True)
 class Feedback:
-    """A message that is on its way; its results belong to it until it is known to be sent."""
+    """A message that is on its way; its results and its state belong to it until it is known to be sent."""
 
     text: str
     session: Session
     results: tuple[CommandResult, ...]
+    state: dict[str, str] = field(default_factory=dict)
+    """The parts of the workbench's state that it tells."""
     take_back: Callable[[], None] = lambda: None
 
+    @property
+    def framed(self) -> str:
+        """The text between the marks by which a model knows it as ours."""
+        return framed(self.text)
+
     def restore(self) -> None:
-        """Queue the results again, before newer ones, as the message was not sent. Harmless when repeated."""
+        """Make everything untold again, results before newer ones: the message was not sent. Harmless when repeated."""
         results, self.results = self.results, ()
         _put_back(self.session, results)
         take_back, self.take_back = self.take_back, lambda: None
@@ -73,21 +82,47 @@ class _Piece:
 def turn_message(session: Session, registry: Registry, bench: Workbench) -> Feedback | None:
     """Take what the model has not been told yet and put it into words; None if there is nothing.
 
-    What is shortened is kept whole in the outputs; what is new in terminals attached to the chat is told too.
+    What is shortened is kept whole in the outputs; what is new in terminals attached to the chat is told too, and the
+    state of the workbench as far as it changed.
     """
     results = tuple(session.tell())
     try:
         news = attached_news(bench, session)
+        state = changes(turn_state(bench, session), session.told)
         outputs = bench.outputs
         text = render(results, registry, lambda id, whole: outputs.put(id, session.id, whole)) if results else ""
     except BaseException:
         _put_back(session, results)
         raise
-    if news is None:
-        return Feedback(text, session, results) if results else None
-    bench.attached.told(session, news.after)
-    text = f"{text}\n\n{news.text}" if text else news.text
-    return Feedback(text, session, results, partial(bench.attached.told, session, news.before))
+    parts = [text, news.text if news is not None else "", worded(state) if state else ""]
+    if not any(parts):
+        return None
+    message = Feedback("\n\n".join(filter(None, parts)), session, results, state, _tell_state(session, state))
+    if news is not None:
+        bench.attached.told(session, news.after)
+        message.take_back = _both(message.take_back, partial(bench.attached.told, session, news.before))
+    return message
+
+
+def _tell_state(session: Session, state: Mapping[str, str]) -> Callable[[], None]:
+    """Note what is told of the state; what is returned takes it back, where nothing newer was told since."""
+    before = {name: session.told.get(name, "") for name in state}
+    session.told.update(state)
+
+    def take_back() -> None:
+        for name, text in state.items():
+            if session.told.get(name) == text:
+                session.told[name] = before[name]
+
+    return take_back
+
+
+def _both(first: Callable[[], None], second: Callable[[], None]) -> Callable[[], None]:
+    def both() -> None:
+        first()
+        second()
+
+    return both
 
 
 def render(results: Sequence[CommandResult], registry: Registry, keep: StoreText) -> str:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from fourhands.agents.briefing.announced import ANSWER_S, CommandRequested, OutsideRequests
+from fourhands.agents.briefing.briefing import Briefings
 from fourhands.agents.briefing.external import (
     MOST_RESULT_BYTES,
     ExternalPosts,
@@ -82,6 +83,7 @@ class Hub:
         self._withdraw: Callable[[], None] = lambda: None
         self._including = False
         self._instructions = Instructions(bench, self._posted)
+        self._briefings = Briefings(bench)
         self._throttle = Throttle(self._publish, interval_s, clock=clock, later=later)
         self._disposers = [
             bench.events.published.subscribe(self._happened),
@@ -102,6 +104,7 @@ class Hub:
         for dispose in self._disposers:
             dispose()
         self._instructions.close()
+        self._briefings.close()
         await self._posted.close()
 
     def manifest(self) -> Manifest:
@@ -165,6 +168,10 @@ class Hub:
         if not known:
             raise NotFound.of("session", str(session_id)[:200], [session.id for session in self._bench.sessions])
         return self._instructions.text(session_id)
+
+    def briefing(self, session_id: str, *, tools: bool = False) -> str:
+        """Return the short form of the instructions, which stays the same as long as a session's chat lasts."""
+        return self._briefings.text(session_id, tools=tools)
 
     def state(self) -> dict[str, object]:
         """Return `{panes, activePane?, timestamp}` of now."""

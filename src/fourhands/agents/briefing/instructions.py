@@ -1,8 +1,8 @@
 """The instructions: what a model is told so that it can act here, as markdown, always of this moment.
 
-Reading them changes nothing: what is delivered exactly once goes with the next turn (`results.py`). The limits are in
-`budget.py`. What is counted here for them (how often commands were used, how far terminals were read) follows the
-events of the workbench.
+Reading them changes nothing: what is delivered exactly once goes with the next turn (`feedback.py`); the short form
+that models are sent is in `briefing.py`. The limits are in `budget.py`. What is counted here for them (how often
+commands were used, how far terminals were read) follows the events of the workbench.
 """
 
 from collections import Counter

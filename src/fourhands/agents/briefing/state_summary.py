@@ -45,6 +45,42 @@ class StateSummary:
             parts.append(f"Chat: {self._chat(session)}")
         return "\n".join(parts)
 
+    # -- in short, for the message of a turn: nothing that changes all the time, such as sizes and counts of bytes -----
+
+    def editor_lines(self) -> list[str]:
+        """List the open editors, the active one first, and the highlights."""
+        state = self._bench.state
+        front = next((pane.content for pane in state.panes() if pane.active and pane.type == "editor"), None)
+        return self._editors(front) + self._marks()
+
+    def active_pane(self) -> str:
+        """Name what is in the active pane."""
+        titles = {terminal.id: terminal.title for terminal in self._bench.terminals.list()}
+        front = next((pane for pane in self._bench.state.panes() if pane.active), None)
+        shown = next((tab for tab in front.tabs if tab.id == front.active_tab), None) if front is not None else None
+        return f"Active pane: {self._tab(shown, titles)}" if shown is not None else ""
+
+    def terminal_lines(self, session: Session) -> list[str]:
+        """List the terminals with what each does."""
+        lines, hidden = self._terminal_lines(session, unread=False)
+        return [*lines, *([f"- and {hidden} more: use openspace.terminal.list"] if hidden else [])]
+
+    def attached_titles(self, session: Session) -> str:
+        """Name the terminals that the person attached to this chat."""
+        found = self._bench.attached.terminals(session)
+        names = ", ".join(f"{self._safe(terminal.title, _TITLE)} ({terminal.id})" for terminal in found)
+        return f"Attached to this chat by the person: {names}" if names else ""
+
+    def chat_exceptions(self, session: Session) -> str:
+        """Describe what is unusual about the chat; nothing if nothing is."""
+        info = self._bench.describe_session(session)
+        parts = ["paused by the person"] if info.paused else []
+        parts += [f"{info.pending} of your commands still wait or run"] if info.pending else []
+        lines = [f"Chat: {', '.join(parts)}"] if parts else []
+        return "\n".join(lines + self._cwd(session))
+
+    # -- pieces of both -------------------------------------------------------------------------------------------
+
     def path(self, path: str) -> str:
         """Return a path for a model, on one line; a private path, or one outside the workspace, is not shown."""
         inner = self._bench.relative(path)
@@ -68,19 +104,25 @@ class StateSummary:
         panes = state.panes()
         front = next((pane for pane in panes if pane.active), None)
         active = front.content if front is not None and front.type == "editor" else None
-        editors = [
-            f"- {self.path(editor.path)}, line {editor.line}"
-            + (", active" if editor.path == active else "")
-            + (", with unsaved changes of the person" if editor.dirty else "")
-            for editor in sorted(state.editors(), key=lambda editor: editor.path != active)
-        ]
+        editors = self._editors(active)
         lines = ["Open editors:", *editors] if editors else ["Open editors: none"]
         lines += ["Panes:", *(self._pane(pane, titles) for pane in panes)] if panes else ["Panes: none"]
-        marks = [f"- {self._safe(m.id, _TITLE)} in {self.path(m.path)}" for m in state.highlights()]
+        marks = self._marks("- ")
         lines += ["Highlights:", *marks] if marks else []
         room = STATE_TOKENS - TERMINALS_TOKENS - 60  # the chat's line and the word for what follows
         more = "- and {} more lines: use openspace.pane.list and openspace.editor.list"
         return "\n".join(fit(lines, room, lambda count: more.format(count)))
+
+    def _editors(self, active: str | None) -> list[str]:
+        return [
+            f"- {self.path(editor.path)}, line {editor.line}"
+            + (", active" if editor.path == active else "")
+            + (", with unsaved changes of the person" if editor.dirty else "")
+            for editor in sorted(self._bench.state.editors(), key=lambda editor: editor.path != active)
+        ]
+
+    def _marks(self, lead: str = "- highlight ") -> list[str]:
+        return [f"{lead}{self._safe(m.id, _TITLE)} in {self.path(m.path)}" for m in self._bench.state.highlights()]
 
     def _pane(self, pane: PaneInfo, titles: Mapping[str, str]) -> str:
         front = next(tab for tab in pane.tabs if tab.id == pane.active_tab)
@@ -97,9 +139,20 @@ class StateSummary:
         return f"{tab.type} {self.path(tab.content)}"
 
     def _terminals(self, session: Session | None) -> str:
-        found = self._bench.terminals.list()
-        if not found:
+        lines, hidden = self._terminal_lines(session, unread=True)
+        if not lines:
             return "Terminals: none"
+        more = "- and {} more: use openspace.terminal.list"
+        lines += [more.format(hidden)] if hidden else []
+
+        def rest(count: int) -> str:
+            return more.format(count + max(hidden - 1, 0))
+
+        return "\n".join(["Terminals:", *fit(lines, TERMINALS_TOKENS - 4, rest)])
+
+    def _terminal_lines(self, session: Session | None, *, unread: bool) -> tuple[list[str], int]:
+        """Return a line for each of the first terminals, and the number of the others."""
+        found = self._bench.terminals.list()
         mine = session.id if session else None
         # Its own first, then those that live, then the newest: what is cut off is what matters least.
         found.sort(key=lambda t: (t.owner != mine, t.exited, -t.created))
@@ -108,16 +161,9 @@ class StateSummary:
         for terminal in found[:_LOOKED_AT]:
             info = self._bench.describe(terminal)
             name = info.title if names.count(info.title) == 1 else f"{info.title} = {info.id}"
-            seen = session.positions.get(info.id, 0) if session else None
+            seen = session.positions.get(info.id, 0) if session and unread else None
             lines.append(f"- {self._safe(name, _TITLE + 32)}: {_terminal(info, seen)}")
-        hidden = len(found) - len(lines)
-        more = "- and {} more: use openspace.terminal.list"
-        lines += [more.format(hidden)] if hidden else []
-
-        def rest(count: int) -> str:
-            return more.format(count + max(hidden - 1, 0))
-
-        return "\n".join(["Terminals:", *fit(lines, TERMINALS_TOKENS - 4, rest)])
+        return lines, len(found) - len(lines)
 
     def _attached(self, session: Session) -> list[str]:
         """List the terminals that the person attached to this chat, with the last lines of their new output."""
@@ -142,11 +188,14 @@ class StateSummary:
         if info.paused:
             text += ", paused by the person"
         text += f", {info.pending} of your commands still wait or run" if info.pending else ""
+        return "\n".join([text, *self._cwd(session)])
+
+    def _cwd(self, session: Session) -> list[str]:
         cwd = session.state.cwd
         if cwd is None:
-            return text
+            return []
         gone = "" if os.path.isdir(os.path.join(self._bench.root, cwd)) else " (it does not exist)"
-        return f"{text}\nYour programs start in: {self.path(cwd)}{gone}; paths of files stay relative to the workspace"
+        return [f"Your programs start in: {self.path(cwd)}{gone}; paths of files stay relative to the workspace"]
 
 
 def _terminal(info: TerminalInfo, seen: int | None) -> str:

@@ -1,6 +1,6 @@
 """A chat model as an agent: any OpenAI-compatible or Anthropic endpoint, and a small loop of our own around it.
 
-Each turn the model gets the instructions, the conversation and what came of its last commands. It goes on by itself
+Each turn the model gets the briefing, the conversation and what came of its last commands. It goes on by itself
 while there are results it has not seen, up to a limit of rounds, so that it can act, look and act again. History keeps
 its answers with their blocks: a model that does not see its own commands repeats them.
 """
@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import httpx
 
+from fourhands.agents.briefing.briefing import Briefer
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import END_TURN, ROUNDS, Connector, Recollection, StreamedMessage
 from fourhands.agents.connectors.completion import deltas, refusal
@@ -118,7 +119,7 @@ class ChatModel(Connector):
         bench: Workbench,
         session: Session,
         endpoint: Endpoint,
-        instructions: Callable[[str], str],
+        briefing: Briefer,
         *,
         sleep: Callable[[float], Any] = asyncio.sleep,
         memory: ResumeFile | None = None,
@@ -130,7 +131,7 @@ class ChatModel(Connector):
         self._commanded = False
         if self.before is not None and self.before.history:
             self.history = self.before.history
-        self._instructions = instructions
+        self._briefing = briefing
         self._sleep = sleep
         self._client: httpx.AsyncClient
         self._tls: ssl.SSLContext | None = None
@@ -172,7 +173,7 @@ class ChatModel(Connector):
         history = self.history
         told = turn_message(self.session, self.bench.registry, self.bench)
         self._asking, self._commanded = True, False
-        parts = [told.text if told else "", text, LAST_ROUND if last else ""]
+        parts = [told.framed if told else "", text, LAST_ROUND if last else ""]
         history.append({"role": "user", "content": "\n\n".join(filter(None, parts))})
         try:
             speech = await self._answer(history)
@@ -227,7 +228,7 @@ class ChatModel(Connector):
         super()._happened(event)
 
     async def _stream(self, speech: StreamedMessage, history: list[HistoryMessage]) -> None:
-        system = self._instructions(self.session.id)
+        system = self._briefing(self.session.id)
         messages = fit(history, self.endpoint.budget_tokens - int(len(system) / CHARACTERS_PER_TOKEN))
         self.stop_reason = END_TURN  # what an earlier round ended with is of no interest any more
         async with contextlib.aclosing(spoken(self._client, self.endpoint, system, messages)) as answer:
@@ -281,6 +282,6 @@ def register(launcher: Launcher) -> None:
     def connect(launcher: Launcher, session: Session, spec: str) -> Connector:
         endpoint = Endpoint.of(spec, launcher.wiring.env)
         memory = launcher.memories.of(session, spec)
-        return ChatModel(launcher.bench, session, endpoint, launcher.wiring.instructions, memory=memory)
+        return ChatModel(launcher.bench, session, endpoint, launcher.wiring.briefing, memory=memory)
 
     launcher.kinds |= dict.fromkeys(("http", "https", "anthropic"), connect)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
+from fourhands.agents.briefing.briefing import Briefer
 from fourhands.agents.connectors.base import FORGOTTEN, Connector
 from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.core.call_events import AgentConsented
@@ -34,7 +35,7 @@ from fourhands.workbench.workbench import Workbench
 class LaunchContext:
     """The parts of the running program that a connector needs: tokens for the agent, and the server's address."""
 
-    instructions: Callable[[str], str]
+    briefing: Briefer
     issue_token: Callable[[Session], str]
     url: str
     env: Mapping[str, str]

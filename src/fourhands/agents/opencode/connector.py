@@ -3,8 +3,8 @@
     async with OpenCodeConnector(bench, session, command=["opencode"], gateway=Gateway(url, token, model)) as agent:
         await agent.open()
 
-With a gateway its model is behind our proxy, which adds instructions and takes blocks out; the filter here is only a
-second line, and runs nothing. Without one, joined or started, it asks a model of its own: then instructions go with
+With a gateway its model is behind our proxy, which adds the briefing and takes blocks out; the filter here is only a
+second line, and runs nothing. Without one, joined or started, it asks a model of its own: then the briefing goes with
 each prompt, and the blocks are taken here. Permissions that OpenCode asks for become questions at the workbench.
 """
 
@@ -12,7 +12,7 @@ import asyncio
 import contextlib
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ import httpx
 
 from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.interceptor import Dropped
+from fourhands.agents.briefing.briefing import Briefer
 from fourhands.agents.briefing.feedback import turn_message
 from fourhands.agents.connectors.base import Connector, Recollection
 from fourhands.agents.connectors.events import AgentStep
@@ -59,7 +60,7 @@ class OpenCodeConnector(Connector):
         url: str = "",
         command: Sequence[str] = (),
         gateway: Gateway | None = None,
-        instructions: Callable[[str], str] | None = None,
+        briefing: Briefer | None = None,
         model: str = "",
         password: str = "",
         transport: httpx.AsyncBaseTransport | None = None,
@@ -76,7 +77,7 @@ class OpenCodeConnector(Connector):
         self.command = command
         self._profile = profile or AgentProfile(listens=True)
         self.gateway = gateway
-        self._instructions = instructions
+        self._briefing = briefing
         self._transport = transport
         self._timings = timings or OpenCodeTimings()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -119,10 +120,12 @@ class OpenCodeConnector(Connector):
             provider, _, model = self.model.partition("/")
             body["model"] = {"providerID": provider, "modelID": model}
         message = None
-        if self._instructions is not None:
+        if self._briefing is not None:
+            body["system"] = self._briefing(self.session.id)
             message = turn_message(self.session, self.bench.registry, self.bench)
-            given = self._instructions(self.session.id)
-            body["system"] = f"{given}\n\n{message.text}" if message is not None else given
+            if message is not None:
+                # A part of the message, so that it stays in the conversation; the prompt before it does not change.
+                body["parts"].insert(0, {"type": "text", "text": message.framed, "synthetic": True})
         try:
             await self._client.call("POST", f"/session/{self._id}/prompt_async", body, again=False)
         except BaseException:
@@ -359,7 +362,7 @@ def _connect(profile: AgentProfile | None, launcher: Launcher, session: Session,
         url=url,
         command=() if url else ("opencode",),
         model=model,
-        instructions=wiring.instructions,
+        briefing=wiring.briefing,
         memory=launcher.memories.of(session, spec),
         profile=profile,
     )

@@ -146,7 +146,7 @@ class ProxyExchange:
                     await runner.finished()
         bench = self._proxy.bench
         self._message = turn_message(self._session, bench.registry, bench)
-        text = self._proxy.hub.instructions(self._session.id)
+        text = self._proxy.hub.briefing(self._session.id)
         if self._message is not None:
             text = f"{text}\n\n{self._message.text}"
         return _json(dialect.instruct(body, text))
