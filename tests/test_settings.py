@@ -201,8 +201,12 @@ WRONG = [
     (
         "[agents.a]\nfrob = 1\n",
         "sets agents.a.frob",
-        "settings there: provider, cwd, processVariables, allowedHosts, bash, persistent",
+        "settings there: provider, cwd, processVariables, allowedHosts, allow, askBy, tools, bash, persistent",
     ),
+    ("[agents.a]\nallow = ['see', 'rum']\n", "agents.a.allow[1] = 'rum'", "one of: 'arrange', 'run', 'see', 'write'"),
+    ("[agents.a]\nallow = 'see'\n", "agents.a.allow = 'see'", "Expected array"),
+    ("[agents.a]\naskBy = 'mail'\n", "agents.a.askBy = 'mail'", "one of: 'forms', 'never', 'page'"),
+    ("[agents.a]\ntools = ['']\n", "agents.a.tools[0] = ''", "a text with something in it"),
     ("[agents]\na = 5\n", "agents.a = 5", "table"),
     ("agents = 5\n", "agents = 5", "table"),
     ("[agents.a]\nterminal = 5\n", "agents.a = 5", "table"),
@@ -288,6 +292,9 @@ def test_a_workspace_may_be_stricter(home: Path) -> None:
         "[terminal]\nsafeCommands = ['rm']\n",
         "[terminal.agentDefaults]\nprovider = 'local'\n",
         "[agents.mcp]\nprovider = 'local'\n",
+        "[agents.ci]\nallow = ['see', 'run']\n",
+        "[agents.ci]\naskBy = 'page'\n",
+        "[agents.ci]\ntools = ['all']\n",
         "[agents.mcp.bash]\ntimeoutSeconds = 5\n",
         "[safety]\nredact = false\n",
         "[safety]\nnotSecretNames = ['.env']\n",
@@ -326,6 +333,6 @@ def test_the_manual_shows_the_defaults(home: Path) -> None:
     text = DOCS.read_text()
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert loaded(home, blocks[0]) == Settings()
-    assert loaded(home, blocks[1]).agents.keys() == {"mcp", "my agent"}
+    assert loaded(home, blocks[1]).agents.keys() == {"mcp", "my agent", "ci"}
     shown = loaded(home, blocks[2]).providers
     assert shown == {"bubblewrap": BubblewrapSettings(), "container": ContainerSettings()}

@@ -36,6 +36,9 @@ from fourhands.workbench.sessions import Session
 
 ROOT = Path(__file__).parent.parent
 
+UNATTENDED = (
+    "tests/surfaces/mcp/test_unattended.py::test_settings_hold_for_a_configured_name_alone_and_flags_override_them"
+)
 SANDBOX = "tests/agents/connectors/test_sandbox.py"
 
 EFFECTS = {
@@ -61,6 +64,9 @@ EFFECTS = {
     "agents.cwd": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.processVariables": f"{SANDBOX}::test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_agent",
     "agents.allowedHosts": f"{SANDBOX}::test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_agent",
+    "agents.allow": UNATTENDED,
+    "agents.askBy": UNATTENDED,
+    "agents.tools": UNATTENDED,
     "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",

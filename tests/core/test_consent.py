@@ -111,7 +111,7 @@ async def test_what_is_outside_the_consent_is_refused_and_says_what_is_inside():
     assert (await world.gate.run(world.call(command="look"))).success
     assert world.kinds().count("question.asked") == 1
     consented = [event.data for event in world.heard if event.kind == "agent.consented"]
-    assert consented == [{"session": "s1", "consent": "granted", "scopes": ["see", "write"]}]
+    assert consented == [{"session": "s1", "consent": "granted", "scopes": ["see", "write"], "allowedBy": ""}]
     world.gate.consent.grant("s1", ["run"])
     assert (await world.gate.run(world.call())).success
     assert (await world.gate.run(world.call(command="look"))).code == "denied"

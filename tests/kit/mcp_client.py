@@ -147,11 +147,11 @@ PROGRAM = """
 import sys
 from fourhands.surfaces.mcp.command import mcp_command
 
-async def start(directory):
+async def start(directory, options):
     from fourhands.app.headless import start_headless
-    await start_headless(directory)
+    await start_headless(directory, options)
 
-mcp_command(start)([sys.argv[1]])
+mcp_command(start)(sys.argv[1:])
 """
 
 

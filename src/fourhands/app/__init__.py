@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fourhands.app.wiring import App as App
     from fourhands.providers.base import Provider
     from fourhands.surfaces.cli.main import Options
+    from fourhands.surfaces.mcp.options import ClientOptions
 
 __all__ = ["CONTRIBUTIONS", "App", "main", "program"]
 
@@ -55,10 +56,10 @@ def program() -> click.Group:
     return group
 
 
-async def _headless(directory: str) -> None:
+async def _headless(directory: str, options: "ClientOptions") -> None:
     from fourhands.app.headless import start_headless
 
-    await start_headless(directory)
+    await start_headless(directory, options)
 
 
 @click.command("acp", short_help="Offer terminals and files to an editor, by ACP.")

@@ -16,6 +16,7 @@ from fourhands.app.wiring import App
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces import acp
 from fourhands.surfaces.discovery import only_server
+from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.mcp.pipe import serve_stdio
 from fourhands.surfaces.server import serving
 
@@ -45,10 +46,10 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
             yield app, server.hub
 
 
-async def start_headless(directory: str) -> None:
-    """Serve a directory's workbench to an MCP client until standard input is closed."""
+async def start_headless(directory: str, options: ClientOptions | None = None) -> None:
+    """Serve a directory's workbench to an MCP client with its options, until standard input is closed."""
     async with _headless(directory) as (app, hub):
-        await serve_stdio(app.bench, app.tasks, hub)
+        await serve_stdio(app.bench, app.tasks, hub, options)
 
 
 async def start_headless_acp(directory: str) -> None:

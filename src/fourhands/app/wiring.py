@@ -247,6 +247,8 @@ class App:
 
     def _end_network(self, session: Session) -> None:
         self.bench.network.gatekeeper.end(session.id)
+        if session.id in self.bench.sessions.kept:
+            return  # its sandbox stays, and with it the way out
         self.tasks.start(self.bench.network.close(session.id), "the end of a sandbox's network")
 
     def _leave(self) -> None:
@@ -261,7 +263,7 @@ class App:
     async def _sweep(self) -> None:
         """After a restart: what belongs to sessions that do not come back in time goes, as if they had ended."""
         await asyncio.sleep(self.settings.server.return_s)
-        await self._clean_up(self.bench.left_behind())
+        await self._clean_up(self.bench.left_behind() - self.bench.waiting())
 
     async def _clean_up(self, sessions: Iterable[str]) -> None:
         for session in sessions:

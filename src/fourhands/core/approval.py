@@ -120,6 +120,13 @@ class Approval:
     async def _ask(self, context: CallContext, assessment: Assessment, unknown_s: float) -> Answered:
         call = context.call
         dangerous = assessment.level == "dangerous"
+        try:
+            about = "outside" if assessment.outside and not dangerous else assessment.level
+            text = f"{assessment.reason}: {quote(assessment.shown, 200)}"
+            self._questions.require_asking(call.actor.id, about, text)
+        except Denied:
+            context.verdict = replace(context.verdict, choice="refused", by="configuration")
+            raise
         choices: list[Choice] = ["once"]
         if assessment.edit is not None:
             choices.append("edit")

@@ -125,8 +125,10 @@ class Decision(Struct, frozen=True, kw_only=True, rename="camel"):
 
     level: str = ""  # "safe", "unknown", "dangerous", or empty where nothing was judged
     reason: str = ""
-    choice: str = ""  # what a person chose, or "rule", "unasked" or "signed"; empty where no one was asked
-    by: str = ""  # who chose, which rule, or which browser signed the person's call
+    choice: str = (
+        ""  # what a person chose, or "rule", "unasked", "signed", "configured", or "refused" without a question
+    )
+    by: str = ""  # who chose, which rule, which configuration, or which browser signed the person's call
     original: dict[str, object] | None = None  # the arguments before a person edited them
 
 

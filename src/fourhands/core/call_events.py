@@ -41,11 +41,12 @@ class CallsStopped(SessionEvent, frozen=True, kw_only=True):
 
 
 class AgentConsented(SessionEvent, frozen=True, kw_only=True):
-    """The consent that a person has given to an agent, or has taken back, is another."""
+    """The consent of an agent is another: a person has given or revoked it, or its client's configuration gives it."""
 
     event = "agent.consented"
     consent: ConsentState
     scopes: list[Scope]
+    allowed_by: str = ""  # the configuration that gives it, in words
 
 
 class CallStarted(EventData, frozen=True, kw_only=True):

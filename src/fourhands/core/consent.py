@@ -5,6 +5,9 @@ remembered, for every later session of the same agent. The same is what came the
 itself the same: a client that chose its name itself is asked about in each session. What is outside of consent is
 refused without a question, and so is everything after a refusal, until a person grants or revokes: asking again and
 again would be nagging. Rules belong to one session, cover unknown commands only, and end with it.
+
+The owner of a client's configuration may allow scopes beforehand (`configure`). These are not asked about; the others
+are, as if they were all there is. Once a person has revoked that, no session of the same name has it any more.
 """
 
 import asyncio
@@ -40,6 +43,14 @@ class Arrival(Struct, frozen=True):
 
     bond: str = ""  # its program, arguments and configuration; empty where it only says itself who it is
     words: str = ""
+
+
+class Configured(Struct, frozen=True):
+    """The scopes that a client's configuration allows, the name in it, and words for the journal and the page."""
+
+    name: str
+    scopes: frozenset[Scope]
+    words: str
 
 
 class ConsentStore(Protocol):
@@ -89,20 +100,41 @@ class Consent:
         self._store = store
         self._changed = changed
         self._given: dict[str, frozenset[Scope]] = {}  # by session; nothing at all is a refusal
+        self._configured: dict[str, Configured] = {}  # by session
+        self._revoked: set[str] = set()  # names whose configured consent a person has revoked
         self._locks: dict[str, asyncio.Lock] = {}
 
     def state(self, session: str, agent: str = "") -> ConsentState:
         """Return the state of this session's consent."""
         given = self._standing(session, agent)
+        if given is None and session in self._configured:
+            return "granted"
         return "unasked" if given is None else "granted" if given else "denied"
 
     def scopes(self, session: str, agent: str = "") -> tuple[Scope, ...]:
         """Return what this session may do, in the order of `SCOPES`."""
-        given = self._standing(session, agent) or ()
+        given = self._standing(session, agent)
+        if given is None:
+            given = self._configured[session].scopes if session in self._configured else frozenset()
         return tuple(scope for scope in SCOPES if scope in given)
+
+    def configured(self, session: str) -> str:
+        """Return the words for the configuration that allows this session something; empty if none does."""
+        return self._configured[session].words if session in self._configured else ""
+
+    def revoked(self, name: str) -> bool:
+        """Return True if a person has revoked what a configuration allowed a session of this name."""
+        return name in self._revoked
+
+    def configure(self, session: str, name: str, scopes: Iterable[Scope], words: str) -> None:
+        """Allow this session these scopes because its client's configuration does; the others are still asked about."""
+        if given := frozenset(scopes):
+            self._configured[session] = Configured(name, given, words)
+            self._changed(session, self.state(session), self.scopes(session))
 
     def grant(self, session: str, scopes: Iterable[Scope] = tuple(SCOPES)) -> None:
         """Allow this session these scopes and no others, without a question."""
+        self._configured.pop(session, None)
         self._given[session] = frozenset(scopes)
         self._changed(session, self.state(session), self.scopes(session))
 
@@ -112,6 +144,7 @@ class Consent:
         Raises `Unavailable` if that cannot be stored.
         """
         given = frozenset(scopes)
+        self._revoked.discard(agent)
         self.grant(session, given)
         bond = self._arrival(session, agent).bond
         if bond and self._store.remembered(bond):
@@ -119,6 +152,8 @@ class Consent:
 
     def revoke(self, session: str) -> None:
         """Ask again before the session's next command, unless consent is remembered for its agent."""
+        if (before := self._configured.pop(session, None)) is not None:
+            self._revoked.add(before.name)
         self._given.pop(session, None)
         self._changed(session, "unasked", ())
 
@@ -134,16 +169,18 @@ class Consent:
     def end(self, session: str) -> None:
         """Drop the consent of a session that has ended."""
         self._given.pop(session, None)
+        self._configured.pop(session, None)
+        self._questions.ask_only(session, None)
         self._locks.pop(session, None)
 
     async def require(self, call: Call, scope: Scope) -> None:
         """Return if the call's agent has this scope; ask once per session, however many calls wait. Raises `Denied`."""
         session, agent = call.actor.id, call.actor.name
-        if self._standing(session, agent) is None:
+        if self._unasked(session, agent, scope):
             async with self._locks.setdefault(session, asyncio.Lock()):
-                if self._standing(session, agent) is None:
-                    await self._ask(call)
-        given = self._standing(session, agent)
+                if self._unasked(session, agent, scope):
+                    await self._ask(call, scope)
+        given = frozenset(self.scopes(session, agent))
         if not given:
             raise _refusal(agent)
         if scope not in given:
@@ -154,30 +191,53 @@ class Consent:
                 granted=self.scopes(session, agent),
             )
 
-    async def _ask(self, call: Call) -> None:
+    async def _ask(self, call: Call, scope: Scope) -> None:
         session, agent = call.actor.id, call.actor.name
-        arrival = self._arrival(session, agent)
+        arrival, configured = self._arrival(session, agent), self._configured.get(session)
+        before = configured.scopes if configured is not None else frozenset()
+        wanted = {one: words for one, words in SCOPES.items() if one not in before}
+        reason = arrival.words
+        if configured is not None:
+            may = ", ".join(SCOPES[one] for one in self.scopes(session, agent))
+            reason = f"{reason} It may {may} already: {configured.words}.".strip()
+        self._questions.require_asking(session, "consent", f"{agent} may not {SCOPES[scope]}")
         question = Question(
             kind="consent",
             session=session,
-            text=f"{agent} wants to work with you here: {', '.join(SCOPES.values())}. Allow it?",
+            text=f"{agent} wants to work with you here: {', '.join(wanted.values())}. Allow it?",
             options=("session", "always", "deny") if arrival.bond else ("session", "deny"),
-            reason=arrival.words,
-            scopes=tuple(SCOPES),
+            reason=reason,
+            scopes=tuple(wanted),
             command=call.command,
             actor=call.actor,
         )
         answer = (await self._questions.ask(question)).answer
+        standing = self._configured.get(session)  # it may have been revoked meanwhile
+        before = standing.scopes if standing is not None else frozenset()
         if answer.choice == "deny":
-            self.grant(session, ())
-            raise _refusal(agent, answer.reason)
-        scopes = frozenset(SCOPES if answer.scopes is None else answer.scopes)
-        self.grant(session, scopes)
+            self._answered(session, before)
+            if scope not in before:
+                raise _refusal(agent, answer.reason)
+            return
+        scopes = before | frozenset(wanted if answer.scopes is None else answer.scopes)
+        self._answered(session, scopes)
         if answer.choice == "always":
             try:
                 await self._store.remember(arrival.bond, scopes)
             except Unavailable as error:
                 log.warning("%s; it is asked for again after a restart", error)
+
+    def _answered(self, session: str, scopes: frozenset[Scope]) -> None:
+        """Set what holds from now on; words for what a configuration allows stay beside it."""
+        self._given[session] = scopes
+        self._changed(session, self.state(session), self.scopes(session))
+
+    def _unasked(self, session: str, agent: str, scope: Scope) -> bool:
+        """Return True if a person has to be asked before this session uses this scope."""
+        if self._standing(session, agent) is not None:
+            return False
+        configured = self._configured.get(session)
+        return configured is None or scope not in configured.scopes
 
     def _standing(self, session: str, agent: str) -> frozenset[Scope] | None:
         """Return the scopes given; none where consent was refused, None where it was not asked for."""

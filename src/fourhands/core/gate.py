@@ -143,9 +143,10 @@ class Gate:
                 context.queue.leave(context.slot)
                 self._sweep(context.queue)
 
-    async def record(self, call: Call, result: Result) -> Result:
+    async def record(self, call: Call, result: Result, verdict: Decision | None = None) -> Result:
         """Store and report a call that was decided before the gate: refused at a door, or done by one."""
         context = self._receive(call, "")
+        context.verdict = verdict or context.verdict
         context.command = self._registry.get(call.command) if call.command in self._registry else None
         return await self._conclude(context, result)
 
@@ -196,7 +197,8 @@ class Gate:
         self._numbers[session] = max(number, self._numbers.get(session, 0))
 
     def _consented(self, session: str, state: ConsentState, scopes: tuple[Scope, ...]) -> None:
-        self._events.emit(AgentConsented(session=session, consent=state, scopes=list(scopes)))
+        by = self.consent.configured(session)
+        self._events.emit(AgentConsented(session=session, consent=state, scopes=list(scopes), allowed_by=by))
 
     def _receive(self, call: Call, block: str) -> CallContext:
         async def keep(path: str, content: bytes | None) -> None:

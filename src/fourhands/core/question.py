@@ -7,6 +7,8 @@ No answer is neither yes nor no: it is the error `no-answer`; a refusal is `deni
 - Everyone leaves while it is open: it stays open until its deadline, or for good if it has none. A page that is being
   reloaded is away for a second, and open questions are shown again when it is back.
 - An agent never answers: a surface that speaks for a person (a page, an ACP or MCP client) passes that person as `by`.
+- A session may be asked about in one way only (`AskBy`): by forms alone, its questions are told to `private` listeners
+  and to no page; by none, they are refused at once.
 """
 
 import asyncio
@@ -17,10 +19,11 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec import Struct, field
 
+from fourhands.core.ask_by import AskBy, unasked
 from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor, Scope
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
-from fourhands.core.event import Dispose, EventBus, EventData
+from fourhands.core.event import Dispose, Event, EventBus, EventData, Signal
 from fourhands.core.ids import new_id
 from fourhands.core.timing import Later, Timer, call_later
 
@@ -165,6 +168,8 @@ class Questions:
         later: Later = call_later,
     ) -> None:
         self.wait_for_audience = wait_for_audience
+        self.private: Signal[Event] = Signal()  # the events of questions that only a session's own client is shown
+        self._ways: dict[str, AskBy] = {}
         self._events = events
         self._now = now
         self._later = later
@@ -187,18 +192,42 @@ class Questions:
 
     def audience(self, session: str | None = None) -> int:
         """Return how many could answer a question of this session."""
-        return sum(attended is None or attended == session for attended in self._audience.values())
+        way = self._ways.get(session or "")
+        if way == "never":
+            return 0
+        pages = sum(attended is None for attended in self._audience.values()) if way != "forms" else 0
+        own = sum(attended == session for attended in self._audience.values() if attended is not None)
+        return pages + (own if way != "page" else 0)
 
-    def open(self, session: str | None = None) -> list[Question]:
-        """Return the open questions, oldest first."""
+    def ask_only(self, session: str, way: AskBy | None) -> None:
+        """Ask about this session in one way only from now on; None asks in every way."""
+        if way is None:
+            self._ways.pop(session, None)
+        else:
+            self._ways[session] = way
+
+    def way(self, session: str) -> AskBy | None:
+        """Return the one way in which this session is asked about; None if there are all."""
+        return self._ways.get(session)
+
+    def open(self, session: str | None = None, *, private: bool = False) -> list[Question]:
+        """Return the open questions, oldest first; those that only their session's client is shown if asked for."""
         questions = [waiting.question for waiting in self._open.values()]
-        return [question for question in questions if session is None or question.session == session]
+        shown = (one for one in questions if private or self._ways.get(one.session) != "forms")
+        return [question for question in shown if session is None or question.session == session]
+
+    def require_asking(self, session: str, about: str, text: str) -> None:
+        """Return if this session's questions reach anyone; raises `Denied` at once where they never will."""
+        way = self._ways.get(session)
+        if way == "never" or (way == "forms" and not self.audience(session)):
+            raise unasked(way, about, text)
 
     async def ask(self, question: Question, reviewer: Reviewer | None = None) -> Answered:
         """Wait for a person's answer; a refusal is an answer too. `NoAnswer` when none comes.
 
         The reviewer classifies the text of a person who edits.
         """
+        self.require_asking(question.session, question.kind, question.text)
         there = self.audience(question.session)
         if not there and not self.wait_for_audience:
             raise NoAnswer(
@@ -256,7 +285,7 @@ class Questions:
         question = waiting.question
         if question.limit_s is not None:
             waiting.question = msgspec.structs.replace(question, limit_s=None, deadline=None)
-            self._events.emit(QuestionHeld(id=id, session=question.session))
+            self._tell(QuestionHeld(id=id, session=question.session), question.session)
 
     def withdraw(self, id: str, reason: str = "withdrawn") -> None:
         """Withdraw a question; its asker gets `NoAnswer`."""
@@ -281,7 +310,7 @@ class Questions:
         if limit_s is not None:
             waiting.question = question = msgspec.structs.replace(question, deadline=self._now() + limit_s)
             waiting.timer = self._later(limit_s, lambda: self._expire(waiting))
-        self._events.emit(question, actor=question.actor)
+        self._tell(question, question.session, question.actor)
 
     def _expire(self, waiting: _Open) -> None:
         question = waiting.question
@@ -299,4 +328,10 @@ class Questions:
         if waiting is None:
             return
         self._closed[id] = remember
-        self._events.emit(told)
+        self._tell(told, waiting.question.session)
+
+    def _tell(self, data: EventData, session: str, actor: Actor | None = None) -> None:
+        if self._ways.get(session) == "forms":
+            self.private.fire(Event.of(data, actor=actor))
+        else:
+            self._events.emit(data, actor=actor)

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from fourhands.core.ask_by import AskBy
+from fourhands.core.call import Scope
 from fourhands.core.errors import BadArgument
 from fourhands.host.archive import KEEP_BYTES, KEEP_DAYS
 from fourhands.host.log import BUDGET, CAPACITY, LEAST
@@ -101,12 +103,16 @@ class AgentSettings(SettingsGroup, frozen=True, kw_only=True):
     """The settings that one agent, or all of one kind, start with instead of the defaults.
 
     In a sandbox the agent's own process gets `processVariables` of your environment, and reaches `allowedHosts`.
+    `allow`, `askBy` and `tools` hold for what comes by `fourhands mcp --name NAME`, and for no kind of agent.
     """
 
     provider: NonEmpty | None = None
     cwd: NonEmpty | None = None
     process_variables: tuple[NonEmpty, ...] = ()
     allowed_hosts: tuple[NonEmpty, ...] = ()
+    allow: tuple[Scope, ...] = ()
+    ask_by: AskBy | None = None
+    tools: tuple[NonEmpty, ...] = ()
     bash: AgentBash = AgentBash()
     persistent: AgentPersistent = AgentPersistent()
 

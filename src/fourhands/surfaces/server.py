@@ -208,7 +208,7 @@ async def serving(
             bench.leaving = True
             bench.network.agents.serve = None
             hub.leave()
-            for question in bench.questions.open():
+            for question in bench.questions.open(private=True):
                 bench.questions.withdraw(question.id, "Fourhands is being stopped; ask again when it is back")
             await mcp.close()
             server.should_exit = True

@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from fourhands.core.call import Call, Result
+from fourhands.core.call import Call, Decision, Result
 from fourhands.core.consent import AllowRules, Consent
 from fourhands.core.quote import Given
 
@@ -18,7 +18,7 @@ class GateControl(Protocol):
         """Pass a call, and say of which block."""
         ...
 
-    async def record(self, call: Call, result: Result) -> Result:
+    async def record(self, call: Call, result: Result, verdict: Decision | None = None) -> Result:
         """Store and report a call that was decided before the gate."""
         ...
 

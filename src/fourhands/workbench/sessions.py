@@ -130,6 +130,9 @@ class Session:
     told: dict[str, str] = field(default_factory=dict)  # the state of the workbench as it was last told, in parts
     briefed: frozenset[str] | None = None  # the commands that there were when it was briefed
     ended: bool = False
+    named: bool = False  # by its client's configuration, not by the client itself
+    kept: bool = False  # its terminals stay when it ends, for the next session of that name
+    client: str = ""  # the name by which the client calls itself, where another is configured
     arrival: Arrival = field(default_factory=Arrival)
     place: AgentPlace | None = None
 
@@ -177,6 +180,10 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     attached: tuple[AttachedTerminal, ...] = ()
     isolation: str = ""  # of its own process: none, sandbox or container; empty where Fourhands has started none
     rung: str = ""  # the kind of sandbox that this is
+    client: str = ""  # the name by which its client calls itself, where another is configured
+    allowed_by: str = ""  # the configuration that allows its scopes, where no person was asked
+    ask_by: str = ""  # page, forms or never, where its questions go one way only
+    kept: bool = False  # its terminals stay for the next session of its name
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -188,12 +195,13 @@ class SessionRecord(Struct, frozen=True, kw_only=True, rename="camel"):
     created: float
     state: SessionSettings
     attached: dict[str, int] = {}
+    named: bool = False
+    kept: bool = False
 
     @classmethod
     def of(cls, session: Session) -> "SessionRecord":
         """Return the record of a session."""
-        s = session
-        return cls(id=s.id, name=s.name, connector=s.connector, created=s.created, state=s.state, attached=s.attached)
+        return cls(**{name: getattr(session, name) for name in cls.__struct_fields__})
 
 
 class Sessions:
@@ -214,10 +222,19 @@ class Sessions:
         """The ids of sessions that may still come back."""
         return list(self._absent)
 
-    def add(self, name: str, connector: str, *, id: str | None = None) -> Session:
-        """Begin a session, or go on with the absent one of this id, else of this name and connector."""
+    @property
+    def kept(self) -> list[str]:
+        """The ids of absent sessions whose terminals wait for the next session of their name."""
+        return [known.id for known in self._absent.values() if known.kept]
+
+    def add(self, name: str, connector: str, *, id: str | None = None, named: bool = False) -> Session:
+        """Begin a session, or go on with the absent one of this id, else of this name and connector.
+
+        `named` says that the name is one that its client's configuration gave: only such a one goes on with another.
+        """
         if id is None:
-            kin = (known.id for known in self._absent.values() if (known.name, known.connector) == (name, connector))
+            who = (name, connector, named)
+            kin = (known.id for known in self._absent.values() if (known.name, known.connector, known.named) == who)
             id = next(kin, None) or new_id(PREFIX)
         if id in self._sessions:
             raise BadArgument(f"there is a session {id!r} already")
@@ -229,8 +246,9 @@ class Sessions:
                 + (f"; idle for longest: {', '.join(idle[:3])}" if idle else ""),
             )
         before = self._absent.pop(id, None)
-        session = Session(id, name, connector, before.created if before else time.time())
+        session = Session(id, name, connector, before.created if before else time.time(), named=named)
         if before is not None:
+            session.named, session.kept = before.named, before.kept
             session.state = before.state
             session.attached = dict(before.attached)
         self._sessions[session.id] = session
@@ -246,6 +264,15 @@ class Sessions:
         """Forget an absent session, which will not come back."""
         if self._absent.pop(id, None) is not None:
             self.save()
+
+    def leave(self, id: str) -> Session | None:
+        """Let a session go that may come back: it is absent from now on."""
+        session = self._sessions.pop(id, None)
+        if session is not None:
+            session.ended = True
+            self._absent[id] = SessionRecord.of(session)
+            self.save()
+        return session
 
     def save(self) -> None:
         """Store the sessions that are here and those that may still come back, in a thread."""

@@ -41,6 +41,7 @@ from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.rehearsal.rehearsals import Rehearsals
 from fourhands.workbench.routine import RoutineTasks
 from fourhands.workbench.seats import Seats
+from fourhands.workbench.session_info import session_info
 from fourhands.workbench.sessions import FILE, PREFIX, Session, SessionInfo, Sessions
 from fourhands.workbench.terminals.agent_output import Redaction
 from fourhands.workbench.terminals.authorship import AuthorSpan
@@ -254,34 +255,31 @@ class Workbench:
 
     def describe_session(self, session: Session) -> SessionInfo:
         """Return a session as it is now."""
-        return SessionInfo(
-            id=session.id,
-            name=session.name,
-            connector=session.connector,
-            status=session.status,
-            created=session.created,
-            state=session.state,
-            paused=self.gate.paused(session.id),
-            pending=self.gate.pending(session.id),
-            consent=self.gate.consent.state(session.id, session.name),
-            scopes=self.gate.consent.scopes(session.id, session.name),
-            attached=self.attached.describe(session),
-            isolation=session.place.isolation if session.place is not None else "",
-            rung=session.place.rung if session.place is not None else "",
-        )
+        return session_info(self, session)
 
-    def begin_session(self, name: str, connector: str, *, id: str | None = None, cwd: str | None = None) -> Session:
+    def begin_session(
+        self,
+        name: str,
+        connector: str,
+        *,
+        id: str | None = None,
+        cwd: str | None = None,
+        named: bool = False,
+        prepare: Callable[[Session], None] = lambda session: None,
+    ) -> Session:
         """Begin an agent's session, or go on with one that a crash of the server interrupted.
 
         Its programs start in `cwd`; without one, where they did before, or as the settings say, or in the workspace.
+        `named` says that a client's configuration gave the name; `prepare` sets what all shall see of it at once.
         """
         place = cwd if cwd is not None else self.settings.cwd_for_agent(name, connector)
         if place is not None:
             resolve_cwd(place, self.root, self.settings.terminal.allowed_root)  # before there is a session
-        session = self.sessions.add(name, connector, id=id)
+        session = self.sessions.add(name, connector, id=id, named=named)
         if place is not None and (cwd is not None or session.state.cwd is None):
             self.choose_cwd(session, place)
             self.sessions.save()
+        prepare(session)
         self.attached.come_back(session)
         self.events.emit(SessionStarted(session=self.describe_session(session)))
         return session
@@ -315,10 +313,23 @@ class Workbench:
     async def disconnect_session(self, id: str) -> None:
         """End the session of an agent whose connection has ended, unless it is the server that goes.
 
-        Then the session stays for the next server, as after a crash: only a person or their agent ends it.
+        Then the session stays for the next server, as after a crash: only a person or their agent ends it. So does one
+        that is kept, until the next of its name.
         """
-        if not self.leaving:
+        session = self.sessions.find(id)
+        if session is not None and session.kept and not self.leaving:
+            self._part(session)
+        elif not self.leaving:
             await self.end_session(id)
+
+    def _part(self, session: Session) -> None:
+        """Let a session go whose terminals stay; its consent, its rules and what waits go."""
+        self.gate.end(session.id)
+        self.turns.end(session.id)
+        self.sessions.leave(session.id)
+        for listener in self.on_session_end:
+            listener(session)
+        self.events.emit(SessionEnded(session=session.id, name=session.name))
 
     async def prompt(self, session: Session, text: str) -> None:
         """Hand a person's message to the agent's connector."""
@@ -359,6 +370,10 @@ class Workbench:
         owners = {t.owner for t in self.terminals.list()} | {*self.sessions.absent, *self.terminals.cell_sessions}
         owners |= {tab.owner for _, tab in tabs(self.state.layout.root)} | {m.owner for m in self.state.highlights()}
         return {owner for owner in owners if owner.startswith(f"{PREFIX}_") and self.sessions.find(owner) is None}
+
+    def waiting(self) -> set[str]:
+        """Return the kept sessions that are not here but have terminals, for the next session of their name."""
+        return {t.owner for t in self.terminals.list()} & {*self.sessions.kept}
 
     # -- layout ----------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import click
 import pytest
 
 from fourhands.surfaces.mcp.command import mcp_command
+from fourhands.surfaces.mcp.options import ClientOptions
 
 PAGE = (Path(__file__).parents[3] / "docs" / "mcp.md").read_text()
 SNIPPETS: list[dict[str, Any]] = [json.loads(text) for text in re.findall(r"```json\n(.*?)```", PAGE, re.DOTALL)]
@@ -31,7 +32,7 @@ def test_each_command_is_one_that_this_program_takes(server: dict[str, Any], tmp
     program, verb, directory = words
     assert (program, verb) == ("fourhands", "mcp")
 
-    async def never(directory: str) -> None:
+    async def never(directory: str, options: ClientOptions) -> None:
         raise AssertionError
 
     context = mcp_command(never).make_context("mcp", [directory.replace("${workspaceFolder}", str(tmp_path))])

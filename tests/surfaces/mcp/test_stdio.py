@@ -42,6 +42,7 @@ from fourhands.surfaces.discovery import claimed, held
 from fourhands.surfaces.mcp.command import mcp_command
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.link import WebSocketLink
+from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.server import Running, ServerLimits, listen, serving
 from fourhands.surfaces.stdio import relay
 from fourhands.surfaces.transport import Frames, ServerTimeouts
@@ -249,14 +250,14 @@ async def test_the_program_joins_a_running_workbench(elsewhere: WorkspaceDirs, m
             assert not app.terminals.list()
 
 
-def run_command(directory: str, start: Callable[[str], Awaitable[None]]) -> click.testing.Result:
+def run_command(directory: str, start: Callable[[str, ClientOptions], Awaitable[None]]) -> click.testing.Result:
     return CliRunner().invoke(mcp_command(start, patience_s=0.0), [directory])
 
 
 def test_the_command_waits_for_a_faster_one(elsewhere: WorkspaceDirs) -> None:
     elsewhere.prepare()
 
-    async def refused(directory: str) -> None:
+    async def refused(directory: str, options: ClientOptions) -> None:
         raise Unavailable("no disk")
 
     done = run_command(elsewhere.workspace, refused)
@@ -265,14 +266,14 @@ def test_the_command_waits_for_a_faster_one(elsewhere: WorkspaceDirs) -> None:
         done = run_command(elsewhere.workspace, refused)
     assert (done.exit_code, "published no address" in done.output) == (3, True)
 
-    async def broken(directory: str) -> None:
+    async def broken(directory: str, options: ClientOptions) -> None:
         raise BadArgument("no such port")
 
     assert run_command(elsewhere.workspace, broken).exit_code == 1
 
 
 def test_the_command_says_that_the_sdk_is_missing(elsewhere: WorkspaceDirs, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def never(directory: str) -> None:
+    async def never(directory: str, options: ClientOptions) -> None:
         raise AssertionError
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)

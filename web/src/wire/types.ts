@@ -99,11 +99,12 @@ export interface AgentConsentArgs {
   scopes?: ("arrange" | "run" | "see" | "write")[] | null;
 }
 
-/** The consent that a person has given to an agent, or has taken back, is another. */
+/** The consent of an agent is another: a person has given or revoked it, or its client's configuration gives it. */
 export interface AgentConsented {
   session: string;
   consent: "denied" | "granted" | "unasked";
   scopes: ("arrange" | "run" | "see" | "write")[];
+  allowedBy: string;
 }
 
 /** A terminal is no longer attached to an agent's chat; `reason` is empty where a person detached it. */
@@ -1458,6 +1459,10 @@ export interface SessionInfo {
   attached: AttachedTerminal[];
   isolation: string;
   rung: string;
+  client: string;
+  allowedBy: string;
+  askBy: string;
+  kept: boolean;
 }
 
 /** A session. */

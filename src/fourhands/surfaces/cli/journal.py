@@ -66,8 +66,11 @@ def _show(path: Path, wanted: JournalQuery, limit: int, target: str | None, *, a
 
 
 def _hand(entry: JournalEntry) -> str:
-    """Return which browser signed a call, and what it answered to which question."""
+    """Return which browser signed a call, and what it answered to which question, or which configuration allowed it."""
     args = entry.call.args
+    if entry.verdict.choice == "configured":
+        agent = entry.result.data.get("agent", "") if entry.result is not None else ""
+        return f"  {agent}: {entry.verdict.by}"
     told = (
         f"  {args['choice']} to {args.get('questionId')}" if entry.call.command == ANSWER and "choice" in args else ""
     )

@@ -15,7 +15,6 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_REQUEST, Implementation, LoggingLevel
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from fourhands.core.consent import SPEAKS, Arrival
 from fourhands.core.errors import LimitReached, NotFound
 from fourhands.core.event import Dispose
 from fourhands.core.tasks import Tasks
@@ -24,6 +23,7 @@ from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pending_call import PendingCall
 from fourhands.surfaces.mcp.sdk import Context, mcp_session, on_disconnect
+from fourhands.surfaces.mcp.terms import Terms, welcome
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -71,7 +71,7 @@ class McpClient:
 class McpClients:
     """Finds the client of a request. On a pipe all requests are of one client, whom `principal` names if it is known.
 
-    `forms` is shared by all transports of a server.
+    `forms` is shared by all transports of a server; new sessions begin on these `terms`.
     """
 
     def __init__(
@@ -83,9 +83,11 @@ class McpClients:
         principal: Credential | None = None,
         forms: Forms | None = None,
         limits: McpLimits = DEFAULT,
+        terms: Terms | None = None,
     ) -> None:
         self._bench = bench
         self._tasks = tasks
+        self._terms = terms or Terms()
         self._pipe = pipe
         self._principal = principal
         self.forms = forms or Forms()
@@ -146,9 +148,8 @@ class McpClients:
                 raise MCPError(INVALID_REQUEST, "the session of this token has ended")
             return McpClient(session, owned=False, speaks=self.forms.allowed(session.id))
         try:
-            session = self._bench.begin_session(_name(context), "mcp")
-            session.arrival = Arrival(words=f"A client came by MCP and calls itself {session.name}. {SPEAKS}")
-            return McpClient(session, owned=True, speaks=True)
+            session = welcome(self._bench, self._tasks, self._terms, _name(context))
+            return McpClient(session, owned=True, speaks=self._terms.ask_by in (None, "forms"))
         except LimitReached as error:
             raise MCPError(INVALID_REQUEST, f"{error.message}; {error.hint}") from error
 

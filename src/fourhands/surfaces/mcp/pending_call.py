@@ -51,6 +51,7 @@ class PendingCall:
             self._leave = bench.questions.attend(call.session)
             self._forms.opened(call.actor.id)
         self._unsubscribe = bench.events.published.subscribe(self._happened)
+        self._deafen = bench.questions.private.subscribe(self._happened)
         self._task: asyncio.Task[Result] | None = None
         self._expiry: asyncio.TimerHandle | None = None
 
@@ -135,5 +136,6 @@ class PendingCall:
         self.retire()
         self.resume()
         self._unsubscribe()
+        self._deafen()
         self.open.clear()
         self.changed.set()

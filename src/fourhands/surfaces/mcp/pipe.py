@@ -15,7 +15,9 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
+from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.mcp.server import McpServer
+from fourhands.surfaces.mcp.terms import Terms, settle
 from fourhands.surfaces.stdio import OverlongLine, PipeOutput, claimed_streams, read_lines, refusal
 from fourhands.workbench.workbench import Workbench
 
@@ -24,8 +26,9 @@ class Gone(Exception):
     """The other side has closed."""
 
 
-async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
+async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub, options: ClientOptions | None = None) -> None:
     """Serve the program that started this one, until it closes standard input."""
+    terms = await settle(bench, options or ClientOptions(), own=True)
     with claimed_streams() as (stdin, stdout):
         lines, output = read_lines(stdin), PipeOutput(stdout)
 
@@ -46,13 +49,19 @@ async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub) -> None:
             except OSError as error:
                 raise Gone from error
 
-        await _serve(McpServer(bench, hub, tasks, pipe=True), receive, send)
+        await _serve(McpServer(bench, hub, tasks, pipe=True, terms=terms), receive, send)
 
 
 async def serve_socket(
-    bench: Workbench, tasks: Tasks, hub: Hub, socket: WebSocket, forms: Forms, limits: McpLimits = DEFAULT
+    bench: Workbench,
+    tasks: Tasks,
+    hub: Hub,
+    socket: WebSocket,
+    forms: Forms,
+    limits: McpLimits = DEFAULT,
+    terms: Terms | None = None,
 ) -> None:
-    """Serve a socket that has been accepted: each message of it is one of MCP's."""
+    """Serve a socket that has been accepted, on these terms: each message of it is one of MCP's."""
     principal: Credential = socket.state.principal
 
     async def receive() -> str:
@@ -67,7 +76,7 @@ async def serve_socket(
         except (WebSocketDisconnect, RuntimeError) as error:  # Starlette's word for a closed socket
             raise Gone from error
 
-    service = McpServer(bench, hub, tasks, pipe=True, principal=principal, forms=forms, limits=limits)
+    service = McpServer(bench, hub, tasks, pipe=True, principal=principal, forms=forms, limits=limits, terms=terms)
     await _serve(service, receive, send)
 
 

@@ -25,12 +25,12 @@ from fourhands.surfaces.frames import EXTENSION, Carrier
 from fourhands.surfaces.mcp import require_sdk
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
+from fourhands.surfaces.mcp.options import ECHO, NAME_LENGTH, QUERY, ClientOptions
+from fourhands.surfaces.mcp.terms import settle
 from fourhands.workbench.workbench import Workbench
 
 if TYPE_CHECKING:
     from fourhands.surfaces.mcp.streamable_http import StreamableHttp
-
-NAME_LENGTH = 60
 
 
 class NewAgent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -102,7 +102,14 @@ class McpRoutes:
 
     async def _socket(self, socket: WebSocket) -> None:
         """Serve a client on the other end of a pipe (see `command`); accepted before the SDK is loaded."""
-        await socket.accept()
+        principal: Credential = socket.state.principal
+        try:
+            options = ClientOptions.of_query(socket.query_params.get(QUERY))
+            terms = await settle(self._bench, options, own=False, agent=principal.agent)
+        except FourhandsError as error:
+            await socket.send_denial_response(_refusal(error))
+            return
+        await socket.accept(headers=[(ECHO, b"1")])
         frames: Carrier | None = socket.scope.get("extensions", {}).get(EXTENSION)
         if frames is not None:
             # The other end is a process of this machine: its end closes the connection. One that is suspended
@@ -116,7 +123,7 @@ class McpRoutes:
         module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.pipe")
         self._sockets.add(socket)
         try:
-            await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._forms, self._limits)
+            await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._forms, self._limits, terms)
         finally:
             self._sockets.discard(socket)
 

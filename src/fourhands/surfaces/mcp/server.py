@@ -50,6 +50,7 @@ from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.notifications import Notifications
 from fourhands.surfaces.mcp.sdk import Context
+from fourhands.surfaces.mcp.terms import Terms
 from fourhands.surfaces.mcp.tools import Tools, tool_result
 from fourhands.workbench.workbench import Workbench
 
@@ -92,9 +93,10 @@ class McpServer:
         principal: Credential | None = None,
         forms: Forms | None = None,
         limits: McpLimits = DEFAULT,
+        terms: Terms | None = None,
     ) -> None:
         self.tools = Tools(bench.registry)
-        self.peers = McpClients(bench, tasks, pipe=pipe, principal=principal, forms=forms, limits=limits)
+        self.peers = McpClients(bench, tasks, pipe=pipe, principal=principal, forms=forms, limits=limits, terms=terms)
         self._bench = bench
         self._limits = limits
         self._hub = hub
