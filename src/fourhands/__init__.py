@@ -64,11 +64,14 @@ __all__ = [
     "classify",
     "parse",
     "sanitize",
+    "sync",
 ]
 
 
 def __getattr__(name: str) -> object:
     """Import a public name on first use."""
+    if name == "sync":
+        return import_module("fourhands.sync")
     if name not in _WHERE:
         raise AttributeError(f"module 'fourhands' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(import_module(_WHERE[name]), name)
@@ -79,6 +82,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from fourhands import sync as sync
     from fourhands.agents.blocks.interceptor import Interceptor as Interceptor
     from fourhands.app import App as App
     from fourhands.core.call import Actor as Actor

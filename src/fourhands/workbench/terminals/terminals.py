@@ -255,7 +255,7 @@ class Terminals:
         agent: bool = False,
         interactive: bool = False,
         cell: str = "",
-        meta: Mapping[str, Any] | None = None,
+        meta: Mapping[str, object] | None = None,
     ) -> Terminal:
         """Start a shell, or the program given by `argv`, in a new terminal.
 
