@@ -154,9 +154,10 @@ def test_a_message_reaches_the_agent_and_every_browser(page: Page, served: Serve
     agent = served.agent()
     heard: list[str] = []
 
-    async def hear(text: str) -> None:
+    async def hear(text: str) -> str:
         heard.append(text)
         served.app.events.emit(AgentAsked(session=agent.session.id, text=text, message_id="m1"))
+        return "m1"
 
     served.app.bench.prompters[agent.session.id] = hear
     page.get_by_label("Message the agent").fill("Add a limit")

@@ -62,17 +62,41 @@ async def _headless(directory: str, options: "ClientOptions") -> None:
     await start_headless(directory, options)
 
 
-@click.command("acp", short_help="Offer terminals and files to an editor, by ACP.")
-@click.argument("directory", default=".", type=DirectoryType())
-def _acp(directory: str) -> None:
-    """Offer the terminals and files of DIRECTORY to an editor by ACP, on standard input and output.
+@click.command("acp", short_help="Be an agent of an editor, or offer it terminals and files, by ACP.")
+@click.argument("directory", default=None, required=False, type=DirectoryType())
+@click.option(
+    "--agent",
+    metavar="NAME",
+    help="Be this agent for an editor: claude, codex, gemini, opencode, 'opencode acp', a model's address as "
+    "URL#MODEL, tour, or 'acp COMMAND …'.",
+)
+def _acp(directory: str | None, agent: str | None) -> None:
+    """Speak ACP with an editor, on standard input and output.
+
+    With --agent, be an agent for Zed, JetBrains, Neovim and other editors: it works in the workbench, with terminals
+    and files that you both see, and the page shows the same chat. Without DIRECTORY, the workspace is that of the
+    editor's first session.
+
+    Without --agent, offer the terminals and files of DIRECTORY (default: this one) to a program that asks for them by
+    terminal/* and fs/*.
 
     Joins a workbench that is running there, or starts one without a page.
-    """
-    from fourhands.app.headless import start_headless_acp
-    from fourhands.surfaces.acp import acp_command
 
-    acp_command(start_headless_acp)([directory])
+    \b
+      fourhands acp --agent claude
+      fourhands acp --agent http://127.0.0.1:11434/v1#llama3 ~/project
+    """
+    if agent is None:
+        from fourhands.app.headless import start_headless_acp
+        from fourhands.surfaces.acp import acp_command
+
+        acp_command(start_headless_acp)([directory or "."])
+        return
+    from fourhands.app.connectors import check_spec
+    from fourhands.app.headless import headless_agent
+    from fourhands.surfaces.acp_agent.command import serve_agent
+
+    serve_agent(directory, agent, check_spec, headless_agent)
 
 
 async def _serve(options: "Options") -> None:

@@ -11,18 +11,21 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 
-from fourhands.agents.briefing.hub import Hub
+from fourhands.app.launching import agent_source, launching
 from fourhands.app.wiring import App
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces import acp
+from fourhands.surfaces.acp_agent.connection import AgentConnection
+from fourhands.surfaces.acp_agent.door import agent_joinable
+from fourhands.surfaces.acp_socket import SocketLink, linked
 from fourhands.surfaces.discovery import only_server
 from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.mcp.pipe import serve_stdio
-from fourhands.surfaces.server import serving
+from fourhands.surfaces.server import Running, serving
 
 
 @contextlib.asynccontextmanager
-async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
+async def _headless(directory: str) -> AsyncIterator[tuple[App, Running]]:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
     task = asyncio.current_task()
     assert task is not None
@@ -43,16 +46,31 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Hub]]:
                 task.cancel()
 
             loop.add_signal_handler(signal.SIGTERM, leave)
-            yield app, server.hub
+            yield app, server
 
 
 async def start_headless(directory: str, options: ClientOptions | None = None) -> None:
     """Serve a directory's workbench to an MCP client with its options, until standard input is closed."""
-    async with _headless(directory) as (app, hub):
-        await serve_stdio(app.bench, app.tasks, hub, options)
+    async with _headless(directory) as (app, server):
+        await serve_stdio(app.bench, app.tasks, server.hub, options)
 
 
 async def start_headless_acp(directory: str) -> None:
     """Serve a directory's terminals and files to an ACP client until standard input is closed."""
     async with _headless(directory) as (app, _):
         await acp.serve_stdio(app.bench, app.tasks)
+
+
+@contextlib.asynccontextmanager
+async def headless_agent(directory: str, spec: str) -> AsyncIterator[SocketLink]:
+    """Run a directory's workbench for an editor, for the length of the block; the link leads to its agent."""
+    async with _headless(directory) as (app, server):
+        with launching(app, server):
+            source = agent_source(app, server)
+
+            async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                await AgentConnection(source, spec, reader, writer).run()
+
+            places = app.places
+            async with agent_joinable(source, places.runtime, places.state), linked(app.tasks, serve) as link:
+                yield link

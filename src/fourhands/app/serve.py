@@ -10,21 +10,19 @@ import sys
 
 import click
 
-from fourhands.agents.acp.mcp_server import OwnServer
-from fourhands.agents.connectors.launcher import LaunchContext, Launcher
-from fourhands.app.connectors import register_all
+from fourhands.app.launching import agent_source, launching
 from fourhands.app.wiring import App
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.invocation import typed
 from fourhands.host.dumpable import close_memory
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces.acp import joinable
+from fourhands.surfaces.acp_agent.door import agent_joinable
 from fourhands.surfaces.auth import check_secret
 from fourhands.surfaces.cli.base import ServerClient, show
 from fourhands.surfaces.cli.browser import show_page
 from fourhands.surfaces.cli.main import Options
 from fourhands.surfaces.discovery import ServerAddress, ServerRecord, find_server, only_server
-from fourhands.surfaces.mcp import has_sdk
 from fourhands.surfaces.server import serving
 from fourhands.workbench.terminals import screen
 
@@ -82,20 +80,13 @@ async def _serve(options: Options, places: WorkspaceDirs, secret: str | None) ->
             serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server,
             joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
-            wiring = LaunchContext(
-                briefing=server.hub.briefing,
-                issue_token=lambda session: server.tokens.issue(session.actor),
-                url=server.address.url,
-                env=os.environ,
-            )
             app.tasks.start(_load_screens(), "the terminal emulator")
-            with contextlib.closing(Launcher(app.bench, app.tasks, wiring)) as connections:
-                own = OwnServer(wiring.url, places.workspace, wiring.issue_token, os.environ)
-                register_all(connections, mcp_servers=own if has_sdk() else None)
+            with launching(app, server) as connections:
                 for spec in options.agents or ("tour",):
                     await connections.start(spec)
                 _welcome(options, places, server.address, server.link())
-                await stopping.wait()
+                async with agent_joinable(agent_source(app, server), places.runtime, places.state):
+                    await stopping.wait()
                 say("\nStopping …")
         left = [one.title for one in app.terminals.list() if one.exit is None]
     if left:

@@ -68,6 +68,7 @@ class Running:
     hub: Hub
     server: uvicorn.Server
     viewers: Viewers
+    chats: Transcripts
 
     def link(self) -> str:
         """Return a link that opens the page once."""
@@ -203,7 +204,7 @@ async def serving(
             if tokens.browsers.altered:
                 await _tell_altered(bench, tokens.browsers.altered)
             publish(places.state, address)
-            yield Running(address, tokens, hub, server, routes.viewers)
+            yield Running(address, tokens, hub, server, routes.viewers, chats)
         finally:
             bench.leaving = True
             bench.network.agents.serve = None

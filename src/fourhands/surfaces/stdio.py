@@ -117,9 +117,15 @@ async def join_or_start(
         await asyncio.sleep(_POLL_S)  # Another process is starting it; only its files will show when it is ready.
 
 
-async def relay(link: Link, stdin: int, stdout: int, line_limit: int = LINE_LIMIT) -> None:
-    """Pass messages between two descriptors and a workbench, until both directions or the workbench have ended."""
-    lines = read_lines(stdin, line_limit)
+async def relay(
+    link: Link, stdin: int, stdout: int, line_limit: int = LINE_LIMIT, *, lines: LineSource | None = None
+) -> None:
+    """Pass messages between two descriptors and a workbench, until both directions or the workbench have ended.
+
+    `lines` are those of a standard input that is read already.
+    """
+    if lines is None:
+        lines = read_lines(stdin, line_limit)
     write = PipeOutput(stdout).write
 
     async def outward() -> None:

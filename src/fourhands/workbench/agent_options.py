@@ -29,6 +29,7 @@ class AgentOption(Struct, frozen=True, kw_only=True, rename="camel"):
     kind: Literal["select", "boolean"]
     value: str | bool
     description: str = ""
+    category: str = ""  # such as model, mode, thought_level; for clients that have a place for it
     choices: tuple[Choosable, ...] = ()
 
 
@@ -38,6 +39,15 @@ class PastChat(Struct, frozen=True, kw_only=True, rename="camel"):
     id: str
     title: str = ""
     updated: str = ""
+
+
+class LeftChat(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The chat of an agent that was here, by the id of its session: an agent can go on with it."""
+
+    session: str
+    title: str = ""
+    cwd: str = ""  # relative to the workspace; empty is its root
+    updated: float = 0.0  # seconds since the epoch
 
 
 class Described(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -50,6 +60,7 @@ class Described(Struct, frozen=True, kw_only=True, rename="camel"):
     options: tuple[AgentOption, ...] = ()
     sign_in: tuple[Choosable, ...] = ()
     chats: bool = False  # whether it can go on with an older one
+    trouble: str = ""  # why it could not begin: it wants the person to sign in
 
 
 class AgentOptions(Protocol):
@@ -109,6 +120,7 @@ def options(listed: object) -> tuple[AgentOption, ...]:
                 kind="boolean" if boolean else "select",
                 value=value,
                 description=_text(one.get("description")),
+                category=_text(one.get("category")),
                 choices=() if boolean else choosables(one.get("options"), "value"),
             )
         )

@@ -15,10 +15,11 @@ class SessionStarted(EventData, frozen=True, kw_only=True):
 
 
 class SessionEnded(SessionEvent, frozen=True, kw_only=True):
-    """An agent's session has ended, and what it made is taken away."""
+    """An agent's session has ended, and what it made is taken away; its chat may be `resumable`."""
 
     event = "agent.ended"
     name: str
+    resumable: bool | UnsetType = UNSET
 
 
 class AgentReset(SessionEvent, frozen=True, kw_only=True):

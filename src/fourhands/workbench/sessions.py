@@ -135,6 +135,10 @@ class Session:
     client: str = ""  # the name by which the client calls itself, where another is configured
     arrival: Arrival = field(default_factory=Arrival)
     place: AgentPlace | None = None
+    spec: str = ""  # the words behind --agent, where it was started here
+    fresh: bool = False  # a chat of its own from the start: it does not go on with that of another session
+    resumable: bool = False  # its agent goes, and may go on with the chat later
+    servers: tuple[dict[str, object], ...] = ()  # further MCP servers, as an editor names them to its agent
 
     @property
     def actor(self) -> Actor:

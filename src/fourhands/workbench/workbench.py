@@ -8,11 +8,11 @@ import dataclasses
 import logging
 import shutil
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.bounded import BoundedDict
@@ -28,6 +28,8 @@ from fourhands.workbench import asking
 from fourhands.workbench.agent_options import AgentOptions
 from fourhands.workbench.asking import AskingChoice
 from fourhands.workbench.attached import Attached
+from fourhands.workbench.connecting import Connect, LeftChats, unconnected
+from fourhands.workbench.enclosures import Enclosed
 from fourhands.workbench.events import AgentReset, SessionEnded, SessionStarted
 from fourhands.workbench.files.workspace import FileSettings, Workspace
 from fourhands.workbench.files.writes import Writes
@@ -61,18 +63,6 @@ _JUDGED = 1000
 
 SAVE_S = 0.5
 """Seconds after a change until the layout is saved, with what else has changed by then."""
-
-
-class Connect(Protocol):
-    """The function that starts an agent."""
-
-    async def __call__(self, spec: str, *, cwd: str | None = None) -> Session:
-        """Start the agent that `spec` names, its programs in `cwd`, and return its session."""
-        ...
-
-
-async def _nobody(spec: str, *, cwd: str | None = None) -> Session:
-    raise Unsupported(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
 
 
 class Workbench:
@@ -118,9 +108,13 @@ class Workbench:
         self._save_handle: asyncio.TimerHandle | None = None
         self.state = self._restore()
         self.fit_tabs()
-        self.connect: Connect = _nobody
+        self.connect: Connect = unconnected
         self.disconnect: Callable[[Session], Awaitable[None]] | None = None
-        self.prompters: dict[str, Callable[[str], Awaitable[None]]] = {}
+        self.left_chats: LeftChats | None = None
+        self.prompters: dict[str, Callable[..., Awaitable[str]]] = {}
+        """Takers of a person's message, by session: its text, what comes with it; they return its id."""
+        self.buffers: dict[str, Callable[[str], Awaitable[str | None]]] = {}
+        """Readers of files as an editor beside the page has them, by session: None where it has nothing unsaved."""
         self.controls: dict[str, AgentOptions] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         self.leaving = False
@@ -301,14 +295,20 @@ class Workbench:
         await self._remove_made(session.id)
         self.sessions.remove(session.id)
         self.prompters.pop(session.id, None)
+        self.buffers.pop(session.id, None)
         for listener in self.on_session_end:
             listener(session)
-        self.events.emit(SessionEnded(session=session.id, name=session.name))
+        self.events.emit(SessionEnded(session=session.id, name=session.name, resumable=session.resumable or UNSET))
         try:
             if self.disconnect is not None:
                 await self.disconnect(session)  # while there is a sandbox, in which the agent may take its leave
         finally:
             await self.terminals.end_cell(session.id)
+
+    async def leave_session(self, name: str) -> None:
+        """End an agent's session as `end_session` does, but remember its chat: an agent can go on with it."""
+        self.sessions.get(name).resumable = True
+        await self.end_session(name)
 
     async def disconnect_session(self, id: str) -> None:
         """End the session of an agent whose connection has ended, unless it is the server that goes.
@@ -331,15 +331,15 @@ class Workbench:
             listener(session)
         self.events.emit(SessionEnded(session=session.id, name=session.name))
 
-    async def prompt(self, session: Session, text: str) -> None:
-        """Hand a person's message to the agent's connector."""
+    async def prompt(self, session: Session, text: str, enclosed: Sequence[Enclosed] = ()) -> str:
+        """Hand a person's message to the agent's connector, with what comes with it; return its id."""
         prompter = self.prompters.get(session.id)
         if prompter is None:
             raise Unsupported(
                 f"agent {session.name!r} takes no messages here: it is driven from outside",
                 hint=f"talk to it where it runs ({session.connector})",
             )
-        await prompter(text)
+        return await prompter(text, enclosed) if enclosed else await prompter(text)
 
     async def reset_session(self, name: str) -> None:
         """Begin a new chat with the same agent: what it made goes, its settings stay."""

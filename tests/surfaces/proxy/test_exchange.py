@@ -224,8 +224,9 @@ async def test_the_end_of_each_answer_is_told_but_not_of_one_on_the_side_or_of_a
         await client.chat.completions.create(model="fake", messages=ASK)  # without its tools: for a title
         assert told == [(s.session.id, "end_turn"), (s.session.id, "failed")]
 
-        async def prompt(text: str) -> None:
+        async def prompt(text: str) -> str:
             """A connector's, which tells of its turns itself."""
+            return text
 
         s.app.bench.prompters[s.session.id] = prompt
         await client.chat.completions.create(model="fake", messages=ASK, tools=tools)

@@ -142,6 +142,7 @@ export interface AgentFinished {
   session: string;
   stopReason: string;
   usage: unknown;
+  messageId?: string;
 }
 
 /** The agents that are here. */
@@ -174,6 +175,7 @@ export interface AgentOption {
   kind: "boolean" | "select";
   value: string | boolean;
   description: string;
+  category: string;
   choices: Choosable[];
 }
 
@@ -547,6 +549,7 @@ export interface Described {
   options: AgentOption[];
   signIn: Choosable[];
   chats: boolean;
+  trouble: string;
 }
 
 /** One name in a directory. A link is shown as a link, never followed; `modified` is in seconds since 1970. */
@@ -1438,10 +1441,11 @@ export interface SendKeys {
   text: string;
 }
 
-/** An agent's session has ended, and what it made is taken away. */
+/** An agent's session has ended, and what it made is taken away; its chat may be `resumable`. */
 export interface SessionEnded {
   session: string;
   name: string;
+  resumable?: boolean;
 }
 
 /** A session as others see it. */

@@ -20,6 +20,7 @@ from fourhands.agents.acp.events import AgentExited
 from fourhands.agents.acp.files import AcpFiles
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import AcpPermissions, shortened
+from fourhands.agents.acp.prompt import blocks_of, text_block
 from fourhands.agents.acp.runtime import AcpRuntime
 from fourhands.agents.acp.session import AcpSession, McpServers
 from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
@@ -48,6 +49,8 @@ SETTLE_S = 10.0
 
 class AcpAgent(Connector):
     """One agent process and its session."""
+
+    takes_enclosures = True
 
     def __init__(
         self,
@@ -256,10 +259,12 @@ class AcpAgent(Connector):
         # A command of the agent's own is one only where its slash is the first sign of the prompt.
         command = text.startswith("/")
         told = None if command else turn_message(self.session, self.bench.registry, self.bench)
-        parts = [told.framed if told else "", text]
+        parts = [told.framed if told else ""]
         if self._briefing is not None and not self._briefed and not command:
             parts.insert(0, self._briefing(self.session.id))
-        blocks = [{"type": "text", "text": part} for part in parts if part]
+        enclosed, self.enclosed = blocks_of(self.enclosed, self.acp.can), ()  # with the first round only
+        before, behind = ([], enclosed) if command else (enclosed, [])
+        blocks = [*map(text_block, filter(None, parts)), *before, text_block(text), *behind]
         asking = self._asking = self.tasks.start(self._ask(peer, blocks), f"a turn of {self.session.name}")
         try:
             answer = await asyncio.shield(asking)
@@ -276,7 +281,7 @@ class AcpAgent(Connector):
         self.keep()
         self.stop_reason, self.usage = str(answer.get("stopReason") or END_TURN)[:100], shortened(answer.get("usage"))
 
-    async def _ask(self, peer: RpcConnection, blocks: list[dict[str, str]]) -> dict[str, Any] | FourhandsError:
+    async def _ask(self, peer: RpcConnection, blocks: list[dict[str, object]]) -> dict[str, Any] | FourhandsError:
         try:
             answer = await peer.request("session/prompt", {"sessionId": self.acp.id, "prompt": blocks})
         except FourhandsError as error:

@@ -1,9 +1,11 @@
 """ACP's fs/read_text_file and fs/write_text_file: the workspace's files, through the registry and its gate.
 
-A read includes what the person has typed and not saved. A write is refused if the file has changed since the same
-session read it, and can be undone. Everything is confined to the workspace.
+A read includes what the person has typed and not saved, on the page or in an editor that shows the agent. A write is
+refused if the file has changed since the same session read it, and can be undone. Everything is confined to the
+workspace.
 """
 
+import asyncio
 import os
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -62,6 +64,8 @@ class AcpFiles:
             return {"content": await self._some(place, path, wanted)}
         result = await self._call_read(place, {"path": path})
         draft = self._draft(mended(path), place)
+        if draft is None and (result.success or result.code == "not-found"):
+            draft = await self._buffer(path, place)
         if draft is not None:  # the gate has not seen it: what it holds of blocks is quoted here
             draft = self._bench.gate.given.quote(place.session.id, draft, f"file {self._bench.relative(path)}")
         if result.success:
@@ -128,6 +132,20 @@ class AcpFiles:
             name = self._bench.relative(os.path.normpath(path))
         draft = self._bench.state.draft(name)
         return None if draft is None else draft.text
+
+    async def _buffer(self, path: str, place: AcpContext) -> str | None:
+        """Return the unsaved text of this file in an editor that shows this agent, outside of the page."""
+        reader = self._bench.buffers.get(place.session.id)
+        text = await reader(path) if reader is not None else None
+        if text is None:
+            return None
+        try:
+            saved = await asyncio.to_thread(self._bench.files(place.session.actor).held, path)
+        except FourhandsError:
+            return None
+        if saved is not None and saved.decode("utf-8", "replace") == text:
+            return None
+        return self._bench.redact(text)
 
 
 def _lines(text: str, line: int | None, limit: int | None) -> str:

@@ -54,6 +54,7 @@ class AcpSession:
         self.modes: dict[str, Any] = {}
         self.config_options: list[Any] = []
         self.title = ""
+        self.trouble = ""  # why it could not begin
         self._name = session.name
         self._session = session
         self._cwd = cwd
@@ -118,7 +119,15 @@ class AcpSession:
 
     def _surroundings(self) -> dict[str, object]:
         servers = self._servers(self._session, self.can("mcpCapabilities", "http")) if self._servers else ()
-        return {"cwd": self._cwd(), "mcpServers": list(servers)}
+        named = [one for one in self._session.servers if self._can_use(one)]
+        return {"cwd": self._cwd(), "mcpServers": [*servers, *named]}
+
+    def _can_use(self, server: Mapping[str, object]) -> bool:
+        kind = server.get("type")
+        if kind is None or kind == "stdio" or self.can("mcpCapabilities", str(kind)):
+            return True
+        log.info("%s cannot use the MCP server %.100r: it is reached by %.20s", self._name, server.get("name"), kind)
+        return False
 
     # -- signing in ------------------------------------------------------------------------------------------------
 
@@ -130,8 +139,9 @@ class AcpSession:
                 raise
             known = [one.id for one in self.sign_in_methods]
             if self._auth not in known:
+                self.trouble = f"{self._name} requires you to sign in first"
                 raise Unavailable(
-                    f"{self._name} requires you to sign in first",
+                    self.trouble,
                     hint=f"a person starts {self._program} once in a terminal and signs in there, or uses "
                     f"openspace.agent.sign_in; it offers: {_listed(known)}",
                 ) from None
@@ -168,6 +178,7 @@ class AcpSession:
             options=options(self.config_options),
             sign_in=self.sign_in_methods,
             chats=self.can_reopen,
+            trouble="" if self.id else self.trouble,
         )
 
     async def set_mode(self, peer: RpcConnection, mode_id: str) -> None:

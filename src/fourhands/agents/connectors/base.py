@@ -10,11 +10,13 @@ own tools. Blocks never appear in them. Each turn ends with exactly one `agent.f
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Self, TypedDict
+from typing import ClassVar, Self, TypedDict
 
 import msgspec
+from msgspec import UNSET
 
 from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
@@ -26,6 +28,7 @@ from fourhands.core.errors import FourhandsError, LimitReached
 from fourhands.core.event import Event, EventData
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
+from fourhands.workbench.enclosures import Enclosed, in_words
 from fourhands.workbench.events import AgentChanged, AgentNoted, AgentReset, AgentStopping
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
@@ -54,10 +57,21 @@ class Recollection(TypedDict, total=False):
     remote: str
 
 
-def tell_finished(bench: Workbench, session: Session, stop_reason: str, usage: object = None) -> None:
+def tell_finished(
+    bench: Workbench, session: Session, stop_reason: str, usage: object = None, message_id: str = ""
+) -> None:
     """Emit `agent.finished`: the reason in ACP's words (or "failed"), and the usage as far as the agent reports it."""
-    told = AgentFinished(session=session.id, stop_reason=stop_reason, usage=usage)
+    told = AgentFinished(session=session.id, stop_reason=stop_reason, usage=usage, message_id=message_id or UNSET)
     bench.events.emit(told, actor=session.actor)
+
+
+@dataclass(frozen=True, slots=True)
+class _Message:
+    """A person's message that waits for its turn."""
+
+    id: str
+    text: str
+    enclosed: tuple[Enclosed, ...]
 
 
 class Connector:
@@ -65,6 +79,9 @@ class Connector:
 
     go_on = ""
     """The text of a round that only reports results."""
+
+    takes_enclosures: ClassVar[bool] = False
+    """True if `turn` hands `enclosed` on; otherwise it gets all of a message as text."""
 
     def __init__(self, bench: Workbench, session: Session, memory: ResumeFile | None = None) -> None:
         self.bench = bench
@@ -82,7 +99,9 @@ class Connector:
         self.stop_reason = END_TURN
         """Why the turn ended; a connector with better knowledge overwrites it."""
         self.usage: object = None
-        self._waiting: deque[str] = deque()
+        self.enclosed: tuple[Enclosed, ...] = ()
+        """The enclosures of the message that is being answered."""
+        self._waiting: deque[_Message] = deque()
         self._turn: asyncio.Task[None] | None = None
         self._resumed = asyncio.Event()
         self._unsubscribe: Callable[[], None] = lambda: None
@@ -149,15 +168,19 @@ class Connector:
         """True if the agent has results to see."""
         return bool(self.session.untold)
 
-    async def prompt(self, text: str) -> None:
-        """Queue a person's message; it waits while an earlier one is being answered."""
+    async def prompt(self, text: str, enclosed: Sequence[Enclosed] = ()) -> str:
+        """Queue a person's message; it waits while an earlier one is being answered. Return its id."""
         if len(self._waiting) >= WAITING_MESSAGES:
             raise LimitReached(f"{WAITING_MESSAGES} messages wait for {self.session.name} already")
-        self._emit(AgentAsked(session=self.session.id, text=text, message_id=new_id("message")))
-        self._waiting.append(text)
+        id = new_id("message")
+        if self.memory is not None:
+            self.memory.name(text)
+        self._emit(AgentAsked(session=self.session.id, text=text, message_id=id))
+        self._waiting.append(_Message(id, text, tuple(enclosed)))
         if not self.working:
             self.bench.turns.begin(self.session.id, self.session.name, text)
             self._turn = self.tasks.start(self._answer_all(), f"the turns of {self.session.name}")
+        return id
 
     @property
     def working(self) -> bool:
@@ -167,13 +190,15 @@ class Connector:
     async def _answer_all(self) -> None:
         while self._waiting:
             await self.unpaused()
-            text = self._waiting.popleft()
+            message = self._waiting.popleft()
             if not self.bench.turns.answering(self.session.id):
-                self.bench.turns.begin(self.session.id, self.session.name, text)
+                self.bench.turns.begin(self.session.id, self.session.name, message.text)
             self._status("working")
-            self.stop_reason, self.usage = END_TURN, None
+            self.stop_reason, self.usage, self.enclosed = END_TURN, None, message.enclosed
+            for one in message.enclosed:  # its author may be anyone: a block in it is a quotation
+                self.bench.gate.given.note(self.session.id, one.text, f"attached {one.uri}")
             try:
-                await self.turn(text)
+                await self.turn(message.text if self.takes_enclosures else in_words(message.text, message.enclosed))
             except FourhandsError as error:
                 self.stop_reason = "failed"
                 self._failed(error.message, error.hint, error.code)
@@ -187,7 +212,7 @@ class Connector:
                 self._failed(f"the turn failed: {error}", "see the log", "internal")
             finally:
                 self.bench.turns.end(self.session.id)
-                tell_finished(self.bench, self.session, self.stop_reason, self.usage)
+                tell_finished(self.bench, self.session, self.stop_reason, self.usage, message.id)
                 self._status("idle")
 
     async def unpaused(self) -> None:
@@ -204,9 +229,14 @@ class Connector:
 
     def cancel(self) -> None:
         """Cancel the current turn and drop the waiting messages."""
+        dropped = list(self._waiting)
         self._waiting.clear()
         if self._turn is not None:
             self._turn.cancel()
+        for message in dropped:  # also of a turn that has not begun: a task that is cancelled then runs nothing
+            tell_finished(self.bench, self.session, "cancelled", None, message.id)
+        if dropped:
+            self.bench.turns.end(self.session.id)
 
     # -- what is remembered ----------------------------------------------------------------------------------------
 

@@ -49,11 +49,15 @@ class AgentStep(SessionEvent, frozen=True, kw_only=True):
 
 
 class AgentFinished(SessionEvent, frozen=True, kw_only=True):
-    """An agent's turn is over: the reason in ACP's words, or "failed", and what it used as far as the agent tells."""
+    """An agent's turn is over: the reason in ACP's words, or "failed", and what it used as far as the agent tells.
+
+    `messageId` is that of the `agent.asked` which it answers; a message that was dropped before its turn has one too.
+    """
 
     event = "agent.finished"
     stop_reason: str
     usage: object
+    message_id: str | UnsetType = UNSET
 
 
 class AgentFailed(SessionEvent, frozen=True, kw_only=True):

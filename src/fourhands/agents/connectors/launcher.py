@@ -14,7 +14,7 @@ launcher knows no connector by name: each module of one has a `register(launcher
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -25,9 +25,10 @@ from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.core.call_events import AgentConsented
 from fourhands.core.consent import Arrival
 from fourhands.core.errors import NotFound, Unavailable
+from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.events import AgentNoted
-from fourhands.workbench.sessions import Session
+from fourhands.workbench.sessions import PREFIX, Session
 from fourhands.workbench.workbench import Workbench
 
 
@@ -61,23 +62,37 @@ class Launcher:
         self.connectors: dict[str, Connector] = {}
         self._tasks = tasks
         self._lives: dict[str, asyncio.Task[None]] = {}
-        bench.connect, bench.disconnect = self.start, self._end
+        bench.connect, bench.disconnect, bench.left_chats = self.start, self._end, self.memories
 
     def close(self) -> None:
         """Stop ending agents with their sessions: the server stops, and stops them itself, without forgetting them."""
         self.bench.disconnect = None
 
-    async def start(self, spec: str, *, cwd: str | None = None) -> Session:
-        """Start the agent that `spec` names, its programs in `cwd`, and return its session."""
+    async def start(
+        self,
+        spec: str,
+        *,
+        cwd: str | None = None,
+        id: str | None = None,
+        fresh: bool = False,
+        servers: Sequence[dict[str, object]] = (),
+    ) -> Session:
+        """Start the agent that `spec` names, its programs in `cwd`, and return its session: `Connect` says which."""
         spec = spec.strip()
-        word = re.split("[:# ]", spec, maxsplit=1)[0]
+        word = spec_kind(spec)
         kind = self.kinds.get(word)
         if kind is None:
             raise NotFound.of("agent", spec, self.kinds)
         absent = self.bench.sessions.absent
-        session = self.bench.begin_session(_name(spec), word, cwd=cwd)
+        goes_on = id is not None
+
+        def prepare(session: Session) -> None:
+            session.spec, session.servers, session.fresh = spec, tuple(servers), fresh
+
+        id = new_id(PREFIX) if fresh else id
+        session = self.bench.begin_session(_name(spec), word, cwd=cwd, id=id, prepare=prepare)
         session.arrival = started_here(spec)  # a connector that knows its program says more
-        if session.id in absent:  # the session goes on; if the agent remembers it is only known later
+        if goes_on or session.id in absent:  # the session goes on; if the agent remembers it is only known later
             self.bench.events.emit(AgentNoted(session=session.id, text=FORGOTTEN))
         try:
             connector = kind(self, session, spec)
@@ -129,8 +144,16 @@ class Launcher:
         life.cancel()
         await asyncio.wait([life])
         if connector.memory is not None:
-            connector.memory.forget()
+            if not session.resumable:
+                connector.memory.forget()
             await connector.memory.close()
+            if session.resumable:
+                self.memories.take_back(connector.memory)
+
+
+def spec_kind(spec: str) -> str:
+    """Return the word of a spec that says which connector it is for."""
+    return re.split("[:# ]", spec, maxsplit=1)[0]
 
 
 def _name(spec: str) -> str:

@@ -17,10 +17,13 @@ from msgspec import Struct
 
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.ids import ulid
+from fourhands.workbench.agent_options import LeftChat
 from fourhands.workbench.sessions import CommandResult, Session
 
 MOST = 40
 """The number of agents that are remembered."""
+
+_LONGEST_TITLE = 200
 
 HistoryMessage: TypeAlias = dict[str, str]
 
@@ -32,6 +35,8 @@ class ResumeState(Struct, kw_only=True, rename="camel"):
 
     session: str
     spec: str
+    title: str = ""  # the beginning of the first message
+    cwd: str = ""
     history: list[HistoryMessage] = []
     untold: list[CommandResult] = []
     remote: str = ""  # the session at the agent's own server
@@ -45,13 +50,24 @@ class ResumeFile:
         self._file = AtomicFile(path)
         self._session = session
         self._spec = spec
+        self._title = before.title if before is not None else ""
+
+    def name(self, text: str) -> None:
+        """Take the first message of the chat as its title."""
+        self._title = self._title or " ".join(text[:_LONGEST_TITLE].split())
 
     def keep(
         self, *, history: Iterable[HistoryMessage] = (), untold: Iterable[CommandResult] = (), remote: str = ""
     ) -> None:
         """Store the state soon, in a thread. Event loop only."""
         made = ResumeState(
-            session=self._session.id, spec=self._spec, history=list(history), untold=list(untold), remote=remote
+            session=self._session.id,
+            spec=self._spec,
+            title=self._title,
+            cwd=self._session.state.cwd or "",
+            history=list(history),
+            untold=list(untold),
+            remote=remote,
         )
         try:
             # The standard library's form of JSON has words for half a surrogate pair and for numbers of any size.
@@ -64,6 +80,11 @@ class ResumeFile:
     def forget(self) -> None:
         """Delete the file soon, in a thread: the agent is gone for good. Event loop only."""
         self._file.remove_soon()
+
+    @property
+    def path(self) -> Path:
+        """The place of the file."""
+        return self._file.path
 
     async def close(self) -> None:
         """Return when everything asked for has been done."""
@@ -84,10 +105,34 @@ class ResumeFiles:
     def of(self, session: Session, spec: str) -> ResumeFile:
         """Return the file of an agent that begins: its own from before, or that of one started with the same words."""
         kin = [file for file, left in self._left.items() if left.spec == spec]
-        file = next((file for file in kin if self._left[file].session == session.id), kin[-1] if kin else None)
+        another = kin[-1] if kin and not session.fresh else None
+        file = next((file for file in kin if self._left[file].session == session.id), another)
         if file is None:
             return ResumeFile(self._directory / f"{ulid()}.json", session, spec, None)
         return ResumeFile(file, session, spec, self._left.pop(file))
+
+    def left(self, spec: str) -> list[LeftChat]:
+        """Return the chats of agents that were started with these words and are not here, the newest first."""
+        found = [
+            LeftChat(session=state.session, title=state.title, cwd=state.cwd, updated=_time_of(file))
+            for file, state in self._left.items()
+            if state.spec == spec
+        ]
+        return sorted(found, key=lambda one: one.updated, reverse=True)
+
+    def take_back(self, file: ResumeFile) -> None:
+        """Remember an agent that has gone and may come back; its file is stored."""
+        if (state := _read(file.path)) is not None:
+            self._left[file.path] = state
+
+    def drop(self, session: str) -> bool:
+        """Forget an agent that is not here; False where it is not known."""
+        found = [file for file, state in self._left.items() if state.session == session]
+        for file in found:
+            del self._left[file]
+            with contextlib.suppress(OSError):
+                file.unlink()
+        return bool(found)
 
     def _load(self, most: int) -> dict[Path, ResumeState]:
         found: list[tuple[float, Path]] = []
@@ -98,8 +143,21 @@ class ResumeFiles:
                 file.unlink()
         loaded: dict[Path, ResumeState] = {}
         for _, file in found[-most:]:
-            try:
-                loaded[file] = msgspec.convert(json.loads(file.read_bytes()), ResumeState)
-            except (OSError, ValueError, RecursionError) as error:  # what has the wrong form is a ValueError too
-                log.warning("cannot read the state of an agent from %s: %s", file, error)
+            if (state := _read(file)) is not None:
+                loaded[file] = state
         return loaded
+
+
+def _read(file: Path) -> ResumeState | None:
+    try:
+        return msgspec.convert(json.loads(file.read_bytes()), ResumeState)
+    except (OSError, ValueError, RecursionError) as error:  # what has the wrong form is a ValueError too
+        log.warning("cannot read the state of an agent from %s: %s", file, error)
+        return None
+
+
+def _time_of(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -91,6 +91,11 @@ class Transcripts:
     def __len__(self) -> int:
         return len(self._chats)
 
+    def of(self, session: str) -> list[Event]:
+        """Return the events of one chat, the oldest first."""
+        chat = self._chats.get(session)
+        return list(chat.events) if chat is not None else []
+
     def told(self) -> dict[str, object]:
         """Return all transcripts as events, with the time of the snapshot; later events are not included."""
         chats = {id: [*self._facts[id].values(), *chat.events] for id, chat in self._chats.items()}
@@ -104,7 +109,10 @@ class Transcripts:
                 self._saving.request()
         elif isinstance(about, str) and (chat := self._chats.get(about)) is not None:
             if event.kind == "agent.ended":
+                if event.data.get("resumable") and chat.events:
+                    self._left.append(chat)
                 self._forget(about)
+                self._saving.request()
             elif event.kind == "agent.reset":
                 chat.events = []
                 self._sizes[about] = 0
@@ -126,7 +134,8 @@ class Transcripts:
     def _begin(self, session: Session) -> None:
         chat = Transcript(session=session.id, name=session.name, connector=session.connector)
         kin = [left for left in self._left if (left.name, left.connector) == (chat.name, chat.connector)]
-        if before := next((left for left in kin if left.session == session.id), kin[-1] if kin else None):
+        another = kin[-1] if kin and not session.fresh else None
+        if before := next((left for left in kin if left.session == session.id), another):
             self._left.remove(before)
             chat.events = [_of(session.id, event) for event in before.events]
             if before.session != session.id and _last(chat) not in (None, FORGOTTEN):
