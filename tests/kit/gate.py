@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from fourhands.core.approval import PREVIEW_S, Assessment, Policy
+from fourhands.core.approval import PERMIT_S, PREVIEW_S, Assessment, Policy
 from fourhands.core.call import Actor, Call, CallOrigin, JournalEntry, Result
 from fourhands.core.effects import Effects, Undo
 from fourhands.core.errors import Conflict
@@ -169,6 +169,7 @@ class World:
         results: Results | None = None,
         sleep: Sleep | None = None,
         preview_s: float = PREVIEW_S,
+        permit_s: float = PERMIT_S,
         **settings: object,
     ) -> None:
         self.timers = Timers()
@@ -201,6 +202,7 @@ class World:
             now=self.timers.time,
             sleep=sleep or self.sleep,
             preview_s=preview_s,
+            permit_s=permit_s,
         )
 
     async def sleep(self, seconds: float) -> None:

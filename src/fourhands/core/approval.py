@@ -3,21 +3,27 @@
 The policy itself is the app's; this module carries out what follows from it. What a person approved is what runs: the
 call is assessed again after the answer, and if the line has become another one meanwhile, the person is asked anew. A
 text that the person edited is assessed for the journal and not asked about a second time: it is their own.
+
+A call may be asked about before it comes, when its agent asks at a door of its own. What the person allows there is a
+permit: for the very same call of the same session, once, for a short while, and only if it is still assessed alike.
 """
 
 import asyncio
 import dataclasses
 import json
 import logging
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from fourhands.core import schema
-from fourhands.core.call import Call, Decision, RiskLevel
+from fourhands.core.bounded import BoundedDict
+from fourhands.core.call import Actor, Call, Decision, RiskLevel
 from fourhands.core.consent import AllowRules
 from fourhands.core.context import CallContext
 from fourhands.core.errors import Conflict, Denied, NoAnswer
@@ -29,8 +35,12 @@ log = logging.getLogger(__name__)
 PREVIEW_S = 1.0
 """The longest wait for the preview of a call's effect."""
 
+PERMIT_S = 60.0
+"""Seconds for which a permit waits for its call."""
+
 _ROUNDS = 5
 _WORDED = 4000
+_PERMITS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +72,33 @@ class Policy(Protocol):
         """Return the assessment, or None for a call that has nothing to assess."""
 
 
+@dataclass(frozen=True, slots=True)
+class Permit:
+    """A call that a person has allowed before it came: until when, who did, and what they were shown."""
+
+    until: float
+    by: Actor
+    shown: Assessment
+
+
 class Approval:
     """Asks a person where an assessment requires it."""
 
     def __init__(
-        self, policy: Policy, questions: Questions, rules: AllowRules, *, preview_s: float = PREVIEW_S
+        self,
+        policy: Policy,
+        questions: Questions,
+        rules: AllowRules,
+        *,
+        preview_s: float = PREVIEW_S,
+        permit_s: float = PERMIT_S,
     ) -> None:
         self._policy = policy
         self.preview_s = preview_s
         self._questions = questions
         self._rules = rules
+        self._permit_s = permit_s
+        self._permits: BoundedDict[tuple[str, str, bytes], Permit] = BoundedDict(_PERMITS)
 
     async def require(self, context: CallContext, unknown_s: float) -> None:
         """Return when this call may run; the context then has its verdict, and arguments that a person edited.
@@ -97,6 +124,29 @@ class Approval:
                 return
         raise Conflict("the command kept changing during review", hint="try again")
 
+    async def permit(self, context: CallContext) -> None:
+        """Return when this call may run once it comes; asks a person as `require` would, but not for other arguments.
+
+        Raises `Denied` or `NoAnswer`.
+        """
+        assessment = self._assess(context)
+        if assessment is None or assessment.level == "safe" or await self._passes(context, assessment):
+            return
+        answered = await self._ask(context, dataclasses.replace(assessment, edit=None), None)
+        if answered.answer.choice == "session" and assessment.rule_key is not None:
+            self._rules.add(context.call.actor.id, assessment.rule_key, assessment.rule_text)
+        self._permits[_key(context.call)] = Permit(time.monotonic() + self._permit_s, answered.by, assessment)
+
+    def _permitted(self, context: CallContext, assessment: Assessment) -> bool:
+        """Use up the permit of this call, if there is one; return True if it covers what is assessed now."""
+        permit = self._permits.pop(_key(context.call), None)
+        if permit is None or time.monotonic() > permit.until or not _same(permit.shown, assessment):
+            return False
+        context.verdict = replace(context.verdict, choice="once", by=permit.by.id)
+        if assessment.on_allowed is not None:
+            assessment.on_allowed()
+        return True
+
     def _assess(self, context: CallContext) -> Assessment | None:
         assert context.command is not None
         assessment = self._policy(context.call, context.command, context.args)
@@ -114,10 +164,10 @@ class Approval:
         elif assessment.level == "unknown" and self._rules.allows(context.call.actor.id, assessment.rule_key):
             context.verdict = replace(context.verdict, choice="rule", by=assessment.rule_key or "")
         else:
-            return False
+            return self._permitted(context, assessment)
         return True
 
-    async def _ask(self, context: CallContext, assessment: Assessment, unknown_s: float) -> Answered:
+    async def _ask(self, context: CallContext, assessment: Assessment, unknown_s: float | None) -> Answered:
         call = context.call
         dangerous = assessment.level == "dangerous"
         try:
@@ -213,9 +263,14 @@ class Approval:
         context.verdict = replace(context.verdict, choice=verdict.choice, by=verdict.by, original=original)
 
 
+def _key(call: Call) -> tuple[str, str, bytes]:
+    """Return what tells a call from every other of its session: its command and its arguments, in any order."""
+    return call.actor.id, call.command, msgspec.json.encode(call.args, order="deterministic", enc_hook=repr)
+
+
 def _same(one: Assessment, other: Assessment) -> bool:
-    """Return True if both are about the same line, at the same level, in the same place."""
-    return (one.shown, one.level, one.outside) == (other.shown, other.level, other.outside)
+    """Return True if both are about the same line, for the same reason, in the same place."""
+    return (one.shown, one.level, one.reason, one.outside) == (other.shown, other.level, other.reason, other.outside)
 
 
 def _repeated(context: CallContext, assessment: Assessment | None) -> Assessment:

@@ -20,7 +20,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from fourhands.core import schema
-from fourhands.core.approval import PREVIEW_S, Approval, Policy
+from fourhands.core.approval import PERMIT_S, PREVIEW_S, Approval, Policy
 from fourhands.core.call import Call, Decision, JournalEntry, Result, Scope
 from fourhands.core.call_events import (
     AgentConsented,
@@ -98,12 +98,13 @@ class Gate:
         now: Callable[[], float] = time.time,
         sleep: Sleep = asyncio.sleep,
         preview_s: float = PREVIEW_S,
+        permit_s: float = PERMIT_S,
     ) -> None:
         self.settings = settings
         self.rules = AllowRules()
         self.given = Given()
         self.consent = Consent(questions, store or MemoryConsentStore(), self._consented, arrival)
-        self.approval = Approval(policy, questions, self.rules, preview_s=preview_s)
+        self.approval = Approval(policy, questions, self.rules, preview_s=preview_s, permit_s=permit_s)
         self._registry = registry
         self._bench = bench
         self._journal = journal
@@ -142,6 +143,27 @@ class Gate:
             if context.queue is not None and context.slot is not None:
                 context.queue.leave(context.slot)
                 self._sweep(context.queue)
+
+    async def permit(self, call: Call) -> Decision:
+        """Decide about a call that an agent's own door asks about before it comes; it comes to `run` later.
+
+        Nothing runs and nothing is recorded. A person is asked as `run` would ask them, and what they allow is not
+        asked about again if the very same call comes soon. Raises what `run` would return as a failure.
+        """
+
+        async def keep(path: str, content: bytes | None) -> None:
+            raise TypeError("a call that has not come changes nothing")
+
+        context = CallContext(call=call, asked=self._now(), number=0, effects=Effects(keep))
+        self._check(context)
+        command = context.command
+        assert command is not None
+        if self.settings.consent:
+            await self.consent.require(context.call, command.scope)
+        if self._before_review is not None:
+            await self._before_review(context.call, command)
+        await self.approval.permit(context)
+        return context.verdict
 
     async def record(self, call: Call, result: Result, verdict: Decision | None = None) -> Result:
         """Store and report a call that was decided before the gate: refused at a door, or done by one."""

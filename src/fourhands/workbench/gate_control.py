@@ -18,6 +18,10 @@ class GateControl(Protocol):
         """Pass a call, and say of which block."""
         ...
 
+    async def permit(self, call: Call) -> Decision:
+        """Decide about a call before it comes."""
+        ...
+
     async def record(self, call: Call, result: Result, verdict: Decision | None = None) -> Result:
         """Store and report a call that was decided before the gate."""
         ...

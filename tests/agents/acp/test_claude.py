@@ -28,6 +28,9 @@ TOOLS: dict[str, tuple[str, dict[str, object]]] = {
     ),
     "refused": ("mcp__acp__Bash", {"command": "rm -rf precious", "timeout": MINUTE_MS}),
     "our tool": ("mcp__fourhands__openspace_terminal_list", {}),
+    "our safe line": ("mcp__fourhands__bash", {"command": "ls"}),
+    "our unknown line": ("mcp__fourhands__bash", {"command": "./frob"}),
+    "our dangerous line": ("mcp__fourhands__bash", {"command": "rm -rf gone"}),
     "read": ("mcp__acp__Read", {"file_path": "{root}/notes.txt"}),
     "write": ("mcp__acp__Write", {"file_path": "{root}/new/made.txt", "content": "made by claude\n"}),
 }
@@ -146,6 +149,15 @@ async def _our_server(journey: Journey, script: Script) -> None:
     assert terminal(journey, "echo hi").id in script.results[-1]
     (entry,) = await journey.app.journal.query(command="openspace.terminal.list")
     assert (entry.call.origin, entry.call.session) == ("mcp", journey.session.id)
+    # One question for one action, by whichever doors it comes.
+    sandbox = journey.session.state.provider != "local"
+    for line, questions in (("safe", 0), ("unknown", 0 if sandbox else 1), ("dangerous", 1)):
+        before = len(journey.asked())
+        await journey.turn(f"our {line} line")
+        assert len(journey.asked()) - before == questions, line
+    (journal,) = await journey.app.journal.query(command="openspace.tool.bash", limit=1)
+    assert journal.result is not None
+    assert (journal.result.success, journal.verdict.choice, journal.call.origin) == (True, "once", "mcp")
 
 
 async def _mode(journey: Journey) -> None:

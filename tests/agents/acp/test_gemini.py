@@ -48,6 +48,7 @@ class Script:
             ),
             Tool("write_file", {"file_path": f"{self.root}/new/made.txt", "content": "made by gemini\n"}),
             Tool("mcp_fourhands_openspace_file_read", {"path": "new/made.txt"}),
+            Tool("mcp_fourhands_bash", {"command": "rm -rf gone"}),
         ]
         left = [step for step in steps if step.name not in self.results]
         return (
@@ -76,8 +77,11 @@ async def test_a_real_gemini_reads_edits_and_writes_a_new_file(provider: str) ->
         # By our own MCP server, in the same session.
         assert "mcp_fourhands_openspace_terminal_create" in script.tools
         assert "made by gemini" in script.results["mcp_fourhands_openspace_file_read"]
-        (entry,) = [one for one in await journey.app.journal.query() if one.call.origin == "mcp"]
-        assert (entry.call.command, entry.call.session) == ("openspace.file.read", journey.session.id)
+        calls = [one.call for one in await journey.app.journal.query() if one.call.origin == "mcp"]
+        assert {call.command for call in calls} == {"openspace.file.read", "openspace.tool.bash"}
+        assert {call.session for call in calls} == {journey.session.id}
+        # Asked about once, though Gemini asks before the gate does.
+        assert journey.asked().count("rm -rf gone") == 1
         assert "%%" not in journey.said
         assert "All done." in journey.said
         diffs = [block for data in journey.of("agent.step") for block in data.get("content", ())]

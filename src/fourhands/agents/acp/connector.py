@@ -77,7 +77,7 @@ class AcpAgent(Connector):
         self._asking: asyncio.Task[Any] | None = None
         allowed = Approvals(bench)
         self.updates = Updates(self, self.acp, self._emit)
-        self.permissions = AcpPermissions(bench, session, allowed, self.updates.known)
+        self.permissions = AcpPermissions(bench, session, allowed, self.updates.known, self.tasks)
         self.terminals = AcpTerminals(bench, self._place, allowed)
         self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
         methods = {**self.terminals.methods, **self.files.methods, "session/request_permission": self._permission}

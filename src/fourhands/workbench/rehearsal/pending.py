@@ -56,6 +56,10 @@ class PendingCalls:
         found = [one for one in self._calls.values() if (one.call.session, one.command.id, one.shown) == wanted]
         return found[0] if found and all(one.call.args == found[0].call.args for one in found) else None
 
+    def forget(self, call_id: str) -> None:
+        """Drop a call that was asked about before it came."""
+        self._calls.pop(call_id, None)
+
     def _heard(self, event: Event) -> None:
         if isinstance(event.payload, CallFinished) and isinstance(event.payload.call_id, str):
-            self._calls.pop(event.payload.call_id, None)
+            self.forget(event.payload.call_id)
