@@ -12,7 +12,8 @@ from tests.kit.person import Person, let_in
 from tests.kit.workbench import open_app
 
 from fourhands.app import App
-from fourhands.commands.tool_terminal import COMPLETED_KEPT, Active, session_table
+from fourhands.commands.launching import COMPLETED_KEPT
+from fourhands.commands.tool_terminal import Active, session_table
 from fourhands.core.call import Actor, Call, Result
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench.sessions import Session
@@ -88,10 +89,18 @@ async def test_long_output_is_cropped_and_the_rest_can_be_read(app: App) -> None
     assert (data["characters"], data["lines"]) == (len(whole), 20000)
     output = str(data["output"])
     assert len(output) < 1400
-    assert output.startswith(whole[:500])
-    assert output.endswith(whole[-500:])
-    assert f"{len(whole) - 1000} of {len(whole)} characters" in output
-    assert str(data["outputId"]) in output
+    head, note, tail = output.partition("[… lines 153–19917 of 20000 left out: read output:1 from 153 …]\n")
+    assert note
+    assert whole.startswith(head)
+    assert whole.endswith(tail)
+    assert (head.count("\n"), tail.count("\n")) == (152, 83)  # whole lines, as many as fit
+    read, line = head, 153
+    while line <= 19_917:
+        some = await agent("read", path="output:1", **{"from": line}, limit=19_917 - line + 1)
+        read += str(some.data["content"])
+        line = int(str(some.data["to"])) + 1
+    assert read + tail == whole
+    assert (await agent("read", path="output:2")).code == "not-found"
     read = ""
     offset: int | None = 0
     while offset is not None:
@@ -100,8 +109,8 @@ async def test_long_output_is_cropped_and_the_rest_can_be_read(app: App) -> None
         offset = piece.data["next"]  # type: ignore[assignment]
     assert read == whole
     other = Agent(app)
-    refused = await other("read_output", outputId=data["outputId"])
-    assert refused.code == "not-found"
+    for command, args in (("read_output", {"outputId": data["outputId"]}), ("read", {"path": "output:1"})):
+        assert (await other(command, **args)).code == "not-found"
     behind = await agent("read_output", outputId=data["outputId"], offset=10**9)
     assert (behind.code, str(len(whole)) in behind.hint) == ("bad-argument", True)
     assert (await app.call("openspace.tool.read_output", {"outputId": data["outputId"]})).success
@@ -295,7 +304,9 @@ async def test_long_output_of_a_terminal_is_cropped(app: App) -> None:
     assert data["truncated"]
     assert data["lines"] == 5000
     assert str(data["output"]).endswith("4999\n5000\n")
-    assert str(data["sessionId"]) in str(data["output"])
+    assert "left out: read output:1 from " in str(data["output"])
+    rest = await agent("read", path="output:1", **{"from": 5000})
+    assert (rest.data["content"], rest.data["lines"]) == ("5000\n", 5000)
 
 
 async def test_results_have_the_words_that_models_know(app: App) -> None:

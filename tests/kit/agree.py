@@ -17,6 +17,7 @@ import msgspec
 from click.testing import CliRunner
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from tests.kit.mcp_client import WITH_FIELDS
 from tests.kit.person import let_in
 from tests.kit.server import Served
 
@@ -372,7 +373,7 @@ async def by_mcp(served: Served, mode: Literal["legacy", "auto"] = "legacy") -> 
 
         async def call(command: str, args: dict[str, Any]) -> Result:
             known = command in served.app.registry
-            done = await client.call_tool(tool_name(command) if known else command, args)
+            done = await client.call_tool(tool_name(command) if known else command, args, meta=WITH_FIELDS)
             assert done.structured_content is not None
             assert done.is_error is not done.structured_content["success"]
             said = "".join(part.text for part in done.content if part.type == "text")

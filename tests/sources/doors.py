@@ -13,7 +13,7 @@ from unittest import mock
 
 from tests.kit.agree import agreeable_person
 from tests.kit.dialects import Answer
-from tests.kit.mcp_client import over_http, text
+from tests.kit.mcp_client import WITH_FIELDS, over_http, text
 from tests.kit.model import Model
 from tests.kit.server import Served, serve_app, until
 from tests.kit.workbench import MINIMAL
@@ -89,7 +89,7 @@ class Doors:
         token = self._agents_token()
         with agreeable_person(self.app):
             async with over_http(self.served.running, token, "legacy") as client:
-                done = await client.call_tool(name, dict(args or {}))
+                done = await client.call_tool(name, dict(args or {}), meta=WITH_FIELDS)
         assert done.structured_content is not None
         if done.is_error:
             raise Refused(dict(done.structured_content))

@@ -47,7 +47,7 @@ async def _shown(served: Served) -> dict[str, bool]:
         instructions = (await client.get("/openspace/instructions")).text
         called = (await client.post(f"/api/commands/{ID}", json={"number": 4})).json()
     tools = Tools(served.app.registry)
-    listed = {tool.name for tool in tools.list()}
+    listed = {tool.name for tool in tools.list(["all"])}
     tools.close()
     words = ["instructions", "--workspace", served.places.workspace]
     told = (await asyncio.to_thread(run_cli, words, served.env)).stdout

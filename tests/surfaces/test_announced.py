@@ -224,7 +224,7 @@ async def test_what_is_said_to_be_dangerous_is_asked_about_each_time_and_actors_
 
 async def test_it_is_a_tool_a_path_a_line_of_help_and_a_word_on_the_command_line(served: Served) -> None:
     tools = Tools(served.app.registry)
-    tool = next(tool for tool in tools.list() if tool.name == "openspace_presentation_create")
+    tool = next(tool for tool in tools.list(["all"]) if tool.name == "openspace_presentation_create")
     tools.close()
     assert tool.input_schema["required"] == ["path"]
     assert tool.annotations is not None

@@ -14,6 +14,7 @@ import json
 import os
 import platform
 import shlex
+import shutil
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
@@ -318,6 +319,27 @@ def sized(live: Terminal, size: tuple[int, int]) -> bool:
     return live.size == size and not live.postponed
 
 
+async def tool_files(door: Door) -> None:
+    """The tools for files: each argument by what comes of it."""
+    shutil.rmtree(door.root / "made", ignore_errors=True)  # from the other door
+    text = "".join(f"line {number}\n" for number in range(1, 11)) + "x" * 3000
+    wrote = await door("tool.write", path="made/ten.txt", content=text)
+    assert (wrote["created"], wrote["lines"], (door.root / "made/ten.txt").read_text()) == (True, 11, text)
+    some = await door("tool.read", path="made/ten.txt", **{"from": 3}, limit=2)
+    assert (some["content"], some["lines"], some["next"]) == ("line 3\nline 4\n", 11, 5)
+    tail = await door("tool.read", path="made/ten.txt", **{"from": 11}, column=2991)
+    assert (tail["content"], tail["ended"]) == ("x" * 10 + "\n", False)
+    edits = [{"old": "line 3", "new": "third"}, {"old": "line", "new": "row", "all": True}]
+    edited = await door("tool.edit", path="made/ten.txt", edits=edits)
+    assert (edited["replaced"], "third\nrow 4\n" in (door.root / "made/ten.txt").read_text()) == (10, True)
+    (door.root / "made/other.md").write_text("row 4\nrow 5\n")
+    found = await door("tool.search", query="row [45]", regex=True, path="made", include="*.md", limit=1)
+    assert ([one["path"] for one in found["matches"]], found["lines"]) == (["made/other.md"], 2)
+    shown = await door("tool.show", path="made/ten.txt", line=4, endLine=6, highlight=True)
+    assert shown["highlightId"]
+    await door("tool.show", path="made/other.md")
+
+
 @part
 async def tool(door: Door) -> None:
     assert (await door("tool.bash", command="echo out; exit 3"))["exitCode"] == 3
@@ -331,6 +353,12 @@ async def tool(door: Door) -> None:
     ran = await door("tool.execute_command", command="sleep", args=["1000"], timeoutSeconds=0.05)
     assert (ran["code"], "0.05" in ran["error"]) == ("timeout", True)
     assert (await door("tool.run_script", script="sleep 1000", timeoutSeconds=0.05))["code"] == "timeout"
+    late = await door("tool.bash", command="echo early; sleep 1000", timeoutSeconds=0.3)
+    assert (late["code"], late["output"], "0.3 s" in late["error"]) == ("timeout", "early\n", True)
+    behind = await door("tool.bash", command="echo behind; cat", background=True)
+    assert (await door("tool.terminal_continue", sessionId=behind["sessionId"]))["output"] == "behind\n"
+    await door("tool.terminal_stop", sessionId=behind["sessionId"])
+    await tool_files(door)
     long = await door("tool.bash", command="seq 100000")
     piece = await door("tool.read_output", outputId=long["outputId"], offset=2, limit=4)
     assert (piece["output"], piece["next"]) == ("2\n3\n", 6)

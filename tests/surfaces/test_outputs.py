@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.kit.agree import AGENTS_DOORS, DOORS, Caller, agreeable_person
-from tests.kit.mcp_client import connected, data
+from tests.kit.mcp_client import WITH_FIELDS, connected, data
 from tests.kit.server import serve_app
 
 WHOLE = "".join(f"{n}\n" for n in range(1, 20_001))
@@ -40,10 +40,14 @@ async def test_a_cropped_output_says_its_id_and_is_whole_by_it_through_every_doo
                         done = await call(f"openspace.tool.{tool}", args)
                         assert done["success"], (name, done)
                         assert done["truncated"]
-                        said = re.search(r'openspace.tool.read_output \{"outputId": "(\w+)"\}', done["output"])
+                        said = re.search(
+                            r"lines (\d+)–\d+ of 20000 left out: read (output:\d+) from \1 ", done["output"]
+                        )
                         assert said is not None, name
-                        assert said[1] == done["outputId"]
+                        end = await call("openspace.tool.read", {"path": said[2], "from": 20_000})
+                        assert (end["content"], end["lines"], end["next"]) == ("20000\n", 20_000, None)
                         assert await read_on(call, done["outputId"], limit=60_000) == WHOLE, name
+                        assert await read_on(call, said[2], limit=60_000) == WHOLE, name
                     missing = await call("openspace.tool.read_output", {"outputId": "none"})
                     assert missing["code"] == "not-found"
 
@@ -55,8 +59,9 @@ async def test_what_a_program_in_a_terminal_printed_is_whole_by_its_position() -
                 done = await call("openspace.tool.terminal_start", {"command": "seq 20000"})
                 while not done["complete"]:
                     done = await call("openspace.tool.terminal_continue", {"sessionId": done["sessionId"]})
-                since = re.search(r"openspace.terminal.read_output (\{.*?\}) has all of it", done["output"])
-                assert since is not None, done["output"][:500]
+                kept = re.search(r"left out: read (output:\d+) from", done["output"])
+                assert kept is not None, done["output"][:500]
+                assert await read_on(call, kept[1]) == WHOLE
                 lines: list[str] = []
                 position = 0
                 while True:
@@ -74,7 +79,7 @@ async def test_mcp_reads_outputs_and_pieces_of_files_as_resources() -> None:
         Path(served.places.workspace, "a b.txt").write_text(WHOLE)
         with agreeable_person(served.app):
             async with connected(served.app, "auto") as client:
-                id = data(await client.call_tool("bash", {"command": "seq 20000"}))["outputId"]
+                id = data(await client.call_tool("bash", {"command": "seq 20000"}, meta=WITH_FIELDS))["outputId"]
 
                 async def read(uri: str) -> Any:
                     return (await client.read_resource(uri)).contents[0]

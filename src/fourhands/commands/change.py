@@ -33,6 +33,9 @@ from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.change")
 
+WRITING = ("openspace.file.write", "openspace.file.edit", "openspace.tool.write", "openspace.tool.edit")
+"""The commands by which an agent writes a file."""
+
 LOOKED_AT = 1000
 """The number of latest writes that are searched."""
 
@@ -262,11 +265,7 @@ async def _open(bench: Workbench, settled: dict[str, float]) -> dict[str, tuple[
         if entry.result is not None and entry.result.success and entry.call.args.get("hunk") is not None:
             partly[str(entry.call.args.get("path"))] = entry
     first: dict[str, tuple[JournalEntry, bytes | None]] = {}
-    writes = [
-        entry
-        for command in ("openspace.file.write", "openspace.file.edit")
-        for entry in await bench.journal.query(command=command, limit=LOOKED_AT)
-    ]
+    writes = [entry for command in WRITING for entry in await bench.journal.query(command=command, limit=LOOKED_AT)]
     for entry in sorted(writes, key=lambda entry: entry.asked):
         if entry.call.session is None or entry.result is None or not entry.result.success:
             continue

@@ -41,31 +41,50 @@ class EditorOpened(Struct, frozen=True, kw_only=True, rename="camel"):
 @commands.add("open", label="Open file", undoable=True, example={"path": "src/index.ts", "line": 42})
 async def open_editor(bench: Workbench, args: OpenEditor, call: Call, effects: Effects) -> EditorOpened:
     """Open a file in an editor that both of you see, and scroll to a line."""
+    line = args.line or 1
+    marked = Range(start_line=line, end_line=line) if args.highlight else None
+    _, opened = await open_at(bench, call, effects, args.path, line=args.line, column=args.column, marked=marked)
+    return opened
+
+
+async def open_at(
+    bench: Workbench,
+    call: Call,
+    effects: Effects,
+    given: str,
+    *,
+    line: int | None,
+    column: int | None = None,
+    marked: Range | None = None,
+    mark_id: str | None = None,
+) -> tuple[str, EditorOpened]:
+    """Open a file at a line and mark some lines of it, both or neither; return its path in its one spelling, too."""
     files = bench.files(call.actor)
-    path = await asyncio.to_thread(lambda: files.stat(args.path).path)
+    path = await asyncio.to_thread(lambda: files.stat(given).path)
     version = await asyncio.to_thread(files.version, path)
     beside, above = _placement(bench)
     step = bench.state.open_editor(
         path,
         owner=owner_of(call),
-        line=args.line,
-        column=args.column,
+        line=line,
+        column=column,
         version=version,
         beside=beside,
         above=above,
     )
-    line, mark = args.line or 1, None
-    if args.highlight:
+    mark = None
+    if marked is not None:
         try:
-            mark = bench.state.highlight(path, [Range(start_line=line, end_line=line)], owner=owner_of(call))
+            mark = bench.state.highlight(path, [marked], owner=owner_of(call), highlight_id=mark_id)
         except FourhandsError:
             bench.state.undo(step)
             raise
-    record_step(bench, effects, f"opened {path}" + (f":{args.line}" if args.line else ""), step)
-    if mark is not None:
-        record_step(bench, effects, f"highlighted {path}:{line}", mark)
+    record_step(bench, effects, f"opened {path}" + (f":{line}" if line else ""), step)
+    if mark is not None and marked is not None:
+        record_step(bench, effects, f"highlighted {path}:{marked.start_line}", mark)
     editor = bench.state.editor(path)
-    return EditorOpened(editor_id=editor.id, pane_id=step.pane_id or "", highlight_id=mark.id if mark else None)
+    opened = EditorOpened(editor_id=editor.id, pane_id=step.pane_id or "", highlight_id=mark.id if mark else None)
+    return path, opened
 
 
 def _placement(bench: Workbench) -> tuple[str | None, bool]:

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 
 from fourhands.commands import outside
 from fourhands.commands.base import Args, From0, Nothing
-from fourhands.commands.programs import ProgramStarted, cropped, free_title, settings_of, starting, tidy
+from fourhands.commands.programs import ProgramStarted, cut_middle, free_title, settings_of, starting, tidy
 from fourhands.commands.terminal import TerminalId
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
@@ -114,7 +114,7 @@ async def run_outside(bench: Workbench, args: RunOutside, call: Call, effects: E
         terminal_id=terminal.id,
         title=terminal.title,
         pane_id=started.pane_id,
-        output=cropped(seen.text, limit, f"of {len(seen.text)} characters", rest),
+        output=cut_middle(seen.text, limit, f"of {len(seen.text)} characters", rest),
         exit_code=terminal.exit.code if terminal.exit else None,
         running=terminal.exit is None,
         truncated=len(seen.text) > limit,

@@ -99,12 +99,13 @@ async def write_file(bench: Workbench, args: WriteFile, call: Call, effects: Eff
 
 async def _expected(bench: Workbench, given: str, expected: str | None, call: Call) -> tuple[str, str | None]:
     """Return a file's path in its one spelling, and the version it must have: as given, or as the agent read it."""
-    path = await asyncio.to_thread(_plain_path, bench.files(call.actor), given)
+    path = await asyncio.to_thread(plain_path, bench.files(call.actor), given)
     session = bench.session(call)
     return path, session.seen.get(path) if expected is None and session is not None else expected
 
 
-def _plain_path(files: Workspace, path: str) -> str:
+def plain_path(files: Workspace, path: str) -> str:
+    """Return a file's path in its one spelling; of one that is not there, as it was given."""
     try:
         return files.stat(path).path
     except NotFound:

@@ -96,7 +96,7 @@ def short(text: str, limit: int = 60) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def cropped(text: str, limit: int, total: str, rest: str) -> str:
+def cut_middle(text: str, limit: int, total: str, rest: str) -> str:
     """Return a text of at most `limit` characters as it is, else its head and tail around a note.
 
     The note states how much is left out, of what `total`, and how to read the `rest`.

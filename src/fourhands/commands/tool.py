@@ -10,9 +10,11 @@ from typing import Annotated, TypedDict
 import msgspec
 from msgspec import Meta, Struct
 
-from fourhands.commands import outside
+from fourhands.commands import outside, tool_words
 from fourhands.commands.base import Args, From0, owner_of
-from fourhands.commands.programs import check_line, cropped, settings_of, short
+from fourhands.commands.cropping import cropped, line_count
+from fourhands.commands.launching import ShellText, launch
+from fourhands.commands.programs import check_line, cut_middle, settings_of, short
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument
@@ -27,8 +29,6 @@ commands = Contribution("openspace.tool")
 ONE_SHOT_S = 120.0
 """Seconds after which a program or script is ended, unless the call sets another limit."""
 
-_LONGEST_LINE = 1_000_000
-ShellText = Annotated[str, Meta(min_length=1, max_length=_LONGEST_LINE)]
 Env = Annotated[dict[str, str | None], Meta(description="Variables to set; null removes one.")]
 Timeout = Annotated[float, Meta(gt=0, le=86_400)]
 
@@ -37,10 +37,19 @@ class Bash(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.bash`."""
 
     command: Annotated[ShellText, Meta(description="The shell command to run, in the workspace.")]
+    timeout_s: Annotated[Timeout | None, Meta(description="Seconds until it is ended; else as set, usually 60.")] = (
+        msgspec.field(default=None, name="timeoutSeconds")
+    )
+    background: Annotated[
+        bool, Meta(description="Let it run in a terminal, without a timeout; returns its id at once.")
+    ] = False
 
 
 class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
-    """The outcome of a command; `characters` and `lines` count all output, `outputId` is set if some was left out."""
+    """The outcome of a command; `characters` and `lines` count all output, `outputId` is set if some was left out.
+
+    Of one that was started in the background, `sessionId` is its terminal; it has neither output nor exit code yet.
+    """
 
     ok: bool
     output: str
@@ -56,19 +65,31 @@ class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
     output_id: str | None = None
     held_open_by: tuple[int, ...] = ()
     note: str = ""
+    session_id: str | None = None
 
 
-@commands.add("bash", label="Run a shell command", safety="line", example={"command": "npm test"}, core=True)
+@commands.add(
+    "bash",
+    label="Run a shell command",
+    safety="line",
+    example={"command": "npm test", "timeoutSeconds": 300},
+    core=True,
+    text=tool_words.ran,
+)
 async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> ToolResult:
     """Run a shell command in the workspace and return its output and exit code.
 
     Each call is a fresh shell: only files persist. For servers, watchers and anything that asks for input use
-    terminal_start. Long output is cropped in the middle; read_output returns the rest.
+    terminal_start. Long output is cropped in the middle; read returns the rest.
     """
     check_line(args.command)
+    if args.background:
+        started = await launch(bench, call, effects, args.command)
+        return ToolResult(ok=True, output="", exit_code=None, stdout="", stderr="", session_id=started.terminal.id)
     mine = settings_of(bench, call)
+    timeout_s = mine.bash.timeout_s if args.timeout_s is None else args.timeout_s
     done = await bench.terminals.run_script(
-        args.command, **_options(bench, call, effects, mine, cwd=bench.cwd(call), timeout_s=mine.bash.timeout_s)
+        args.command, **_options(bench, call, effects, mine, cwd=bench.cwd(call), timeout_s=timeout_s)
     )
     return _report(bench, call, effects, done, mine.bash.crop_output, args.command)
 
@@ -238,19 +259,16 @@ def _report(bench: Workbench, call: Call, effects: Effects, done: ExecResult, li
 
     output, stdout, stderr = seen(done.output), seen(done.stdout), seen(done.stderr)
     characters = len(output) + done.left_out
-    lines = output.count("\n") + (bool(output) and not output.endswith("\n")) + done.lines_left_out
+    lines = line_count(output) + done.lines_left_out
     truncated = done.truncated or done.left_out > 0 or max(len(output), len(stdout), len(stderr)) > limit
-    if truncated:
-        bench.outputs.put(call.id, owner_of(call), output)
-    rest = f'openspace.tool.read_output {{"outputId": "{call.id}"}} has the rest'
-    total = f"of {characters} characters, {lines} lines in all"
+    name = bench.outputs.put(call.id, owner_of(call), output) if truncated else ""
     bench.irreversible(call, f"ran {short(line)}", "what a command did cannot be taken back")
     return ToolResult(
         ok=done.ok,
-        output=cropped(output, limit, total, rest),
+        output=cropped(output, limit, name),
         exit_code=done.exit_code,
-        stdout=cropped(stdout, limit, f"of {len(stdout)} characters of stdout", rest),
-        stderr=cropped(stderr, limit, f"of {len(stderr)} characters of stderr", rest),
+        stdout=cut_middle(stdout, limit, f"of {len(stdout)} characters of stdout", f"{name} has all of both"),
+        stderr=cut_middle(stderr, limit, f"of {len(stderr)} characters of stderr", f"{name} has all of both"),
         error=done.error,
         code=done.code,
         signal=done.signal,

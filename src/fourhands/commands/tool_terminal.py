@@ -10,32 +10,21 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands.commands import outside
-from fourhands.commands.base import Args
-from fourhands.commands.programs import (
-    check_line,
-    cropped,
-    free_title,
-    is_mine,
-    settings_of,
-    short,
-    starting,
-    tidy,
-)
-from fourhands.commands.tool import ShellText
+from fourhands.commands.base import Args, owner_of
+from fourhands.commands.cropping import cropped, line_count
+from fourhands.commands.launching import ShellText, launch
+from fourhands.commands.programs import is_mine, settings_of, short
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
 from fourhands.core.registry import Contribution
 from fourhands.settings import AgentDefaults
-from fourhands.workbench.terminals.handle import Exited, TerminalHandle, is_shell_name
+from fourhands.workbench.terminals.handle import TerminalHandle
 from fourhands.workbench.terminals.seat import READ_LIMIT, AgentSeat, PersonSeat, Seat
 from fourhands.workbench.terminals.wait import WaitConditions, WaitResult
 from fourhands.workbench.workbench import Workbench
 
 commands = Contribution("openspace.tool")
-
-COMPLETED_KEPT = 10
-"""Number of an agent's terminals that stay on screen after their programs have ended, beside those that run."""
 
 STARTED = "Terminal Session Started"
 _COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
@@ -96,32 +85,8 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
     Returns as soon as it has ended, asks for input or has printed nothing for a while; `reason` is which. Continue
     with terminal_continue.
     """
-    check_line(args.command)
-    mine = settings_of(bench, call)
-    await tidy(bench, call, COMPLETED_KEPT)
-    word = args.command.strip()
-    shells = (await bench.terminals.provider(mine.provider)).shells
-    bash_there = shells is None or any(path.endswith("/bash") for path in shells)
-    shell = is_shell_name(word)
-    async with starting(
-        bench,
-        call,
-        title=free_title(bench, word),
-        shell=word if shell else None,
-        cwd=bench.cwd(call),
-        argv=None if shell else ["bash" if bash_there else "sh", "-c", args.command],
-        provider=outside.PROVIDER if effects.outside else mine.provider,
-        env=outside.variables(bench, {}, mine.provider) if effects.outside else None,
-        outside=effects.outside,
-        interactive=True,
-        meta={"command": short(word, 500)},
-    ) as started:
-        terminal = started.terminal
-        if args.stdin:
-            with contextlib.suppress(Exited):  # it has run to its end: its output says more than an error
-                await bench.seat(call.actor, terminal).type(args.stdin)
-    effects.isolation = terminal.isolation
-    bench.irreversible(call, f"started {short(word)}", "close the terminal instead")
+    started = await launch(bench, call, effects, args.command, args.stdin)
+    terminal, mine = started.terminal, settings_of(bench, call)
     seat = bench.seat(call.actor, terminal)
     seen = await _wait(seat, mine, finished=False)
     collected = await _collect(bench, call, effects, terminal, seat, seen, 0, mine, entered=False)
@@ -271,8 +236,7 @@ async def _collect(
     gap = (start, piece.start) if piece.start > start else piece.gap
     bench.positions(call)[terminal.id] = piece.end
     limit, text = mine.bash.crop_output, piece.text
-    rest = f'openspace.terminal.read_output {{"terminalId": "{terminal.id}", "since": {start}}} has all of it'
-    lines = text.count("\n") + (bool(text) and not text.endswith("\n"))
+    kept = bench.outputs.put(call.id, owner_of(call), text) if len(text) > limit else ""
     reason = _reason(seen, entered=entered)
     code = end.code if end else seat.last_exit_code() if reason == "finished" else None
     screen = None
@@ -288,13 +252,13 @@ async def _collect(
         position=piece.end,
         complete=end is not None,
         reason="input" if secret else reason,
-        output=cropped(text, limit, f"of {len(text)} characters, {lines} lines in all", rest),
+        output=cropped(text, limit, kept),
         input="secret" if secret else seen.input if reason == "input" else None,
         exit_code=code,
         signal=end.signal if end else None,
         truncated=len(text) > limit,
         characters=len(text),
-        lines=lines,
+        lines=line_count(text),
         gap=gap,
         screen=screen,
         note=(seat.secret_note if secret else "")

@@ -101,7 +101,7 @@ def result_text(command: Command | None, result: Result) -> str:
         hint = f"\nhint: {result.hint}" if result.hint else ""
         return f"error: {result.error}\ncode: {result.code}{hint}"
     if command is not None and command.text is not None:
-        return command.text(result.data)
+        return command.text(result)
     own = result.data.get("text")
     if command is not None and command.id.startswith(BARE) and isinstance(own, str) and own:
         return own

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from fourhands.core import schema
-from fourhands.core.call import ActorKind, Call, Scope
+from fourhands.core.call import ActorKind, Call, Result, Scope
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Conflict, NotFound
 from fourhands.core.event import Dispose, Signal
@@ -26,7 +26,7 @@ NAMESPACE = "openspace."
 
 CommandHandler = Callable[..., Awaitable[object]]
 Manifest = dict[str, object]
-ResultText = Callable[[Mapping[str, object]], str]
+ResultText = Callable[[Result], str]
 _H = TypeVar("_H", bound=CommandHandler)
 _ID = re.compile(r"openspace(\.[a-z][a-z0-9_]*){2,}")
 
@@ -65,7 +65,7 @@ class Command:
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
     spread: bool = False  # the handler takes its arguments as keywords; the struct was derived from them
     core: bool = False  # one of the few tools that a model is given unless it is given others
-    text: ResultText | None = None  # a result's data in the words that a model reads; without it they are JSON
+    text: ResultText | None = None  # a result in the words that a model reads; without it, its data as JSON
     announced: Announcement | None = None  # it runs outside: a built-in one takes its place, and its effect is unknown
 
     async def invoke(self, bench: object, args: Struct | None, call: Call, effects: Effects) -> object:

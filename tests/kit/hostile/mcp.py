@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import ElicitResult
 from tests.kit.hostile.network import HOSTILE_QUERIES, hostile_headers, knock
 from tests.kit.hostile.stage import POSITIONS, Door, Stage, as_text
-from tests.kit.mcp_client import PROGRAM, Mode
+from tests.kit.mcp_client import PROGRAM, WITH_FIELDS, Mode
 from tests.kit.server import until
 
 from fourhands.commands.toolset import tool_name
@@ -39,7 +39,7 @@ class McpDoor(Door):
         self.saw(params.data)
 
     async def call(self, command: str, /, **args: Any) -> str:
-        done = await self.client.call_tool(tool_name(f"openspace.{command}"), args)
+        done = await self.client.call_tool(tool_name(f"openspace.{command}"), args, meta=WITH_FIELDS)
         return self.saw(done.model_dump(mode="json"))
 
     async def news(self) -> None:

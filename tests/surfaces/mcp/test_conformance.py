@@ -81,7 +81,7 @@ async def way_in() -> AsyncIterator[str]:
             served.app.gate.settings, consent=False
         )  # nobody there to give it
         async with conformance.forwarding(served.app.bench, served.port, served.token) as url:
-            yield url
+            yield f"{url}?tools=all"
 
 
 async def found(run: Run, choice: tuple[str, str], url: str, results: Path) -> dict[str, dict[str, str]]:

@@ -16,6 +16,7 @@ from mcp_types import (
 )
 from tests.kit.clock import let_pass
 from tests.kit.mcp_client import (
+    WITH_FIELDS,
     Form,
     Mode,
     both,
@@ -43,7 +44,7 @@ async def test_a_dangerous_command_runs_when_the_person_accepts_in_the_client(ap
     build.mkdir()
     person = Form(chosen("once"))
     async with connected(app, mode, elicitation_callback=person) as client:
-        ran = data(await client.call_tool("bash", {"command": "rm -rf build"}))
+        ran = data(await client.call_tool("bash", {"command": "rm -rf build"}, meta=WITH_FIELDS))
     assert ran["ok"]
     assert not build.exists()
     assert "rm -rf build" in person.asked[0]
@@ -83,7 +84,7 @@ async def test_no_choice_in_the_client_is_neither_yes_nor_no(app: App, mode: Mod
 async def test_consent_and_confirmation_are_asked_one_after_the_other(app: App, mode: Mode) -> None:
     person = Form(chosen("session"), chosen("once"))
     async with connected(app, mode, consent=False, elicitation_callback=person) as client:
-        assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
+        assert data(await client.call_tool("bash", {"command": "rm -f nothing"}, meta=WITH_FIELDS))["ok"]
     assert len(person.asked) == 2
     assert "wants to work with you here" in person.asked[0]
 
@@ -104,7 +105,7 @@ async def test_the_first_answer_wins_and_the_form_is_taken_back(app: App) -> Non
     browser, client_person = Person(app), Form()
     async with connected(app, elicitation_callback=client_person) as client:
         async with asyncio.TaskGroup() as group:
-            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}))
+            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}, meta=WITH_FIELDS))
             question = await browser.question()
             await client_person.shown.wait()
             browser.answer(question, "once")
@@ -117,7 +118,7 @@ async def test_a_dismissed_form_leaves_the_question_to_the_page(app: App) -> Non
     browser = Person(app)
     async with connected(app, elicitation_callback=Form(ElicitResult(action="cancel"))) as client:
         async with asyncio.TaskGroup() as group:
-            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}))
+            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}, meta=WITH_FIELDS))
             question = await browser.question()
             await until(lambda: app.questions.audience(question.session) == 1, app)
             browser.answer(question, "once")
@@ -131,7 +132,7 @@ async def test_a_dismissed_form_is_an_end_though_another_call_shows_one(app: App
         return ElicitResult(action="cancel") if "second" in params.message else await held(context, params)
 
     async with connected(app, elicitation_callback=person) as client, asyncio.TaskGroup() as group:
-        first = group.create_task(client.call_tool("bash", {"command": "rm -f first"}))
+        first = group.create_task(client.call_tool("bash", {"command": "rm -f first"}, meta=WITH_FIELDS))
         await held.shown.wait()
         done = await client.call_tool("bash", {"command": "rm -f second"})
         assert "code: no-answer" in text(done)
@@ -145,7 +146,7 @@ async def test_a_client_without_forms_leaves_the_question_to_the_page(app: App, 
     browser = Person(app)
     async with connected(app, mode) as client:
         async with asyncio.TaskGroup() as group:
-            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}))
+            call = group.create_task(client.call_tool("bash", {"command": "rm -f nothing"}, meta=WITH_FIELDS))
             browser.answer(await browser.question(), "once")
         assert data(call.result())["ok"]
 
@@ -179,6 +180,7 @@ async def test_nothing_is_done_before_a_newer_client_comes_back(app: App) -> Non
             request_state=again.request_state,
             input_responses={question.id: chosen("once")},
             allow_input_required=True,
+            meta=WITH_FIELDS,
         )
         assert isinstance(done, CallToolResult)
         assert data(done)["ok"]

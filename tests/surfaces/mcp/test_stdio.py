@@ -21,6 +21,7 @@ from mcp_types import (
 from tests.kit.mcp_client import (
     INFO,
     PROGRAM,
+    WITH_FIELDS,
     Form,
     Mode,
     both,
@@ -58,8 +59,8 @@ async def served(app: App) -> AsyncIterator[Running]:
 async def test_http_serves_both_generations_with_forms(app: App, served: Running, mode: Mode) -> None:
     person = Form(chosen("session"), chosen("once"))
     async with over_http(served, person_token(served), mode, elicitation_callback=person) as client:
-        assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
-        assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
+        assert data(await client.call_tool("bash", {"command": "rm -f nothing"}, meta=WITH_FIELDS))["ok"]
+        assert data(await client.call_tool("bash", {"command": "echo hi"}, meta=WITH_FIELDS))["output"] == "hi\n"
         [session] = app.bench.sessions
         assert (session.name, session.connector) == ("probe", "mcp")
     if mode == "legacy":  # the client says goodbye
@@ -209,7 +210,7 @@ def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Any:
 async def test_the_program_starts_a_workbench_where_none_runs(elsewhere: WorkspaceDirs, mode: Mode) -> None:
     person = Form(chosen("session"))
     async with over_pipes(elsewhere, mode, elicitation_callback=person) as client:
-        assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
+        assert data(await client.call_tool("bash", {"command": "echo hi"}, meta=WITH_FIELDS))["output"] == "hi\n"
         async with over_pipes(elsewhere, mode, client_info=INFO) as second:  # joins it
             await second.list_tools()
             agents = data(await client.call_tool("openspace_agent_list"))["agents"]
@@ -245,7 +246,7 @@ async def test_the_program_joins_a_running_workbench(elsewhere: WorkspaceDirs, m
             async with over_pipes(elsewhere, mode, elicitation_callback=person) as client:
                 data(await client.call_tool("openspace_terminal_create", {"title": "shared"}))
                 assert app.bench.terminal("shared")
-                assert data(await client.call_tool("bash", {"command": "rm -f nothing"}))["ok"]
+                assert data(await client.call_tool("bash", {"command": "rm -f nothing"}, meta=WITH_FIELDS))["ok"]
             await until(lambda: len(app.bench.sessions) == 0, app)
             assert not app.terminals.list()
 

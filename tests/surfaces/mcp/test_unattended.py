@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from mcp import Client
 from mcp_types import Implementation
-from tests.kit.mcp_client import Form, chosen, data, text, until
+from tests.kit.mcp_client import WITH_FIELDS, Form, chosen, data, text, until
 from tests.kit.workbench import open_app
 
 from fourhands.agents.briefing.hub import Hub
@@ -203,7 +203,7 @@ async def test_with_never_what_would_be_asked_is_refused_with_a_reason(app: App)
     seen: list[str] = []
     options = ClientOptions(name="ci", allow=("see", "run"), ask_by="never")
     async with joined(app, options, elicitation_callback=person) as client:
-        assert data(await client.call_tool("bash", {"command": "echo hi"}))["output"] == "hi\n"
+        assert data(await client.call_tool("bash", {"command": "echo hi"}, meta=WITH_FIELDS))["output"] == "hi\n"
         cases = {
             "rm -rf build": ("deletes", "do not try it in other words"),
             "sometool --frob": ("unknown", "--provider"),
@@ -272,7 +272,7 @@ async def test_questions_go_the_one_way_that_is_configured(app: App) -> None:
         leave = app.bench.questions.attend()
         options = ClientOptions(name="ci", allow=ALL, ask_by=way)  # type: ignore[arg-type]  # of the three
         async with joined(app, options, elicitation_callback=person) as client, asyncio.TaskGroup() as group:
-            call = group.create_task(client.call_tool("bash", line))
+            call = group.create_task(client.call_tool("bash", line, meta=WITH_FIELDS))
             await until(lambda: bool(app.bench.questions.open(private=True)), app)
             [question] = app.bench.questions.open(private=True)
             if forms:

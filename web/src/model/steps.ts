@@ -48,6 +48,8 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
   switch (step.command) {
     case "openspace.editor.open":
       return ["opened", args.line ? `${path}:${args.line}` : path, ""];
+    case "openspace.tool.show":
+      return ["showed", args.line ? `${path}:${args.line}` : path, ""];
     case "openspace.editor.scroll_to":
       return ["scrolled to", `${path}:${args.line}`, ""];
     case "openspace.editor.highlight":
@@ -65,14 +67,18 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
       return ["discarded changes of", path, ""];
     case "openspace.editor.read_file":
     case "openspace.file.read":
+    case "openspace.tool.read":
       return ["read", path, ""];
     case "openspace.file.write":
+    case "openspace.tool.write":
       return [args.append === true ? "added to" : "wrote", path, ""];
     case "openspace.file.edit":
+    case "openspace.tool.edit":
       return ["edited", path, ""];
     case "openspace.file.list":
       return ["listed", text(args.path) || ".", ""];
     case "openspace.file.search":
+    case "openspace.tool.search":
       return ["searched", text(args.query), ""];
     case "openspace.file.remove":
       return ["deleted", path, ""];

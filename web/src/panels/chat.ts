@@ -240,7 +240,7 @@ export class ChatPane {
       const id = this.markOf(step);
       return id ? link("clear", () => void this.desk.run("openspace.editor.clear_highlight", { highlightId: this.markOf(step) ?? id })) : null;
     }
-    if (path && (step.command === "openspace.editor.open" || step.command === "openspace.editor.scroll_to")) {
+    if (path && ["openspace.editor.open", "openspace.editor.scroll_to", "openspace.tool.show"].includes(step.command)) {
       const line = typeof step.args.line === "number" ? step.args.line : undefined;
       return link("go", () => this.openFile(path, line));
     }

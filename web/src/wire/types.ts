@@ -364,6 +364,8 @@ export interface Authors {
 /** Arguments of `openspace.tool.bash`. */
 export interface Bash {
   command: string;
+  timeoutSeconds?: number | null;
+  background?: boolean;
 }
 
 /** A command has finished. A block that could not be read never was a call: it has no id and no arguments. */
@@ -580,6 +582,12 @@ export interface EditFile {
   expectedVersion?: string | null;
 }
 
+/** Arguments of `openspace.tool.edit`. */
+export interface EditText {
+  path: string;
+  edits: TextEdit[];
+}
+
 /** One open file. When `reveal` differs from what the page saw last, it scrolls to line and column again. */
 export interface Editor {
   id: string;
@@ -768,10 +776,32 @@ export interface FileSearchResult {
   reason: string;
 }
 
+/** The editor and the pane that show it, and the name of the highlight. */
+export interface FileShown {
+  path: string;
+  line: number | null;
+  endLine: number | null;
+  editorId: string;
+  paneId: string;
+  highlightId: string | null;
+}
+
 /** The file's new version. */
 export interface FileWritten {
   version: string;
   created: boolean;
+}
+
+/** Lines that match, and names: the first of each, with how many there are. */
+export interface FoundFiles {
+  matches: FileMatch[];
+  names: string[];
+  lines: number;
+  files: number;
+  named: number;
+  near: boolean;
+  truncated: boolean;
+  reason: string;
 }
 
 /** A line and the position at which it begins. */
@@ -899,6 +929,19 @@ export interface LineRun {
   end: number;
   truncated: boolean;
   sure: boolean;
+}
+
+/** Some lines of a text: which, of how many, and where the next ones begin (null: there are none). */
+export interface LinesRead {
+  content: string;
+  from: number;
+  to: number;
+  lines: number;
+  next: number | null;
+  cut: number;
+  ended: boolean;
+  version: string;
+  encoding: string;
 }
 
 /** The set of commands is another. */
@@ -1211,6 +1254,14 @@ export interface ReadKeptOutput {
   limit?: number;
 }
 
+/** Arguments of `openspace.tool.read`. */
+export interface ReadLines {
+  path: string;
+  from?: number;
+  column?: number;
+  limit?: number;
+}
+
 /** Arguments of `openspace.terminal.screen`. */
 export interface ReadScreen {
   terminalId: string;
@@ -1428,6 +1479,15 @@ export interface ScreenContent {
   changed: ([number, string])[] | null;
 }
 
+/** Arguments of `openspace.tool.search`. */
+export interface SearchFiles {
+  query: string;
+  path?: string;
+  include?: string | null;
+  regex?: boolean;
+  limit?: number;
+}
+
 /** Arguments of `openspace.terminal.search`. */
 export interface SearchTerminal {
   terminalId: string;
@@ -1509,6 +1569,14 @@ export interface SettleChange {
   path: string;
   version?: string | null;
   hunk?: number | null;
+}
+
+/** Arguments of `openspace.tool.show`. */
+export interface ShowFile {
+  path: string;
+  line?: number | null;
+  endLine?: number | null;
+  highlight?: boolean;
 }
 
 /** Everything at one revision. */
@@ -1712,6 +1780,23 @@ export interface TextEdit {
   all?: boolean;
 }
 
+/** The file's new version, how many places were changed, and what each edit did. */
+export interface TextEdited {
+  path: string;
+  version: string;
+  created: boolean;
+  replaced: number;
+  edits: Replaced[];
+}
+
+/** The file's new version, and how many lines it has. */
+export interface TextWritten {
+  path: string;
+  version: string;
+  created: boolean;
+  lines: number;
+}
+
 /** The outcome of a command; `characters` and `lines` count all output, `outputId` is set if some was left out. */
 export interface ToolResult {
   ok: boolean;
@@ -1728,6 +1813,7 @@ export interface ToolResult {
   outputId: string | null;
   heldOpenBy: number[];
   note: string;
+  sessionId: string | null;
 }
 
 /** One turn of an agent; a checkpoint that is not taken has no id, and `missing` says why it never will have one. */
@@ -1865,6 +1951,12 @@ export interface WriteFile {
   append?: boolean;
 }
 
+/** Arguments of `openspace.tool.write`. */
+export interface WriteText {
+  path: string;
+  content: string;
+}
+
 export interface Commands {
   "openspace.agent.attach": { args: AttachTerminal; result: AttachedList };
   "openspace.agent.configure": { args: ConfigureAgent; result: AgentConfigured };
@@ -1957,13 +2049,18 @@ export interface Commands {
   "openspace.terminal.take_over": { args: TerminalRef; result: Nothing };
   "openspace.terminal.wait": { args: WaitForTerminal; result: TerminalWaited };
   "openspace.tool.bash": { args: Bash; result: ToolResult };
+  "openspace.tool.edit": { args: EditText; result: TextEdited };
   "openspace.tool.execute_command": { args: ExecuteCommand; result: ToolResult };
+  "openspace.tool.read": { args: ReadLines; result: LinesRead };
   "openspace.tool.read_output": { args: ReadKeptOutput; result: OutputPage };
   "openspace.tool.run_script": { args: RunScript; result: ToolResult };
+  "openspace.tool.search": { args: SearchFiles; result: FoundFiles };
+  "openspace.tool.show": { args: ShowFile; result: FileShown };
   "openspace.tool.terminal_continue": { args: TerminalContinue; result: Collected };
   "openspace.tool.terminal_list": { args: Record<string, never>; result: ActiveList };
   "openspace.tool.terminal_start": { args: TerminalStart; result: Collected };
   "openspace.tool.terminal_stop": { args: TerminalStop; result: TerminalStopped };
+  "openspace.tool.write": { args: WriteText; result: TextWritten };
   "openspace.turn.keep": { args: TurnKeepArgs; result: Nothing };
   "openspace.turn.list": { args: TurnListArgs; result: TurnList };
   "openspace.turn.redo": { args: TurnRedoArgs; result: TurnUndone };

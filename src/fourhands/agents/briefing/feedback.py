@@ -40,7 +40,7 @@ _BY_ID = "openspace.tool.read_output"
 _INLINE = 100
 _FRAME = 24  # two fences of usual length, the word behind the first, and line ends
 
-StoreText: TypeAlias = Callable[[str, str], None]
+StoreText: TypeAlias = Callable[[str, str], object]
 """Keeps a whole text under an id."""
 
 

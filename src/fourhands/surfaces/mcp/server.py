@@ -51,7 +51,7 @@ from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.notifications import Notifications
 from fourhands.surfaces.mcp.sdk import Context
 from fourhands.surfaces.mcp.terms import Terms
-from fourhands.surfaces.mcp.tools import Tools, tool_result
+from fourhands.surfaces.mcp.tools import Tools, WantedTools, asks_fields, named, tool_result
 from fourhands.workbench.workbench import Workbench
 
 WELCOME = (
@@ -81,7 +81,10 @@ async def _no_state(_: Server[None]) -> AsyncIterator[None]:
 
 
 class McpServer:
-    """Answers the requests of one connection, or of all clients over HTTP; `server` is what transports drive."""
+    """Answers the requests of one connection, or of all clients over HTTP; `server` is what transports drive.
+
+    Its clients may use the tools that its `terms` name; where they name none, those of the address that a client uses.
+    """
 
     def __init__(
         self,
@@ -96,6 +99,7 @@ class McpServer:
         terms: Terms | None = None,
     ) -> None:
         self.tools = Tools(bench.registry)
+        self._wanted: WantedTools = (terms.tools or None) if terms is not None else None
         self.peers = McpClients(bench, tasks, pipe=pipe, principal=principal, forms=forms, limits=limits, terms=terms)
         self._bench = bench
         self._limits = limits
@@ -133,19 +137,27 @@ class McpServer:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        self.peers.find(context)
-        tools, more = page(self.tools.list(), params, self._limits.page)
+        tools, more = page(self.tools.list(self._tools_of(context)), params, self._limits.page)
         return ListToolsResult(tools=tools, next_cursor=more)
 
     async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         try:
-            command = self.tools.command_id(params.name)
+            command = self.tools.command_id(params.name, self._tools_of(context))
             done = await self._calls.run(
                 context, command, dict(params.arguments or {}), params.request_state, params.input_responses
             )
         except FourhandsError as error:
-            return tool_result(Result.failure(error))
-        return done if isinstance(done, InputRequiredResult) else self.tools.result(command, done)
+            return tool_result(Result.failure(error), fields=asks_fields(params.meta))
+        if isinstance(done, InputRequiredResult):
+            return done
+        return self.tools.result(command, done, fields=asks_fields(params.meta))
+
+    def _tools_of(self, context: Context) -> WantedTools:
+        """Return the tools of a request's client."""
+        self.peers.find(context)
+        if self._wanted is None and context.request is not None:
+            return named(context.request.query_params)
+        return self._wanted
 
     # -- resources -------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from fourhands.commands.toolset import tools_of
 from fourhands.core.ask_by import AskBy
 from fourhands.core.call import Actor, Call, Decision, Result, Scope
 from fourhands.core.consent import SCOPES, SPEAKS, Arrival
@@ -56,6 +57,7 @@ async def settle(bench: Workbench, options: ClientOptions, *, own: bool, agent: 
     Raises `Denied` for options that may not count here, `NotFound` and `Unavailable` for what is not there.
     """
     options.check()
+    tools_of(bench.registry, options.tools or ())
     if agent:
         if options.personal:
             raise Denied(
@@ -65,6 +67,7 @@ async def settle(bench: Workbench, options: ClientOptions, *, own: bool, agent: 
         return Terms(tools=options.tools or ())
     mine = bench.settings.agents.get(options.name) if options.name else None
     mine = mine or AgentSettings()
+    tools_of(bench.registry, mine.tools)
     if options.provider:
         await bench.terminals.provider(options.provider)
         if not own:

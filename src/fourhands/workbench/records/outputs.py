@@ -1,8 +1,10 @@
 """Full texts of shortened outputs: those of one-shot commands, and results shortened for a model's next turn.
 
 Bounded in number and in characters, the oldest goes first; a session's go with it. They do not outlive the server.
+Each has two names: the id under which it was put, and a short one, `output:7`, since a model pays for long ones.
 """
 
+import itertools
 from dataclasses import dataclass
 
 from fourhands.core.bounded import BoundedDict
@@ -10,12 +12,15 @@ from fourhands.core.errors import BadArgument, NotFound
 
 MOST = 100
 MOST_CHARACTERS = 32 * 1024 * 1024
+SHORT = "output:"
+"""The beginning of a short name."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Output:
     owner: str
     text: str
+    name: str
 
 
 class Outputs:
@@ -23,19 +28,29 @@ class Outputs:
 
     def __init__(self, most: int = MOST, most_characters: int = MOST_CHARACTERS) -> None:
         self._most_characters = most_characters
+        self._numbers = itertools.count(1)
         self._kept: BoundedDict[str, _Output] = BoundedDict(
             most_characters, size=lambda id, output: len(output.text), most=most
         )
 
-    def put(self, id: str, owner: str, text: str) -> None:
-        """Store an output under an id of its own; of one that is too long by itself, the beginning."""
-        self._kept[id] = _Output(owner, text[: self._most_characters])
+    def put(self, id: str, owner: str, text: str) -> str:
+        """Store an output under an id of its own; of one that is too long by itself, the beginning.
+
+        Returns its short name.
+        """
+        known = self._kept.get(id)
+        name = f"{SHORT}{next(self._numbers)}" if known is None else known.name
+        self._kept[id] = _Output(owner, text[: self._most_characters], name)
+        return name
 
     def get(self, id: str, owner: str | None) -> str:
         """Return the text of an output. Raises `NotFound`, also for one of another owner."""
-        output = self._kept.get(id)
+        if id.startswith(SHORT):
+            output = next((kept for kept in self._kept.values() if kept.name == id), None)
+        else:
+            output = self._kept.get(id)
         if output is None or owner not in (None, output.owner):
-            mine = [name for name, kept in self._kept.items() if owner in (None, kept.owner)]
+            mine = [kept.name for kept in self._kept.values() if owner in (None, kept.owner)]
             raise NotFound.of("output", id[:100], mine)
         return output.text
 
