@@ -117,6 +117,9 @@ class Transcripts:
                 chat.events = []
                 self._sizes[about] = 0
                 self._facts[about].pop("agent.titled", None)
+            elif event.kind == "agent.finished":
+                self._saving.flush()  # what was answered is there after a crash
+                return
             elif event.kind in _FACTS:
                 self._facts[about][event.kind] = _plain(event)
                 return
