@@ -9,8 +9,8 @@ from pathlib import Path
 from playwright.sync_api import Page, expect
 from tests.kit.browser import LIMIT_S, Served, wait_for_screen
 
-from fourhands.agents.acp.catalogue import Recipe
 from fourhands.agents.acp.connector import AcpAgent
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.core.event import Event
 
 FAKE = str(Path(__file__).parent.parent / "kit" / "fake_acp_agent.py")

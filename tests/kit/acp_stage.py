@@ -11,8 +11,8 @@ from tests.kit.acp_messages import check
 from tests.kit.person import Person
 from tests.kit.workbench import open_app
 
-from fourhands.agents.acp.catalogue import Recipe
 from fourhands.agents.acp.connector import AcpAgent
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.commands import exec as exec_commands
 from fourhands.core.event import Event
 

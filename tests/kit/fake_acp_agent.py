@@ -6,8 +6,8 @@
 
 In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
 text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG, and as {"asked": …} what it asks itself.
-FAKE_OPTIONS is JSON: capabilities, version, auth, modes, stderr, exit, silent, stubborn, forgetful, deaf (to the end of
-its input and to SIGTERM), mute (methods that it never answers).
+FAKE_OPTIONS is JSON: capabilities, info, version, auth, modes, stderr, exit, silent, stubborn, forgetful, deaf (to the
+end of its input and to SIGTERM), mute (methods that it never answers).
 """
 
 import json
@@ -136,6 +136,7 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
     return {
         "protocolVersion": OPTIONS.get("version", 1),
         "agentCapabilities": OPTIONS.get("capabilities", {}),
+        **({"agentInfo": OPTIONS["info"]} if "info" in OPTIONS else {}),
         "authMethods": [{"id": OPTIONS["auth"], "name": "Sign in"}] if OPTIONS.get("auth") else [],
     }
 

@@ -17,9 +17,9 @@ from tests.kit.person import PERSON
 from tests.kit.server import Served, serve_app
 from tests.kit.workbench import environment
 
-from fourhands.agents.acp.catalogue import Recipe
 from fourhands.agents.acp.connector import AcpAgent
 from fourhands.agents.acp.mcp_server import OwnServer
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.core.event import Event
 from fourhands.core.question import Answer, Choice
 from fourhands.providers.egress.hosts import THIS_MACHINE

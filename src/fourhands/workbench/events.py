@@ -36,11 +36,12 @@ class AgentStopping(SessionEvent, frozen=True, kw_only=True):
 
 
 class AgentChanged(SessionEvent, frozen=True, kw_only=True):
-    """An agent works, is idle or has failed, its settings are others, or its own process has been started."""
+    """An agent works, is idle or has failed, its settings are others, or its own process has begun or said its name."""
 
     event = "agent.changed"
     status: str
     state: SessionSettings | UnsetType = UNSET
+    title: str | UnsetType = UNSET
     isolation: str | UnsetType = UNSET
     rung: str | UnsetType = UNSET
 

@@ -25,6 +25,7 @@ def session_info(bench: "Workbench", session: Session) -> SessionInfo:
         attached=bench.attached.describe(session),
         isolation=session.place.isolation if session.place is not None else "",
         rung=session.place.rung if session.place is not None else "",
+        title=session.title,
         client=session.client,
         allowed_by=gate.consent.configured(session.id),
         ask_by=bench.questions.way(session.id) or "",

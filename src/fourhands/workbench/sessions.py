@@ -135,6 +135,7 @@ class Session:
     client: str = ""  # the name by which the client calls itself, where another is configured
     arrival: Arrival = field(default_factory=Arrival)
     place: AgentPlace | None = None
+    title: str = ""  # the name that its program has for itself
     spec: str = ""  # the words behind --agent, where it was started here
     fresh: bool = False  # a chat of its own from the start: it does not go on with that of another session
     resumable: bool = False  # its agent goes, and may go on with the chat later
@@ -184,6 +185,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     attached: tuple[AttachedTerminal, ...] = ()
     isolation: str = ""  # of its own process: none, sandbox or container; empty where Fourhands has started none
     rung: str = ""  # the kind of sandbox that this is
+    title: str = ""  # what its program calls itself, for people; commands take the name
     client: str = ""  # the name by which its client calls itself, where another is configured
     allowed_by: str = ""  # the configuration that allows its scopes, where no person was asked
     ask_by: str = ""  # page, forms or never, where its questions go one way only

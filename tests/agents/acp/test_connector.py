@@ -12,8 +12,9 @@ from tests.kit.acp_stage import FAKE, LIMIT_S, goes_on, open_stage, permission
 from tests.kit.memory import resident
 from tests.kit.workbench import open_app
 
-from fourhands.agents.acp.catalogue import Recipe, parse, recipes
+from fourhands.agents.acp.catalogue import parse, recipes
 from fourhands.agents.acp.connector import register
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.agents.connectors.tour import register as register_tour
 from fourhands.core.errors import CommandNotFound, FourhandsError, TimedOut, Unavailable
@@ -265,7 +266,7 @@ async def test_what_we_send_is_as_in_the_golden_file():
 
 def test_names_and_command_lines():
     assert {"opencode", "claude", "gemini"} <= set(recipes())
-    assert parse("claude") == (recipes()["claude"], ("claude-code-acp",))
+    assert parse("claude") == (recipes()["claude"], ("claude-agent-acp",))
     assert parse("opencode acp --x 'a b'") == (recipes()["opencode"], ("opencode", "acp", "--x", "a b"))
     recipe, argv = parse("acp /opt/gemini --acp")
     assert (recipe.missing_file_is_empty, argv) == (True, ("/opt/gemini", "--acp"))

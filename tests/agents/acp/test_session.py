@@ -4,7 +4,7 @@ import pytest
 from acp import schema
 from tests.kit.acp_stage import goes_on, open_stage
 
-from fourhands.agents.acp.catalogue import Recipe
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.agents.connectors.base import GOES_ON
 from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.core.errors import Conflict, FourhandsError, Unavailable
@@ -167,3 +167,19 @@ async def test_a_session_without_an_id_is_none(stage, answer):
     with pytest.raises(Unavailable, match="without an id"):
         await stage.agent.acp.begin(Peer())
     assert stage.agent.acp.id == ""
+
+
+@pytest.mark.parametrize(
+    ("info", "title"),
+    [
+        ({"name": "@x/fake", "title": "Fake \x1b[31mAgent"}, "Fake [31mAgent"),
+        ({"name": "fake-agent", "version": "1"}, "fake-agent"),
+        ({"title": 7, "name": " "}, ""),
+        ("no object", ""),
+    ],
+)
+async def test_an_agent_is_shown_by_the_name_of_its_program(info, title):
+    async with open_stage(info=info) as stage:
+        await stage.agent.ready()
+        assert stage.bench.describe_session(stage.agent.session).title == title
+        assert stage.agent.session.name == "fake"

@@ -13,8 +13,8 @@ from tests.kit.acp_stage import FAKE, open_stage
 from tests.kit.briefing import no_briefing
 from tests.kit.workbench import open_app
 
-from fourhands.agents.acp.catalogue import Recipe
 from fourhands.agents.acp.connector import AcpAgent
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app import App
 from fourhands.app.connectors import register_all

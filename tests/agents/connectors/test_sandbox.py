@@ -17,9 +17,10 @@ from tests.kit.isolation import refuse
 from tests.kit.server import Served, serve_app, until
 from tests.kit.workbench import environment
 
-from fourhands.agents.acp.catalogue import Recipe, other, recipes
+from fourhands.agents.acp.catalogue import other, recipes
 from fourhands.agents.acp.connector import AcpAgent
 from fourhands.agents.acp.mcp_server import OwnServer
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.core.errors import Conflict, Unsupported
 from fourhands.core.event import Event
 from fourhands.providers.base import Isolation

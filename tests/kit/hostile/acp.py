@@ -13,8 +13,8 @@ from tests.kit.hostile.stage import Door, Stage, as_text
 from tests.kit.person import let_in
 from tests.kit.server import LIMIT_S
 
-from fourhands.agents.acp.catalogue import Recipe
 from fourhands.agents.acp.connector import AcpAgent
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.core.event import Event
 from fourhands.surfaces.acp import SOCKET, joinable
 

@@ -296,9 +296,9 @@ export class Model {
         this.setAgent(event.data.session, () => ({ paused: event.kind === "agent.paused" }), topics);
         break;
       case "agent.changed": {
-        const { session, status, state, isolation, rung } = event.data;
+        const { session, status, state, title, isolation, rung } = event.data;
         const placed = isolation === undefined ? {} : { isolation, rung: rung ?? "" };
-        this.setAgent(session, () => ({ status, ...(state ? { state } : {}), ...placed }), topics);
+        this.setAgent(session, () => ({ status, ...(state ? { state } : {}), ...(title ? { title } : {}), ...placed }), topics);
         break;
       }
       case "agent.attached":
@@ -477,7 +477,7 @@ export class Model {
     const terminal = this.terminals.get(id);
     if (terminal) return terminal.title;
     const agent = this.agents.get(id);
-    if (agent) return agent.name;
+    if (agent) return agent.title || agent.name;
     const tab = tabs(this.layout.root).find((one) => one.tab.id === id)?.tab;
     if (tab) return this.terminals.get(tab.content)?.title ?? tab.title;
     return id.includes("_0") || /^[a-z]+_[0-9A-Z]{20,}$/.test(id) ? "" : id;

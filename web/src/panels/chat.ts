@@ -135,11 +135,11 @@ export class ChatPane {
 
   private drawBar(session: string): void {
     const agents = [...this.desk.model.agents.values()];
-    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.status, one.paused, one.consent, one.scopes, one.state.cwd, one.isolation, one.rung]), this.desk.model.titles.get(session)]);
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.title, one.status, one.paused, one.consent, one.scopes, one.state.cwd, one.isolation, one.rung]), this.desk.model.titles.get(session)]);
     if (text === this.barText) return;
     this.barText = text;
     this.bar.hidden = agents.length === 0;
-    const choose = h("select", { "aria-label": "Agent" }, ...agents.map((one) => h("option", { value: one.id }, one.name)));
+    const choose = h("select", { "aria-label": "Agent" }, ...agents.map((one) => h("option", { value: one.id }, one.title || one.name)));
     choose.addEventListener("change", () => {
       this.desk.chosenAgent = choose.value;
       this.desk.model.signals.fire(["agents", "chat"]);

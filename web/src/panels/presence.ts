@@ -29,7 +29,7 @@ export class Presence {
     const { model } = this.desk;
     const agents = [...model.agents.values()];
     const chosen = this.desk.agent();
-    const key = JSON.stringify([innerWidth, model.browsers, chosen, model.workspace, agents.map((one) => [one.id, one.name, one.status, one.paused])]);
+    const key = JSON.stringify([innerWidth, model.browsers, chosen, model.workspace, agents.map((one) => [one.id, one.title || one.name, one.status, one.paused])]);
     if (key === this.drawn && this.element.isConnected) return;
     this.drawn = this.element.isConnected ? key : "";
     // The one whose buttons stand beside is always among those that are shown.
@@ -37,7 +37,7 @@ export class Presence {
     const you = h("span", { class: "pill", title: "Browsers with this page" }, model.browsers > 1 ? `You ×${model.browsers}` : "You");
     for (let count = Math.min(agents.length, agents.length > MOST ? MOST - 1 : MOST); count >= 0; count--) {
       const shown = new Set(first.slice(0, count));
-      const pills = agents.filter((one) => shown.has(one)).map((one) => h("span", { class: "pill agent", title: `${one.name} (${one.connector})` }, one.name));
+      const pills = agents.filter((one) => shown.has(one)).map((one) => h("span", { class: "pill agent", title: `${one.name} (${one.connector})` }, one.title || one.name));
       const rest = agents.length - count;
       this.more.textContent = count ? `+${rest}` : `${rest} agents`;
       this.more.setAttribute("aria-label", count ? `${rest} more agents: list all ${agents.length}` : `List ${rest} agents`);

@@ -77,11 +77,12 @@ export interface AgentAttached {
   title: string;
 }
 
-/** An agent works, is idle or has failed, its settings are others, or its own process has been started. */
+/** An agent works, is idle or has failed, its settings are others, or its own process has begun or said its name. */
 export interface AgentChanged {
   session: string;
   status: string;
   state?: SessionSettings;
+  title?: string;
   isolation?: string;
   rung?: string;
 }
@@ -1523,6 +1524,7 @@ export interface SessionInfo {
   attached: AttachedTerminal[];
   isolation: string;
   rung: string;
+  title: string;
   client: string;
   allowedBy: string;
   askBy: string;

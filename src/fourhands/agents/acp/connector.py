@@ -7,6 +7,7 @@ the agent has settled, and starts it anew if it does not.
 """
 
 import asyncio
+import contextlib
 import logging
 import os
 from collections.abc import Awaitable, Mapping, Sequence
@@ -14,13 +15,14 @@ from functools import partial
 from typing import Any, TypeVar
 
 from fourhands.agents.acp.approvals import Approvals
-from fourhands.agents.acp.catalogue import Recipe, parse, recipes
+from fourhands.agents.acp.catalogue import parse, recipes
 from fourhands.agents.acp.errors import UnknownSession
 from fourhands.agents.acp.events import AgentExited
 from fourhands.agents.acp.files import AcpFiles
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import AcpPermissions, shortened
 from fourhands.agents.acp.prompt import blocks_of, text_block
+from fourhands.agents.acp.recipe import Recipe
 from fourhands.agents.acp.runtime import AcpRuntime
 from fourhands.agents.acp.session import AcpSession, McpServers
 from fourhands.agents.acp.terminals import AcpContext, AcpTerminals
@@ -328,6 +330,19 @@ class AcpAgent(Connector):
         return await self.permissions.ask(params)
 
 
+def _installed(recipe: Recipe, argv: tuple[str, ...], path: str, cwd: str) -> tuple[tuple[str, ...], str]:
+    """Return the command line that can be run, and the path of its program: the recipe's own, or an older one."""
+    older = recipe.older if argv == recipe.command else ()
+    try:
+        return argv, find_program(argv[0], path, cwd)
+    except CommandNotFound as error:
+        for other in older:
+            with contextlib.suppress(CommandNotFound):
+                return other, find_program(other[0], path, cwd)
+        hint = f"install it: {recipe.install}" if recipe.install else error.hint
+        raise CommandNotFound(error.message, hint=hint) from None
+
+
 def register(launcher: Launcher, *, mcp_servers: McpServers | None = None) -> None:
     """Let the launcher start the agents of the catalogue by name, and any command line as `acp COMMAND …`.
 
@@ -341,11 +356,7 @@ def register(launcher: Launcher, *, mcp_servers: McpServers | None = None) -> No
             return others[session.connector](launcher, session, spec)
         recipe, argv = parse(spec)
         env = launcher.wiring.env
-        try:
-            program = find_program(argv[0], env.get("PATH", os.defpath), launcher.bench.root)
-        except CommandNotFound as error:
-            hint = f"install it: {recipe.install}" if recipe.install else error.hint
-            raise CommandNotFound(error.message, hint=hint) from None
+        argv, program = _installed(recipe, argv, env.get("PATH", os.defpath), launcher.bench.root)
         # Another program of the same name, or one that finds other settings, is another agent.
         session.arrival = started_here(spec, os.path.realpath(program), *argv[1:], env.get("HOME", ""))
         return AcpAgent(

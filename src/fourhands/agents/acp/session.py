@@ -16,12 +16,14 @@ from fourhands.agents.acp.permissions import shortened
 from fourhands.core.errors import BadArgument, Unavailable, Unsupported
 from fourhands.core.event import EventData
 from fourhands.workbench.agent_options import Choosable, Described, PastChat, chats, choosables, options
+from fourhands.workbench.events import AgentChanged
 from fourhands.workbench.sessions import Session
 
 log = logging.getLogger(__name__)
 
 PROTOCOL_VERSION = 1
 _PAGES = 100
+_LONGEST_NAME = 60
 _SWITCH = {"yes": True, "no": False, "true": True, "false": False}
 
 CAPABILITIES: dict[str, object] = {
@@ -79,6 +81,17 @@ class AcpSession:
                 hint=f"use a release of it that supports version {PROTOCOL_VERSION}",
             )
         self.agent = answer
+        info = answer.get("agentInfo")
+        self._take_name(info if isinstance(info, dict) else {})
+
+    def _take_name(self, about: Mapping[str, object]) -> None:
+        """Let people see the agent under the name that its program has for itself."""
+        named = next((one for key in ("title", "name") if isinstance(one := about.get(key), str) and one.strip()), "")
+        title = "".join(filter(str.isprintable, named)).strip()[:_LONGEST_NAME]
+        if title and title != self._session.title:
+            self._session.title = title
+            status = self._session.status
+            self._emit(AgentChanged(session=self._session.id, status=status, title=title))
 
     def can(self, *names: str) -> bool:
         """Return True if the agent has advertised this; an empty object advertises too."""

@@ -13,6 +13,7 @@ launcher knows no connector by name: each module of one has a `register(launcher
 """
 
 import asyncio
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,8 @@ class LaunchContext:
     url: str
     env: Mapping[str, str]
 
+
+_LONGEST_NAME = 60
 
 ConnectorKind: TypeAlias = Callable[["Launcher", Session, str], Connector]
 """Makes the connector for a session from its spec; it is entered and opened by the launcher."""
@@ -157,5 +160,7 @@ def spec_kind(spec: str) -> str:
 
 
 def _name(spec: str) -> str:
-    """Return the name that people see: the model's name for a model, else the first word."""
+    """Return the name of a session: the model's for a model, the program's for a command line, else the first word."""
+    if spec.startswith("acp "):
+        return os.path.basename(spec.split()[1])[:_LONGEST_NAME]
     return spec.rpartition("#")[2] if "#" in spec else spec.split(" ")[0].partition(":")[0]

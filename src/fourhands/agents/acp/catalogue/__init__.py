@@ -1,41 +1,33 @@
 """Agents that are known by name: one data file each, with the command that starts it and what is odd about it.
 
 Its part `sandbox` says what the agent needs of the person's environment, files and network where it runs in a sandbox;
-`other.toml` has that of every agent that is not known.
+`other.toml` has that of every agent that is not known. Further ones are the user's own: `registry` reads them.
 """
 
 import functools
 import os
 import shlex
 import tomllib
+from collections.abc import Mapping
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 
 import msgspec
-from msgspec import Struct
 
-from fourhands.agents.connectors.profile import AgentProfile
+from fourhands.agents.acp.recipe import Recipe
+from fourhands.agents.acp.registry import registered
 from fourhands.core.errors import BadArgument
 
 _OTHER = "other.toml"
 
 
-class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The way to start an agent that speaks ACP on its standard input and output."""
-
-    name: str
-    command: tuple[str, ...] = ()
-    install: str = ""  # how to get it, for the error message
-    env: dict[str, str] = msgspec.field(default_factory=dict)
-    auth: str = ""  # the authentication method to choose when it asks for one
-    start_seconds: float = 120.0  # how long it may take to begin a session, and to answer what is not a prompt
-    missing_file_is_empty: bool = False  # it takes an error for a missing file as the end of its write
-    sandbox: AgentProfile = msgspec.field(default_factory=AgentProfile)
+def recipes(env: Mapping[str, str] | None = None) -> dict[str, Recipe]:
+    """All agents that are known by name: those of the catalogue, and those that the user has put beside it."""
+    return {**_own(), **registered(_own(), os.environ if env is None else env)}
 
 
 @functools.cache
-def recipes() -> dict[str, Recipe]:
-    """All agents of the catalogue, by name."""
+def _own() -> dict[str, Recipe]:
     found = [_read(file) for file in files(__name__).iterdir() if file.name.endswith(".toml") and file.name != _OTHER]
     return {recipe.name: recipe for recipe in sorted(found, key=lambda one: one.name)}
 
