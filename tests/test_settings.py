@@ -201,7 +201,8 @@ WRONG = [
     (
         "[agents.a]\nfrob = 1\n",
         "sets agents.a.frob",
-        "settings there: provider, cwd, processVariables, allowedHosts, allow, askBy, tools, bash, persistent",
+        "settings there: mode, maxTokens, contextTokens, price, "
+        "provider, cwd, processVariables, allowedHosts, allow, askBy, tools, bash, persistent",
     ),
     ("[agents.a]\nallow = ['see', 'rum']\n", "agents.a.allow[1] = 'rum'", "one of: 'arrange', 'run', 'see', 'write'"),
     ("[agents.a]\nallow = 'see'\n", "agents.a.allow = 'see'", "Expected array"),
@@ -334,5 +335,6 @@ def test_the_manual_shows_the_defaults(home: Path) -> None:
     blocks = re.findall(r"```toml\n(.*?)```", text, re.DOTALL)
     assert loaded(home, blocks[0]) == Settings()
     assert loaded(home, blocks[1]).agents.keys() == {"mcp", "my agent", "ci"}
-    shown = loaded(home, blocks[2]).providers
+    assert loaded(home, blocks[2]).agents.keys() == {"llama3.1:8b"}
+    shown = loaded(home, blocks[3]).providers
     assert shown == {"bubblewrap": BubblewrapSettings(), "container": ContainerSettings()}

@@ -39,6 +39,7 @@ ROOT = Path(__file__).parent.parent
 UNATTENDED = (
     "tests/surfaces/mcp/test_unattended.py::test_settings_hold_for_a_configured_name_alone_and_flags_override_them"
 )
+MODELS = "tests/agents/connectors/test_chat_model_requests.py::test_a_model_is_asked_as_the_settings_say"
 SANDBOX = "tests/agents/connectors/test_sandbox.py"
 
 EFFECTS = {
@@ -67,6 +68,10 @@ EFFECTS = {
     "agents.allow": UNATTENDED,
     "agents.askBy": UNATTENDED,
     "agents.tools": UNATTENDED,
+    "agents.mode": MODELS,
+    "agents.maxTokens": MODELS,
+    "agents.contextTokens": MODELS,
+    "agents.price": MODELS,
     "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",

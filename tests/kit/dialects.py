@@ -34,6 +34,9 @@ class Answer:
     id: str = "1"
     model: str = "fake"
     tokens: tuple[int, int] = (11, 7)  # in, out
+    unstreamed: bool = False  # answer in one piece, whatever is asked for
+    raw: bytes | None = None  # send just this
+    content_type: str = "text/event-stream"  # of what is raw
 
     @property
     def pieces(self) -> list[str]:
@@ -128,7 +131,7 @@ def _chat_stream(answer: Answer, request: JSON) -> list[bytes]:
         out.append(chunk({"tool_calls": [{"index": index, "id": tool.id, "type": "function", "function": head}]}))
         for half in _halves(json.dumps(tool.input)):
             out.append(chunk({"tool_calls": [{"index": index, "function": {"arguments": half}}]}))
-    out.append(chunk({}, "tool_calls" if answer.tools else answer.finish))
+    out.append(chunk({}, "tool_calls" if answer.tools and answer.finish == "stop" else answer.finish))
     if (request.get("stream_options") or {}).get("include_usage"):
         out.append(_event({**base, "choices": [], "usage": _chat_usage(answer)}))
     return [*out, b"data: [DONE]\n\n"]
@@ -143,7 +146,7 @@ def _chat_body(answer: Answer) -> JSON:
             {"id": t.id, "type": "function", "function": {"name": t.name, "arguments": json.dumps(t.input)}}
             for t in answer.tools
         ]
-    finish = "tool_calls" if answer.tools else answer.finish
+    finish = "tool_calls" if answer.tools and answer.finish == "stop" else answer.finish
     return {
         "id": f"chatcmpl-{answer.id}",
         "object": "chat.completion",
@@ -262,7 +265,15 @@ def _blocks(answer: Answer) -> list[JSON]:
 
 
 def _anthropic_stop(answer: Answer) -> str:
-    return "tool_use" if answer.tools else {"stop": "end_turn", "length": "max_tokens"}.get(answer.finish, "end_turn")
+    return (
+        "tool_use"
+        if answer.tools and answer.finish == "stop"
+        else {
+            "stop": "end_turn",
+            "length": "max_tokens",
+            "content_filter": "refusal",
+        }.get(answer.finish, "end_turn")
+    )
 
 
 def _anthropic_body(answer: Answer) -> JSON:

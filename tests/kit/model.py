@@ -37,9 +37,75 @@ class Request:
     body: dict[str, Any]
     stream: bool
 
+    @property
+    def last(self) -> str:
+        """The text of the last message, whether it comes as a text or in parts."""
+        return text_of(self.body["messages"][-1])
+
+    @property
+    def system(self) -> str:
+        """The system text of a request in the dialects of chat completions and of Anthropic."""
+        said = self.body.get("system")
+        if said is None:
+            said = self.body["messages"][0]["content"]
+        return said if isinstance(said, str) else "".join(part["text"] for part in said)
+
+    @property
+    def turns(self) -> list[dict[str, Any]]:
+        """The messages behind the system text, without the marks of a prompt cache."""
+        messages = [message for message in self.body["messages"] if message["role"] != "system"]
+        return [{**message, "content": _unmarked(message["content"])} for message in messages]
+
+    @property
+    def results(self) -> dict[str, str]:
+        """The results of tool calls, by the id of the call; fails where a call has two."""
+        found: dict[str, str] = {}
+        for message in self.body["messages"]:
+            if message["role"] == "tool":
+                told = [(message["tool_call_id"], message["content"])]
+            else:
+                parts = message["content"] if isinstance(message["content"], list) else []
+                told = [(part["tool_use_id"], part["content"]) for part in parts if part["type"] == "tool_result"]
+            for id, text in told:
+                assert id not in found, f"call {id} has two results"
+                found[id] = text
+        return found
+
+    @property
+    def unanswered(self) -> list[str]:
+        """The ids of tool calls that are not followed by their result; servers refuse such a request."""
+        open_calls: list[str] = []
+        for message in self.body["messages"]:
+            if open_calls:
+                if message["role"] == "tool":
+                    open_calls.remove(message["tool_call_id"])
+                    continue
+                parts = message["content"] if isinstance(message["content"], list) else []
+                for part in parts:
+                    if part["type"] == "tool_result":
+                        open_calls.remove(part["tool_use_id"])
+                if open_calls:
+                    return open_calls
+            open_calls += [call["id"] for call in message.get("tool_calls") or ()]
+            if message["role"] == "assistant" and isinstance(message["content"], list):
+                open_calls += [part["id"] for part in message["content"] if part["type"] == "tool_use"]
+        return open_calls
+
     def says(self, text: str) -> bool:
         """Whether the text occurs anywhere in the request."""
         return text in json.dumps(self.body, ensure_ascii=False)
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """The text of a message, whether it comes as a text or in parts."""
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content or ())
+
+
+def _unmarked(content: Any) -> Any:
+    if not isinstance(content, list):
+        return content
+    return [{name: value for name, value in part.items() if name != "cache_control"} for part in content]
 
 
 class Model:
@@ -111,7 +177,10 @@ class Model:
         if said.status != 200:
             problem = wire.error(request.dialect, said.status, said.error or "scripted error")
             await _reply(send, said.status, problem, headers=said.headers)
-        elif not request.stream:
+        elif said.raw is not None:
+            await _start(send, 200, said.content_type, {**said.headers})
+            await send({"type": "http.response.body", "body": said.raw})
+        elif not request.stream or said.unstreamed:
             if said.before:
                 await said.before(0)
             await _reply(send, 200, wire.body(request.dialect, said), headers=said.headers, cut=said.cut is not None)

@@ -434,6 +434,7 @@ async def agent_(door: Door) -> None:
         assert not (await here(id))["paused"]
         changed: Result = {"provider": "local", "cropOutput": 777, "timeoutSeconds": 33.0}
         changed |= {"minInterval": 0.1, "settleInterval": 0.2, "maxInterval": 3.0, "cwd": "begun/deeper"}
+        changed |= {"mode": "blocks"}
         (door.root / "begun/deeper").mkdir()
         assert (await of("agent.configure", **changed))["state"] == changed
         empty = dict.fromkeys(changed)

@@ -10,6 +10,7 @@ from fourhands.core.call import Call, Scope
 from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
+from fourhands.settings.models import ToolMode
 from fourhands.workbench.events import AgentChanged, AgentStopping
 from fourhands.workbench.sessions import AttachedTerminal, SessionInfo, SessionSettings
 from fourhands.workbench.workbench import Workbench
@@ -184,6 +185,10 @@ class ConfigureAgent(Args, frozen=True, kw_only=True):
     cwd: Annotated[
         str | None, Meta(description='Directory where its programs start; "." is the workspace. The person\'s choice.')
     ] = None
+    mode: Annotated[
+        ToolMode | None,
+        Meta(description="By what a chat model acts: tools (calls of its endpoint), blocks, auto (tools if it can)."),
+    ] = None
 
 
 class AgentConfigured(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -200,7 +205,7 @@ class AgentConfigured(Struct, frozen=True, kw_only=True, rename="camel"):
     example={"timeoutSeconds": 120},
 )
 async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> AgentConfigured:
-    """Show or change a session's settings: timeout, crop limit, wait intervals; provider and cwd are the person's.
+    """Show or change a session's settings: timeout, crop limit, intervals, mode; provider and cwd are the person's.
 
     The `state` of an answer can be kept, and given back later together with reset: it is then as it was.
     """
@@ -216,7 +221,7 @@ async def configure(bench: Workbench, args: ConfigureAgent, call: Call) -> Agent
         await bench.terminals.provider(args.provider)
     if args.cwd is not None and call.session is not None:
         raise BadArgument("the directory where your programs start is the person's choice", hint="give cwd with a call")
-    names = ("provider", "crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval")
+    names = ("provider", "crop_output", "timeout_s", "min_interval", "settle_interval", "max_interval", "mode")
     changes = {field: getattr(args, field) for field in names if getattr(args, field) is not None}
     before = session.state
     if args.reset:

@@ -1,7 +1,8 @@
 """A session's call queue: limits, block order, pause and stop.
 
-Blocks run strictly one at a time, in the order they came, a gap apart, because no caller waits for their results. Other
-calls run side by side: a wait or an open question must never delay a kill. Both count towards the same depth.
+Blocks run strictly one at a time, in the order they came, a gap apart, because no caller waits for their results; so do
+a chat model's tool calls, which come several in one answer. Other calls run side by side: a wait or an open question
+must never delay a kill. All count towards the same depth.
 All of it belongs to the event loop; `enter` does not await, so the order of calling it is the order of the queue.
 """
 
@@ -42,7 +43,7 @@ class QueueSlot:
     """A call's place in the queue, from the limits to the end of the call."""
 
     def __init__(self, call: Call) -> None:
-        self.block = call.origin == "block"
+        self.block = call.origin in ("block", "model")
         self.first = asyncio.Event()  # set when it is the first of the blocks
         self._stop = ""
         self._scope: asyncio.Timeout | None = None

@@ -19,6 +19,7 @@ from fourhands.core.errors import BadArgument
 from fourhands.host.archive import KEEP_BYTES, KEEP_DAYS
 from fourhands.host.log import BUDGET, CAPACITY, LEAST
 from fourhands.settings.explanation import explained
+from fourhands.settings.models import ModelSettings
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ class AgentPersistent(SettingsGroup, frozen=True, kw_only=True):
     max_interval: Interval | None = None
 
 
-class AgentSettings(SettingsGroup, frozen=True, kw_only=True):
+class AgentSettings(ModelSettings, SettingsGroup, frozen=True, kw_only=True):
     """The settings that one agent, or all of one kind, start with instead of the defaults.
 
     In a sandbox the agent's own process gets `processVariables` of your environment, and reaches `allowedHosts`.

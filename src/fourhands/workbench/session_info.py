@@ -26,6 +26,7 @@ def session_info(bench: "Workbench", session: Session) -> SessionInfo:
         isolation=session.place.isolation if session.place is not None else "",
         rung=session.place.rung if session.place is not None else "",
         title=session.title,
+        usage=session.usage,
         client=session.client,
         allowed_by=gate.consent.configured(session.id),
         ask_by=bench.questions.way(session.id) or "",

@@ -21,6 +21,7 @@ from fourhands.core.consent import Arrival
 from fourhands.core.errors import BadArgument, LimitReached, NotFound
 from fourhands.core.ids import is_id, new_id
 from fourhands.settings import AgentDefaults, BashSettings, PersistentSettings
+from fourhands.settings.models import ToolMode
 
 _T = TypeVar("_T")
 
@@ -39,6 +40,7 @@ class SessionSettings(Struct, frozen=True, kw_only=True, rename="camel", forbid_
     settle_interval: float | None = None
     max_interval: float | None = None
     cwd: str | None = None  # where its programs start, relative to the workspace; None: its root
+    mode: ToolMode | None = None  # of a chat model; None: as the settings say
 
     def over(self, defaults: AgentDefaults) -> AgentDefaults:
         """Merge these settings over the defaults."""
@@ -98,6 +100,16 @@ class CommandResult(Struct, frozen=True, kw_only=True, rename="camel"):
         )
 
 
+class SessionUsage(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The tokens, and the money, that a session's model has used so far, as far as its endpoint tells."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    cost: float | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class AgentPlace:
     """The place of an agent's own process, which Fourhands has started.
@@ -140,6 +152,7 @@ class Session:
     fresh: bool = False  # a chat of its own from the start: it does not go on with that of another session
     resumable: bool = False  # its agent goes, and may go on with the chat later
     servers: tuple[dict[str, object], ...] = ()  # further MCP servers, as an editor names them to its agent
+    usage: SessionUsage | None = None
 
     @property
     def actor(self) -> Actor:
@@ -190,6 +203,7 @@ class SessionInfo(Struct, frozen=True, kw_only=True, rename="camel"):
     allowed_by: str = ""  # the configuration that allows its scopes, where no person was asked
     ask_by: str = ""  # page, forms or never, where its questions go one way only
     kept: bool = False  # its terminals stay for the next session of its name
+    usage: SessionUsage | None = None  # of a model that Fourhands itself asks
 
 
 class SessionRecord(Struct, frozen=True, kw_only=True, rename="camel"):

@@ -5,53 +5,20 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
 
 import pytest
 from tests.kit import story
 from tests.kit.answering import Proxy, certified, listening, once
+from tests.kit.chatting import Interface, Watched, start
 from tests.kit.dialects import Answer
 from tests.kit.model import Model
 from tests.kit.workbench import open_app
 
-from fourhands.agents.briefing.hub import Hub
-from fourhands.agents.connectors.chat_model import ChatModel, Endpoint, fit
+from fourhands.agents.connectors.conversation import fit
+from fourhands.agents.connectors.endpoint import Endpoint
 from fourhands.agents.connectors.tour import Tour, block
-from fourhands.app import App
+from fourhands.agents.models.history import HistoryMessage
 from fourhands.core.errors import BadArgument
-from fourhands.core.event import Event
-
-Interface: TypeAlias = Literal["openai", "anthropic"]
-
-
-class Watched:
-    """An app and what it said."""
-
-    def __init__(self, app: App, stack: contextlib.AsyncExitStack) -> None:
-        self.app = app
-        self.stack = stack
-        self.events: list[Event] = []
-        self._news = asyncio.Event()
-        app.events.published.subscribe(self._note)
-
-    def _note(self, event: Event) -> None:
-        self.events.append(event)
-        self._news.set()
-
-    def said(self) -> str:
-        return "".join(str(event.data["text"]) for event in self.events if event.kind == "agent.said")
-
-    def of(self, kind: str) -> list[dict[str, object]]:
-        return [event.data for event in self.events if event.kind == kind]
-
-    async def until(self, kind: str, **wanted: object) -> dict[str, object]:
-        async with asyncio.timeout(60):  # the limit of the test itself is nearer, unless it is a slow one
-            while True:
-                for data in self.of(kind):
-                    if wanted.items() <= data.items():
-                        return data
-                self._news.clear()
-                await self._news.wait()
 
 
 @pytest.fixture
@@ -59,21 +26,6 @@ async def watched() -> AsyncIterator[Watched]:
     async with open_app() as app, contextlib.AsyncExitStack() as stack:
         Path(app.bench.root, "app.py").write_text("".join(f"line {number}\n" for number in range(1, 61)))
         yield Watched(app, stack)
-
-
-async def start(watched: Watched, model: Model, kind: Interface = "openai", **options: Any) -> ChatModel:
-    app = watched.app
-    session = app.bench.begin_session("bot", "model")
-    app.gate.consent.grant(session.id)
-    url = model.url if kind == "anthropic" else f"{model.url}/v1"
-    endpoint = Endpoint(url=url, model="fake", kind=kind, key="k", **options)
-
-    async def now(seconds: float) -> None:
-        return None
-
-    hub = Hub(app.bench, app.registry)
-    chat = ChatModel(app.bench, session, endpoint, hub.briefing, sleep=now)
-    return await watched.stack.enter_async_context(chat)
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
@@ -134,7 +86,7 @@ async def test_rounds_without_commands_end_the_turn(watched) -> None:
         await chat.prompt("hi")
         await watched.until("agent.changed", status="idle")
         assert len(model.requests) == 1
-    assert [(data["stopReason"], data["usage"]) for data in watched.of("agent.finished")] == [("end_turn", None)]
+    assert [data["stopReason"] for data in watched.of("agent.finished")] == ["end_turn"]
 
 
 async def test_rounds_are_limited(watched) -> None:
@@ -205,12 +157,13 @@ async def test_why_an_answer_ended_is_told_with_the_end_of_the_turn(watched) -> 
 
 STREAM = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"
+DONE = b"data: [DONE]\n\n"
 NOISE = (
     b'data: {"choices": "x"}\n\ndata: {"choices":[1,{"delta":5},{"delta":{"content":7}},{}]}\n\n'
     b"data: [1]\n\ndata: null\n\ndata: nonsense\n\n: ping\n\n"
 )
 ENDPOINTS: dict[str, tuple[Interface, bytes, str, str]] = {
-    "noise": ("openai", STREAM + NOISE + b'data: {"choices":[{"delta":{"content":"fine"}}]}\n\n', "fine", ""),
+    "noise": ("openai", STREAM + NOISE + b'data: {"choices":[{"delta":{"content":"fine"}}]}\n\n' + DONE, "fine", ""),
     "not streamed": ("openai", WHOLE + b'{"choices":[{"message":{"content":"fine"}}]}', "fine", ""),
     "not streamed there": (
         "anthropic",
@@ -244,9 +197,25 @@ ENDPOINTS: dict[str, tuple[Interface, bytes, str, str]] = {
     ),
     "a refusal": ("openai", b'HTTP/1.1 401 No\r\n\r\n{"error":{"message":"bad key"}}', "", "status 401: bad key"),
     "a page not found": ("openai", b"HTTP/1.1 404 No\r\n\r\n<h1>404</h1>", "", "status 404: <h1>404</h1>"),
-    "no last empty line": ("openai", STREAM + b'data:{"choices":[{"delta":{"content":"fine"}}]}', "fine", ""),
+    "no last empty line": (
+        *("openai", STREAM + b'data:{"choices":[{"delta":{"content":"fine"},"finish_reason":"stop"}]}'),
+        *("fine", ""),
+    ),
+    "cut off": (
+        *("openai", STREAM + b'data: {"choices":[{"delta":{"content":"half"}}]}\n\n'),
+        *("half", "the model's response was cut off"),
+    ),
+    "cut off there": (
+        "anthropic",
+        STREAM + b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"half"}}\n\n',
+        *("half", "the model's response was cut off"),
+    ),
+    "cut off before its first word": (
+        *("openai", STREAM + b'data: {"choices":[{"delta":{"role":"assistant"}}]}\n\n'),
+        *("", "cannot be reached: the model's response was cut off"),
+    ),
     "half a character": (
-        *("openai", STREAM + b'data: {"choices":[{"delta":{"content":"\xe2\x82 \\ud83d fine"}}]}\n\n'),
+        *("openai", STREAM + b'data: {"choices":[{"delta":{"content":"\xe2\x82 \\ud83d fine"}}]}\n\n' + DONE),
         *("\ufffd \ufffd fine", ""),
     ),
     "parts": (
@@ -258,14 +227,17 @@ ENDPOINTS: dict[str, tuple[Interface, bytes, str, str]] = {
     "another choice": (
         *(
             "openai",
-            STREAM + b'data: {"choices":[{"index":1,"delta":{"content":"no"}},{"delta":{"content":"fine"}}]}\r\r',
+            STREAM
+            + b'data: {"choices":[{"index":1,"delta":{"content":"no"}},{"delta":{"content":"fine"}}]}\r\r'
+            + DONE,
         ),
         *("fine", ""),
     ),
     "text at the start": (
         "anthropic",
         STREAM + b'event: x\ndata: {"type":"content_block_start","content_block":{"type":"text","text":"fi"}}\n\n'
-        b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"ne"}}\n\n',
+        b'data: {"type":"content_block_delta","delta":{"type":"text_delta","text":"ne"}}\n\n'
+        b'data: {"type":"message_delta","delta":{"stop_reason":"end_turn"}}\n\n',
         "fine",
         "",
     ),
@@ -312,7 +284,7 @@ async def test_whatever_an_endpoint_says_is_read_or_named_and_the_next_message_i
 @pytest.mark.parametrize("name", ["HTTP_PROXY", "HTTPS_PROXY"])
 async def test_a_model_is_reached_by_the_proxy_that_the_environment_names(watched, name, tmp_path) -> None:
     cert, context = await certified(tmp_path)
-    told = STREAM + b'data: {"choices":[{"delta":{"content":"far away"}}]}\n\n'
+    told = STREAM + b'data: {"choices":[{"delta":{"content":"far away"}}]}\n\n' + DONE
     tls = context if name == "HTTPS_PROXY" else None
     async with listening(once(told), tls) as port:
         proxy = Proxy(port)
@@ -440,7 +412,7 @@ def test_addresses_that_cannot_be_used_are_refused(url: str, model: str) -> None
 
 
 def test_history_is_cut_to_the_budget_at_a_message_of_the_user() -> None:
-    history = [{"role": role, "content": "x" * 350} for role in ("user", "assistant") * 10]
+    history: list[HistoryMessage] = [{"role": role, "content": "x" * 350} for role in ("user", "assistant") * 10]
     kept = fit(history, 500)
     assert kept[0]["role"] == "user"
     assert kept == history[-len(kept) :]

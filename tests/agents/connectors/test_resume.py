@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.kit.dialects import Answer
+from tests.kit.dialects import Answer, Tool
 from tests.kit.loopfiles import opened_on_this_thread
 from tests.kit.model import Model
 from tests.kit.program import Server, new_home
@@ -19,6 +19,7 @@ from fourhands.agents.connectors.chat_model import ChatModel
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.agents.connectors.resume import ResumeFile, ResumeFiles
 from fourhands.agents.connectors.transcript import Transcripts
+from fourhands.agents.models.history import HistoryMessage
 from fourhands.app import App
 from fourhands.app.connectors import register_all
 from fourhands.core.errors import Unavailable
@@ -35,7 +36,7 @@ def result(number: int, **data: object) -> CommandResult:
     return CommandResult(number=number, command_id="openspace.x.y", args=data, success=True)
 
 
-def turns(*texts: str) -> list[dict[str, str]]:
+def turns(*texts: str) -> list[HistoryMessage]:
     return [{"role": "assistant" if place % 2 else "user", "content": text} for place, text in enumerate(texts)]
 
 
@@ -199,6 +200,34 @@ async def test_results_that_were_not_told_are_told_once_after_a_restart() -> Non
         await ask(agent, "Three?")
         told = [turn["content"].count("openspace.terminal.list") for turn in model.requests[-1].body["messages"][1:]]
         assert sum(told) == 1
+
+
+async def test_a_tool_call_that_a_crash_interrupted_has_a_result_after_the_restart() -> None:
+    calls = [
+        Tool("openspace_file_write", {"path": "a.txt", "content": "a"}, "one"),
+        Tool("bash", {"command": "cat"}, "two"),
+    ]
+    async with served(Answer("I try.", tools=calls), Answer("I look first.")) as (app, model):
+        run = Run(app, model)
+        agent = await run.start()
+        running = asyncio.Event()
+        app.events.published.subscribe(
+            lambda event: running.set() if event.kind == "call.started" and "bash" in str(event.data) else None
+        )
+        await agent.prompt("Do it.")
+        await running.wait()
+        await run.kill(agent)
+        second = await Run(app, model).start()
+        assert [turn["role"] for turn in second.history] == ["user", "assistant", "tool", "tool"]
+        agent.cancel()
+        app.gate.stop(agent.session.id)
+        await agent.idle()
+        await ask(second, "Go on.")
+        results = model.requests[-1].results
+        assert list(results) == ["one", "two"]
+        assert "not finished" in results["two"]
+        assert "not finished" not in results["one"]
+        assert second.history[-1]["content"] == "I look first."
 
 
 async def test_what_was_not_answered_counts_as_not_said_after_a_restart() -> None:

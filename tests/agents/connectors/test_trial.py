@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from tests.kit.answering import listening, once
-from tests.kit.model import Answer, Model, Request
+from tests.kit.model import Answer, Model, Request, text_of
 
-from fourhands.agents.connectors.chat_model import Endpoint
+from fourhands.agents.connectors.endpoint import Endpoint
 from fourhands.agents.connectors.trial import Judged, Trial, judge, shown
 from fourhands.agents.connectors.trial_tasks import TASKS, Scratch, Task
 from fourhands.app import CONTRIBUTIONS
@@ -100,7 +100,7 @@ def test_wrong_answers_are_wrong_for_a_reason_that_is_said(here: Scratch):
 
 def task_of(request: Request) -> Task:
     """Which task a request asks."""
-    said = request.body["messages"][-1]["content"]
+    said = request.last
     return next((task for task in TASKS if task.text == said), TASKS[11])
 
 
@@ -121,7 +121,7 @@ async def test_a_model_that_understands_gets_all_right_and_is_told_the_instructi
         assert all(request.says("# System Instructions") for request in model.requests)
         mistake = model.requests[11].body["messages"]
         assert [message["role"] for message in mistake if message["role"] != "system"] == ["user", "assistant", "user"]
-        assert "did you mean 'src/app.py'" in mistake[-1]["content"]
+        assert "did you mean 'src/app.py'" in text_of(mistake[-1])
 
 
 async def test_trouble_in_the_middle_costs_a_task_and_a_busy_endpoint_is_asked_again(here: Scratch):

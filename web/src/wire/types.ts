@@ -296,6 +296,17 @@ export interface AgentTitled {
   title: string;
 }
 
+/** A model has answered, and used so many tokens; `cost` is told where the endpoint says it or a price is set. */
+export interface AgentUsage {
+  session: string;
+  model: string;
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens: number;
+  cost?: number;
+  total: SessionUsage;
+}
+
 /** An agent has used so much of its context, and so much money. */
 export interface AgentUsed {
   session: string;
@@ -530,6 +541,7 @@ export interface ConfigureAgent {
   maxInterval?: number | null;
   reset?: boolean;
   cwd?: string | null;
+  mode?: "auto" | "blocks" | "tools" | null;
 }
 
 /** Arguments of `openspace.terminal.create`. */
@@ -1529,6 +1541,7 @@ export interface SessionInfo {
   allowedBy: string;
   askBy: string;
   kept: boolean;
+  usage: SessionUsage | null;
 }
 
 /** A session. */
@@ -1545,11 +1558,21 @@ export interface SessionSettings {
   settleInterval?: number | null;
   maxInterval?: number | null;
   cwd?: string | null;
+  mode?: "auto" | "blocks" | "tools" | null;
 }
 
 /** An agent has connected, or is here again. */
 export interface SessionStarted {
   session: SessionInfo;
+}
+
+/** The tokens, and the money, that a session's model has used so far, as far as its endpoint tells. */
+export interface SessionUsage {
+  requests: number;
+  inputTokens: number;
+  outputTokens: number;
+  cachedTokens: number;
+  cost: number | null;
 }
 
 /** Arguments of `openspace.editor.highlight`. */
@@ -2105,6 +2128,7 @@ export interface Events {
   "agent.switched": AgentSwitched;
   "agent.thought": AgentThought;
   "agent.titled": AgentTitled;
+  "agent.usage": AgentUsage;
   "agent.used": AgentUsed;
   "asking.changed": AskingChanged;
   "call.finished": CallFinished;

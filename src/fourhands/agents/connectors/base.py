@@ -22,11 +22,13 @@ from fourhands.agents.blocks.answer import ResponseBlocks
 from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
 from fourhands.agents.blocks.runner import BlockRunner
 from fourhands.agents.connectors.events import AgentAsked, AgentFailed, AgentFinished, AgentSaid, AgentThought
-from fourhands.agents.connectors.resume import HistoryMessage, ResumeFile
+from fourhands.agents.connectors.resume import ResumeFile
+from fourhands.agents.models.history import HistoryMessage
 from fourhands.core.call_events import AgentResumed, CallFinished, SessionEvent
 from fourhands.core.errors import FourhandsError, LimitReached
 from fourhands.core.event import Event, EventData
 from fourhands.core.ids import new_id
+from fourhands.core.queue import SessionStopped
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.enclosures import Enclosed, in_words
 from fourhands.workbench.events import AgentChanged, AgentNoted, AgentReset, AgentStopping
@@ -91,7 +93,8 @@ class Connector:
         """The state that an earlier run of the server stored for this agent."""
         if self.before is not None:
             session.untold.extend(self.before.untold)
-            told = [turn["content"] for turn in self.before.history if turn["role"] == "user"]
+            session.usage = session.usage or self.before.usage
+            told = [turn["content"] for turn in self.before.history if turn["role"] != "assistant"]
             read = [*told, msgspec.to_builtins(self.before.untold)]
             bench.gate.given.note(session.id, read, "what it was told before the server was started anew")
         self.tasks = Tasks()
@@ -200,7 +203,7 @@ class Connector:
             try:
                 await self.turn(message.text if self.takes_enclosures else in_words(message.text, message.enclosed))
             except FourhandsError as error:
-                self.stop_reason = "failed"
+                self.stop_reason = "cancelled" if error.code == SessionStopped.code else "failed"
                 self._failed(error.message, error.hint, error.code)
             except asyncio.CancelledError:
                 self.stop_reason = "cancelled"

@@ -10,22 +10,20 @@ import json
 import logging
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TypeAlias
 
 import msgspec
 from msgspec import Struct
 
+from fourhands.agents.models.history import HistoryMessage
 from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.ids import ulid
 from fourhands.workbench.agent_options import LeftChat
-from fourhands.workbench.sessions import CommandResult, Session
+from fourhands.workbench.sessions import CommandResult, Session, SessionUsage
 
 MOST = 40
 """The number of agents that are remembered."""
 
 _LONGEST_TITLE = 200
-
-HistoryMessage: TypeAlias = dict[str, str]
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +38,7 @@ class ResumeState(Struct, kw_only=True, rename="camel"):
     history: list[HistoryMessage] = []
     untold: list[CommandResult] = []
     remote: str = ""  # the session at the agent's own server
+    usage: SessionUsage | None = None
 
 
 class ResumeFile:
@@ -68,6 +67,7 @@ class ResumeFile:
             history=list(history),
             untold=list(untold),
             remote=remote,
+            usage=self._session.usage,
         )
         try:
             # The standard library's form of JSON has words for half a surrogate pair and for numbers of any size.

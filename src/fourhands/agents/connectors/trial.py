@@ -17,9 +17,12 @@ from msgspec.structs import replace
 from fourhands.agents.blocks.interceptor import Intercepted, Interceptor
 from fourhands.agents.briefing.shorten import one_line
 from fourhands.agents.connectors.base import MOST_SAID
-from fourhands.agents.connectors.chat_model import Busy, Endpoint, connected, spoken
-from fourhands.agents.connectors.resume import HistoryMessage
+from fourhands.agents.connectors.completion import spoken
+from fourhands.agents.connectors.endpoint import Endpoint, connected
+from fourhands.agents.connectors.refusals import Busy, CutOff
 from fourhands.agents.connectors.trial_tasks import TASKS, Scratch, Task
+from fourhands.agents.models.dialects.deltas import Text
+from fourhands.agents.models.history import HistoryMessage, ModelRequest
 from fourhands.core import schema
 from fourhands.core.errors import BadArgument, FourhandsError, LimitReached, NotFound, Unavailable
 
@@ -92,14 +95,21 @@ class Trial:
     async def _once(self, client: httpx.AsyncClient, messages: list[HistoryMessage]) -> str:
         parts: list[str] = []
         size = 0
-        answer = spoken(client, self._endpoint, self._here.instructions, messages)
-        async with contextlib.aclosing(answer) as pieces:
-            async for kind, text in pieces:
-                if kind == "text":
-                    size += len(text)
-                    if size > MOST_SAID:
-                        raise LimitReached(f"an answer of the model is longer than {MOST_SAID} characters")
-                    parts.append(text)
+        asked = ModelRequest(
+            model=self._endpoint.model,
+            system=self._here.instructions,
+            messages=messages,
+            max_tokens=self._endpoint.max_tokens,
+            usage=False,
+        )
+        with contextlib.suppress(CutOff):  # a model's answer is judged as far as it came
+            async with contextlib.aclosing(spoken(client, self._endpoint, asked)) as pieces:
+                async for delta in pieces:
+                    if isinstance(delta, Text):
+                        size += len(delta.text)
+                        if size > MOST_SAID:
+                            raise LimitReached(f"an answer of the model is longer than {MOST_SAID} characters")
+                        parts.append(delta.text)
         return "".join(parts)
 
 

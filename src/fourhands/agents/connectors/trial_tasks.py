@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fourhands.agents.briefing.feedback import render
-from fourhands.agents.connectors.resume import HistoryMessage
+from fourhands.agents.models.history import HistoryMessage
 from fourhands.commands.help import block
 from fourhands.core.registry import Registry
 from fourhands.workbench.sessions import CommandResult

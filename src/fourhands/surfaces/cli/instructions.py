@@ -15,7 +15,7 @@ import msgspec
 
 from fourhands import __version__
 from fourhands.agents.briefing.budget import tokens
-from fourhands.agents.connectors.chat_model import Endpoint
+from fourhands.agents.connectors.endpoint import Endpoint
 from fourhands.agents.connectors.trial import Judged, Trial, shown
 from fourhands.agents.connectors.trial_tasks import TASKS, Scratch
 from fourhands.core.errors import BadArgument

@@ -8,8 +8,8 @@ Nothing here does I/O. A proxy, which stands between an agent and its model, fil
     for data in upstream:
         filtered = answer.feed(data)     # .data for the agent, .commands for the gate, .dropped for the page
 
-A connector, which is the model's only client, reads: `ANTHROPIC.reader(content_type).feed(data)` yields text, thoughts
-and the reason of the end.
+A connector, which is the model's only client, writes and reads: `ANTHROPIC.body(request)`, and
+`ANTHROPIC.reader(content_type).feed(data)`, which yields text, thoughts, tool calls and the reason of the end.
 """
 
 import time
@@ -17,10 +17,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from fourhands.agents.models.dialects import anthropic, chat_completions, gemini, responses
+from fourhands.agents.models.dialects import (
+    anthropic,
+    anthropic_client,
+    chat_client,
+    chat_completions,
+    gemini,
+    responses,
+)
 from fourhands.agents.models.dialects.base import DEFAULT, Clock, DialectLimits, Filtered, Synthetic, Taken, Translator
 from fourhands.agents.models.dialects.deltas import AnswerReader, MessageReader
 from fourhands.agents.models.dialects.framing import ArrayFilter, BodyFilter, EventFilter, ResponseFilter
+from fourhands.agents.models.history import ModelRequest
 
 __all__ = [
     "ANTHROPIC",
@@ -56,8 +64,11 @@ class Dialect:
 
 @dataclass(frozen=True, slots=True)
 class ChatDialect(Dialect):
-    """A model interface that connectors speak, too: its answers can be read as deltas."""
+    """A model interface that connectors speak, too: requests can be written, and answers read as deltas."""
 
+    path: str = field(kw_only=True)
+    headers: Callable[[str], dict[str, str]] = field(kw_only=True)
+    body: Callable[[ModelRequest], dict[str, object]] = field(kw_only=True)
     deltas: MessageReader = field(kw_only=True)
 
     def reader(self, content_type: str, limits: DialectLimits = DEFAULT) -> AnswerReader:
@@ -65,8 +76,24 @@ class ChatDialect(Dialect):
         return AnswerReader(self.deltas, content_type, limits)
 
 
-CHAT = ChatDialect("chat", chat_completions.instruct, chat_completions.ChatTranslator, deltas=chat_completions.deltas)
-ANTHROPIC = ChatDialect("anthropic", anthropic.instruct, anthropic.AnthropicTranslator, deltas=anthropic.deltas)
+CHAT = ChatDialect(
+    "chat",
+    chat_completions.instruct,
+    chat_completions.ChatTranslator,
+    path=chat_client.PATH,
+    headers=chat_client.headers,
+    body=chat_client.body,
+    deltas=chat_client.deltas,
+)
+ANTHROPIC = ChatDialect(
+    "anthropic",
+    anthropic.instruct,
+    anthropic.AnthropicTranslator,
+    path=anthropic_client.PATH,
+    headers=anthropic_client.headers,
+    body=anthropic_client.body,
+    deltas=anthropic_client.deltas,
+)
 
 DIALECTS: dict[str, Dialect] = {
     dialect.name: dialect

@@ -1,7 +1,7 @@
 """The dialect of Anthropic's messages.
 
-Text stands in `content_block_delta` with a `text_delta` (streamed) and in `content[]` of type `text`; tool input and
-tool results are never read, thinking only by `deltas`. Each content block is a text of its own.
+Text stands in `content_block_delta` with a `text_delta` (streamed) and in `content[]` of type `text`; tool input,
+tool results and thinking are never read. Each content block is a text of its own.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,6 @@ from msgspec import Raw
 
 from fourhands.agents.models.dialects import payload
 from fourhands.agents.models.dialects.base import Fate, Synthetic, Translator
-from fourhands.agents.models.dialects.deltas import Delta, reported
 from fourhands.agents.models.dialects.framed import framed
 
 # Stands for an answer of commands alone: the server refuses a history with an empty text.
@@ -63,33 +62,6 @@ def _is_blank(part: Any) -> bool:
         and isinstance(part.get("text"), str)
         and not part["text"].strip()
     )
-
-
-def deltas(message: Any) -> list[Delta] | None:
-    """Return the deltas of one event or of a whole message; None if it is neither.
-
-    Raises `Unavailable` for an error that the model reports.
-    """
-    if not isinstance(message, dict) or not isinstance(message.get("type"), str):
-        return None
-    if message["type"] == "error":
-        raise reported(message.get("error"))
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else [message.get("content_block"), message.get("delta")]
-    found: list[Delta] = []
-    for block in blocks:
-        if not isinstance(block, dict):
-            continue
-        kind = block.get("type")
-        if kind in ("text", "text_delta") and isinstance(text := block.get("text"), str):
-            found.append(("text", text))
-        elif kind in ("thinking", "thinking_delta") and isinstance(text := block.get("thinking"), str):
-            found.append(("thought", text))
-        elif "stop_reason" in block and isinstance(reason := block["stop_reason"], str) and reason:
-            found.append(("stop", reason[:100]))
-    if isinstance(reason := message.get("stop_reason"), str) and reason:  # of an answer in one piece
-        found.append(("stop", reason[:100]))
-    return found
 
 
 class AnthropicTranslator(Translator):

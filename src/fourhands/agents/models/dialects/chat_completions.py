@@ -1,11 +1,10 @@
 """The dialect of OpenAI's chat completions, which most other servers speak too.
 
 Text stands in `choices[i].delta.content` (streamed) and `choices[i].message.content`; as a list of parts, in those of
-type `text`. Log probabilities spell the text once more, so they go when the text changed. Thoughts, which only `deltas`
-reads, stand beside it as `reasoning_content` or `reasoning`.
+type `text`. Log probabilities spell the text once more, so they go when the text changed.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,12 +12,9 @@ from msgspec import Raw
 
 from fourhands.agents.models.dialects import payload
 from fourhands.agents.models.dialects.base import Fate, Synthetic, Translator
-from fourhands.agents.models.dialects.deltas import Delta, reported
 from fourhands.agents.models.dialects.framed import framed
 
 _NOT_COPIED = {"choices", "usage", "obfuscation"}
-# The reasons for which an answer ends, in ACP's words, which are nearly Anthropic's.
-_REASONS = {"stop": "end_turn", "length": "max_tokens", "content_filter": "refusal", "tool_calls": "end_turn"}
 
 
 def instruct(body: dict[str, Any], instructions: str) -> dict[str, Any]:
@@ -46,41 +42,6 @@ def instruct(body: dict[str, Any], instructions: str) -> dict[str, Any]:
 
 def _grown(content: object, text: str) -> str:
     return f"{content}\n\n{text}" if isinstance(content, str) and content else text
-
-
-def deltas(message: Any) -> list[Delta] | None:
-    """Return the deltas of one chunk or of a whole completion; None if it is neither.
-
-    Raises `Unavailable` for an error that the model reports.
-    """
-    if not isinstance(message, dict):
-        return None
-    if message.get("error"):
-        raise reported(message["error"])
-    choices = message.get("choices")
-    if not isinstance(choices, list):
-        return None
-    return [delta for choice in choices for delta in _choice(choice)]
-
-
-def _choice(choice: Any) -> Iterator[Delta]:
-    if not isinstance(choice, dict) or choice.get("index"):  # only the first was asked for
-        return
-    spoken = choice.get("delta") or choice.get("message")
-    if isinstance(spoken, dict):
-        for name in ("reasoning_content", "reasoning", "content"):
-            if text := _content(spoken.get(name)):
-                yield ("text" if name == "content" else "thought"), text
-    if isinstance(reason := choice.get("finish_reason"), str) and reason:
-        yield "stop", _REASONS.get(reason, reason[:100])
-
-
-def _content(content: Any) -> str:
-    """Return a text, or the parts of a list that are text."""
-    if isinstance(content, list):
-        texts = [part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text"]
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
 
 
 class ChatTranslator(Translator):

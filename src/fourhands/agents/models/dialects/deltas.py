@@ -1,13 +1,16 @@
-"""The answer of a model read as deltas: text, thoughts, and the reason of its end.
+"""The answer of a model read as deltas: text, thoughts, pieces of tool calls, what it used, and the reason of its end.
 
 A dialect's own file reads one message as deltas; the reader here cuts the bytes of an answer, streamed or in one piece,
-into such messages. It does no I/O. A message that is not of the dialect is skipped; whether any was understood, and how
-the answer began, is known at its end.
+into such messages. It does no I/O. A message that is not of the dialect is skipped; whether any was understood, whether
+the answer has ended or was cut, and how it began, is known at its end.
 """
 
 import logging
 from collections.abc import Callable, Iterator
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from fourhands.agents.models.dialects import payload
 from fourhands.agents.models.dialects.base import DEFAULT, DialectLimits
@@ -18,10 +21,47 @@ from fourhands.core.text import one_line
 EXCERPT = 200
 """Most bytes or characters of a message that cannot be read, in a log or an error."""
 
-_IDLE = (b"", b"[DONE]")  # data of an event that holds no message
+_DONE = b"[DONE]"  # the data of the last event of many servers
+_MOST_TOKENS = 10**12
 
-DeltaKind: TypeAlias = Literal["text", "thought", "stop"]
-Delta: TypeAlias = tuple[DeltaKind, str]
+
+class Text(Struct, frozen=True):
+    """Text of the answer."""
+
+    text: str
+
+
+class Thought(Struct, frozen=True):
+    """Text of a thought."""
+
+    text: str
+
+
+class CallPiece(Struct, frozen=True):
+    """A piece of a tool call. Which call it belongs to is found out by `calls.py`: servers count in many ways."""
+
+    text: str  # of the arguments
+    place: int | None = None
+    id: str = ""
+    name: str = ""
+
+
+class Stop(Struct, frozen=True):
+    """The reason for which the answer ended: end_turn, tool_use, max_tokens, refusal, or the server's own word."""
+
+    text: str
+
+
+class Used(Struct, frozen=True):
+    """Tokens that were used, as far as the server tells; a later one replaces what an earlier one said."""
+
+    read: int | None = None  # those of the request, with those that came from a cache
+    written: int | None = None
+    cached: int | None = None
+    cost: float | None = None
+
+
+Delta: TypeAlias = Text | Thought | CallPiece | Stop | Used
 MessageReader: TypeAlias = Callable[[Any], list[Delta] | None]
 """A dialect's function from one decoded message, streamed or whole, to its deltas; None if it is of another dialect."""
 
@@ -34,6 +74,8 @@ class AnswerReader:
     def __init__(self, read: MessageReader, content_type: str, limits: DialectLimits = DEFAULT) -> None:
         self.understood = False
         """True as soon as a message was of the dialect."""
+        self.ended = False
+        """True as soon as the server has said that the answer is over. One that is not was cut off."""
         self._read = read
         # Some servers do not stream, whatever they are asked for.
         self._whole = content_type == "application/json"
@@ -60,6 +102,7 @@ class AnswerReader:
         if not self._whole:
             yield from self._event(self._events.close())
         elif (found := self._read(payload.decode(b"".join(self._chunks)))) is not None:
+            self.ended = True
             yield from self._sound(found)
 
     def excerpt(self) -> str:
@@ -68,7 +111,10 @@ class AnswerReader:
 
     def _event(self, lines: list[bytes]) -> Iterator[Delta]:
         data = data_of(lines)
-        if data is None or data.strip() in _IDLE:
+        if data is None or not (bare := data.strip()):
+            return
+        if bare == _DONE:
+            self.ended = self.understood
             return
         if (found := self._read(payload.decode(data))) is None:
             log.warning("an event of the model cannot be read: %r", data[:EXCERPT])
@@ -76,15 +122,44 @@ class AnswerReader:
         yield from self._sound(found)
 
     def _sound(self, found: list[Delta]) -> Iterator[Delta]:
-        """Yield deltas in which halves of surrogate pairs, which cannot be encoded, are replaced."""
+        """Yield deltas in which halves of surrogate pairs are replaced."""
         self.understood = True
-        for kind, text in found:
-            yield kind, text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        for delta in found:
+            self.ended = self.ended or isinstance(delta, Stop)
+            text = "" if isinstance(delta, Used) else delta.text
+            yield delta if isinstance(delta, Used) or text.isascii() else replace(delta, text=whole_characters(text))
 
 
-def reported(problem: Any) -> Unavailable:
+def whole_characters(text: str) -> str:
+    """Return a text in which halves of surrogate pairs, which cannot be encoded, are replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def count(value: object) -> int | None:
+    """Return a number of tokens; None for what is none."""
+    fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST_TOKENS
+    return int(value) if fits and isinstance(value, int) else None
+
+
+class Reported(Unavailable):
+    """An error that stands in the answer itself; `kind` is the server's own word for it."""
+
+    def __init__(self, message: str, kind: str = "", problem: object = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.problem = problem
+
+
+def reported(problem: Any) -> Reported:
     """Return the error that a model's answer reports, ready to be raised."""
-    return Unavailable(f"the model reports an error: {error_text(problem)}")
+    return Reported(f"the model reports an error: {error_text(problem)}", error_kind(problem), problem)
+
+
+def error_kind(problem: Any) -> str:
+    """Return the type and code of a model's error, as far as it has some."""
+    if not isinstance(problem, dict):
+        return ""
+    return " ".join(one[:100] for name in ("type", "code", "status") if isinstance(one := problem.get(name), str))
 
 
 def error_text(problem: Any) -> str:
