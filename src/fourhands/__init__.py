@@ -11,6 +11,7 @@ __version__ = "0.2.0.dev0"
 
 _WHERE: dict[str, str] = {
     "Actor": "fourhands.core.call",
+    "Answer": "fourhands.core.question",
     "App": "fourhands.app",
     "Call": "fourhands.core.call",
     "Contribution": "fourhands.core.registry",
@@ -21,6 +22,7 @@ _WHERE: dict[str, str] = {
     "Output": "fourhands.providers.base",
     "Probe": "fourhands.providers.base",
     "Provider": "fourhands.providers.base",
+    "Question": "fourhands.core.question",
     "Registry": "fourhands.core.registry",
     "Result": "fourhands.core.call",
     "Rules": "fourhands.safety.shell",
@@ -30,6 +32,8 @@ _WHERE: dict[str, str] = {
     "StreamProvider": "fourhands.providers.base",
     "Terminal": "fourhands.workbench.terminals.terminal",
     "Terminals": "fourhands.workbench.terminals.terminals",
+    "ToolOutcome": "fourhands.app.toolset",
+    "Toolset": "fourhands.app.toolset",
     "Unavailable": "fourhands.core.errors",
     "Workspace": "fourhands.workbench.files.workspace",
     "classify": "fourhands.safety.shell",
@@ -39,6 +43,7 @@ _WHERE: dict[str, str] = {
 
 __all__ = [
     "Actor",
+    "Answer",
     "App",
     "Call",
     "Contribution",
@@ -49,6 +54,7 @@ __all__ = [
     "Output",
     "Probe",
     "Provider",
+    "Question",
     "Registry",
     "Result",
     "Rules",
@@ -58,6 +64,8 @@ __all__ = [
     "StreamProvider",
     "Terminal",
     "Terminals",
+    "ToolOutcome",
+    "Toolset",
     "Unavailable",
     "Workspace",
     "__version__",
@@ -85,11 +93,15 @@ if TYPE_CHECKING:
     from fourhands import sync as sync
     from fourhands.agents.blocks.interceptor import Interceptor as Interceptor
     from fourhands.app import App as App
+    from fourhands.app.toolset import ToolOutcome as ToolOutcome
+    from fourhands.app.toolset import Toolset as Toolset
     from fourhands.core.call import Actor as Actor
     from fourhands.core.call import Call as Call
     from fourhands.core.call import Result as Result
     from fourhands.core.errors import FourhandsError as FourhandsError
     from fourhands.core.errors import Unavailable as Unavailable
+    from fourhands.core.question import Answer as Answer
+    from fourhands.core.question import Question as Question
     from fourhands.core.registry import Contribution as Contribution
     from fourhands.core.registry import Registry as Registry
     from fourhands.providers.base import Isolation as Isolation

@@ -58,12 +58,12 @@ class Held:
 
 def test_an_interruption_cancels_the_wait_and_waits_for_its_end_and_the_next_call_works() -> None:
     held = Held()
-    thread = LoopThread(held.manager(), "things")
+    thread = LoopThread(held.manager(), "thing")
     assert thread.open() == "value"
     with interruptible(), pytest.raises(KeyboardInterrupt):
         thread.wait(held.hang)
     assert held.said == ["entered", "cancelled"]
-    assert thread.read(lambda: threading.current_thread().name) == "fourhands things"
+    assert thread.read(lambda: threading.current_thread().name) == "fourhands thing"
     thread.close()
     thread.close()
     assert held.said == ["entered", "cancelled", "left"]
@@ -71,26 +71,26 @@ def test_an_interruption_cancels_the_wait_and_waits_for_its_end_and_the_next_cal
 
 def test_an_interruption_while_it_opens_leaves_no_thread() -> None:
     held = Held(hangs=True)
-    thread = LoopThread(held.manager(), "things")
+    thread = LoopThread(held.manager(), "thing")
     with interruptible(), pytest.raises(KeyboardInterrupt):
         thread.open()
     assert held.said == ["entered", "left"]
-    assert "fourhands things" not in {one.name for one in threading.enumerate()}
+    assert "fourhands thing" not in {one.name for one in threading.enumerate()}
     with pytest.raises(Conflict, match="opened before"):
         thread.open()
 
 
 def test_the_error_of_leaving_is_the_closers() -> None:
-    thread = LoopThread(Held(fails=True).manager(), "things")
+    thread = LoopThread(Held(fails=True).manager(), "thing")
     thread.open()
     with pytest.raises(ValueError, match="cannot be left"):
         thread.close()
-    with pytest.raises(Unavailable, match="these things are closed"):
+    with pytest.raises(Unavailable, match="this thing is closed"):
         thread.read(lambda: None)
 
 
 def test_who_waits_while_it_is_closed_is_told() -> None:
-    thread = LoopThread(Held().manager(), "things")
+    thread = LoopThread(Held().manager(), "thing")
     thread.open()
     waits, told = threading.Event(), list[BaseException]()
 
@@ -109,11 +109,11 @@ def test_who_waits_while_it_is_closed_is_told() -> None:
     assert waits.wait(10)
     thread.close()
     other.join(10)
-    assert [str(error) for error in told] == ["these things are closed (make new ones)"]
+    assert [str(error) for error in told] == ["this thing is closed (make a new one)"]
 
 
 def test_what_would_wait_for_itself_is_refused() -> None:
-    thread = LoopThread(Held().manager(), "things")
+    thread = LoopThread(Held().manager(), "thing")
     thread.open()
 
     async def nothing() -> None: ...
@@ -126,7 +126,7 @@ def test_what_would_wait_for_itself_is_refused() -> None:
 
 
 def test_a_thread_that_was_not_opened_says_so() -> None:
-    thread = LoopThread(Held().manager(), "things")
-    with pytest.raises(Unavailable, match="these things are not open"):
+    thread = LoopThread(Held().manager(), "thing")
+    with pytest.raises(Unavailable, match="this thing is not open"):
         thread.read(lambda: None)
     thread.close()

@@ -216,7 +216,7 @@ def test_after_the_end_everything_says_so_and_what_it_was_is_still_known(places:
         stop = shell.on_data(lambda chunk: None)
         terminals.stop()
     for use in (terminals.list, terminals.create, lambda: shell.run("true"), lambda: shell.lines(), lambda: shell.cwd):
-        with pytest.raises(Unavailable, match="these Terminals are closed"):
+        with pytest.raises(Unavailable, match="this Terminals object is closed"):
             use()
     stop()
     assert (shell.title, shell.id in repr(shell)) == ("build", True)
@@ -267,5 +267,5 @@ def test_what_a_script_left_open_is_closed_at_its_end_and_a_fork_is_told(tmp_pat
     )
     assert (done.returncode, done.stderr) == (1, "the script fails here\n")
     pid, told = done.stdout.splitlines()
-    assert "this one was forked off it (make new ones here)" in told
+    assert "this one was forked off it (make a new one here)" in told
     assert not Path(f"/proc/{pid}").exists()

@@ -25,7 +25,7 @@ _Outcome = tuple[_R | None, BaseException | None]
 
 
 class LoopThread(Generic[_T]):
-    """A thread that holds a manager open; `name` is what the errors call it, such as `Terminals`."""
+    """A thread that holds a manager open; `name` is what the errors call it, such as `Terminals object`."""
 
     def __init__(self, manager: AbstractAsyncContextManager[_T], name: str) -> None:
         self._manager = manager
@@ -48,7 +48,7 @@ class LoopThread(Generic[_T]):
         """Start the thread and enter the manager."""
         with self._lock:
             if self._thread is not None:
-                raise Conflict(f"these {self._name} were opened before", hint="make new ones")
+                raise Conflict(f"this {self._name} was opened before", hint="make a new one")
             # A daemon: one that was never closed must not keep the program from ending. It is closed at the exit.
             self._thread = threading.Thread(target=self._run, name=f"fourhands {self._name}", daemon=True)
             self._process = os.getpid()
@@ -213,17 +213,17 @@ class LoopThread(Generic[_T]):
 
     def _check(self) -> None:
         if not self._opened.done():
-            raise Unavailable(f"these {self._name} are not open", hint="use them in a `with` block, or call open()")
+            raise Unavailable(f"this {self._name} is not open", hint="use it in a `with` block, or call open()")
         if os.getpid() != self._process:
             raise Unavailable(
-                f"these {self._name} belong to process {self._process}; this one was forked off it",
-                hint="make new ones here",
+                f"this {self._name} belongs to process {self._process}; this one was forked off it",
+                hint="make a new one here",
             )
         if self._closed:
             raise self._gone()
 
     def _gone(self) -> Unavailable:
-        return Unavailable(f"these {self._name} are closed", hint="make new ones")
+        return Unavailable(f"this {self._name} is closed", hint="make a new one")
 
     def _inside(self, what: str) -> Conflict:
         return Conflict(

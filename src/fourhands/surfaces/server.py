@@ -32,6 +32,7 @@ from fourhands.surfaces.http.websocket import MESSAGE_LIMIT
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.routes import McpRoutes
 from fourhands.surfaces.proxy.app import ProxyLimits, proxy_routes
+from fourhands.surfaces.toolset.routes import ToolsetRoutes
 from fourhands.surfaces.transport import Frames, IdleServer, ServerTimeouts, TimedConfig
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
@@ -69,6 +70,8 @@ class Running:
     server: uvicorn.Server
     viewers: Viewers
     chats: Transcripts
+    own: str
+    """The secret of the program that this server is a part of; see `surfaces/toolset`."""
 
     def link(self) -> str:
         """Return a link that opens the page once."""
@@ -161,10 +164,10 @@ async def serving(
             viewer=limits.viewer,
         )
         mcp = McpRoutes(bench, hub, tasks, tokens, limits.mcp)
+        toolsets = ToolsetRoutes(bench, tasks, limits.access.calls)
         # These stand beside the compression of our own answers: what streams must be passed on when it comes.
-        app = Starlette(
-            routes=[*proxy_routes(bench, hub, tasks, limits.proxy), *mcp.all(), Mount("/", build(routes, static))]
-        )
+        proxy = proxy_routes(bench, hub, tasks, limits.proxy)
+        app = Starlette(routes=[*proxy, *mcp.all(), *toolsets.all(), Mount("/", build(routes, static))])
         guard = AccessControl(
             app,
             tokens,
@@ -204,7 +207,7 @@ async def serving(
             if tokens.browsers.altered:
                 await _tell_altered(bench, tokens.browsers.altered)
             publish(places.state, address)
-            yield Running(address, tokens, hub, server, routes.viewers, chats)
+            yield Running(address, tokens, hub, server, routes.viewers, chats, toolsets.own)
         finally:
             bench.leaving = True
             bench.network.agents.serve = None
@@ -212,6 +215,7 @@ async def serving(
             for question in bench.questions.open(private=True):
                 bench.questions.withdraw(question.id, "Fourhands is being stopped; ask again when it is back")
             await mcp.close()
+            await toolsets.close()
             server.should_exit = True
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([task], timeout=limits.timeouts.grace_s + 2)

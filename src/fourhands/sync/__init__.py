@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 _WHERE: dict[str, tuple[str, str]] = {
     "Terminal": ("fourhands.sync.terminal", "SyncTerminal"),
     "Terminals": ("fourhands.sync.terminals", "SyncTerminals"),
+    "Toolset": ("fourhands.sync.toolset", "SyncToolset"),
 }
 
-__all__ = ["Terminal", "Terminals"]
+__all__ = ["Terminal", "Terminals", "Toolset"]
 
 
 def __getattr__(name: str) -> object:
@@ -29,3 +30,4 @@ def __dir__() -> list[str]:
 if TYPE_CHECKING:
     from fourhands.sync.terminal import SyncTerminal as Terminal
     from fourhands.sync.terminals import SyncTerminals as Terminals
+    from fourhands.sync.toolset import SyncToolset as Toolset

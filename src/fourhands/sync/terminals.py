@@ -66,7 +66,7 @@ class SyncTerminals(Remote[Terminals]):
             timings=timings,
             one_shot=one_shot,
         )
-        super().__init__(there, LoopThread(there, "Terminals"))
+        super().__init__(there, LoopThread(there, "Terminals object"))
 
     # -- life ------------------------------------------------------------------------------------------------------
 

@@ -90,7 +90,7 @@ async def settle(bench: Workbench, options: ClientOptions, *, own: bool, agent: 
     )
 
 
-def welcome(bench: Workbench, tasks: Tasks, terms: Terms, client: str) -> Session:
+def welcome(bench: Workbench, tasks: Tasks, terms: Terms, client: str, came: str = "by MCP") -> Session:
     """Begin the session of a client that calls itself `client`, on these terms, and tell of what they allow."""
 
     def prepare(session: Session) -> None:
@@ -100,7 +100,7 @@ def welcome(bench: Workbench, tasks: Tasks, terms: Terms, client: str) -> Sessio
             session.state = replace(session.state, provider=None)
         if terms.provider:
             session.state = replace(session.state, provider=terms.provider)
-        session.arrival = Arrival(words=_arrival(terms, client))
+        session.arrival = Arrival(words=_arrival(terms, client, came))
         bench.questions.ask_only(session.id, terms.ask_by)
         bench.gate.consent.configure(session.id, session.name, terms.allow, terms.words)
         bench.sessions.save()
@@ -123,10 +123,10 @@ async def _record(bench: Workbench, session: Session, terms: Terms) -> None:
     await bench.gate.record(call, Result(success=True, data=data), decision)
 
 
-def _arrival(terms: Terms, client: str) -> str:
+def _arrival(terms: Terms, client: str, came: str) -> str:
     if not terms.name:
-        return f"A client came by MCP and calls itself {client}. {SPEAKS}"
-    told = f"A client came by MCP, configured as {terms.name}; it calls itself {client}."
+        return f"A client came {came} and calls itself {client}. {SPEAKS}"
+    told = f"A client came {came}, configured as {terms.name}; it calls itself {client}."
     if terms.ask_by is None or terms.ask_by == "forms":
         told += f" {SPEAKS}"
     return f"{told} {terms.withheld[:1].upper()}{terms.withheld[1:]}." if terms.withheld else told
