@@ -55,14 +55,15 @@ class Home:
         headers = {"authorization": f"Bearer {token}"}
         return httpx.AsyncClient(base_url=self.address.url, headers=headers, timeout=LIMIT_S, trust_env=False)
 
-    async def call(self, command: str, args: dict[str, Any] | None = None) -> dict[str, Any]:
+    async def call(self, command: str, args: dict[str, Any] | None = None, seen: str = "") -> dict[str, Any]:
+        """Call a command; where it needs the person's hand, they sign it, with the question as they saw it."""
         async with self.client() as client:
             body: dict[str, Any] = (await client.post(f"/api/commands/openspace.{command}", json=args or {})).json()
         if body.get("code") != "hand-needed":
             return body
         async with self.page() as socket:
             challenge = json.loads(await socket.recv())["hello"]["challenge"]
-            await socket.send(self.hand.message(challenge, 1, f"openspace.{command}", args or {}))
+            await socket.send(self.hand.message(challenge, 1, f"openspace.{command}", args or {}, seen))
             while "result" not in (message := json.loads(await socket.recv())):
                 pass
         result: dict[str, Any] = message["result"]

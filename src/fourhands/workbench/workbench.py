@@ -118,6 +118,7 @@ class Workbench:
         self.controls: dict[str, AgentOptions] = {}
         self.on_session_end: list[Callable[[Session], None]] = []
         self.leaving = False
+        self.founder = ""  # the provider chosen by the options of the client that started this workbench
         self._seats.follow_all()
 
     @property

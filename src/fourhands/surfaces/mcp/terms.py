@@ -5,7 +5,7 @@ the client joins one that runs already, its options come with a token that any p
 there they may not loosen what the person has chosen, and no agent gets more by a second door than it has at its first:
 
 - an agent's own token brings no options but tools;
-- a provider must isolate as much as the one that the settings give;
+- a provider must isolate as much as the one that the settings give, or that the client chose which started it all;
 - scopes are allowed only as far as every agent whose programs run without a sandbox here has them itself;
 - what a person has revoked from a name stays revoked for it.
 """
@@ -70,7 +70,9 @@ async def settle(bench: Workbench, options: ClientOptions, *, own: bool, agent: 
     tools_of(bench.registry, mine.tools)
     if options.provider:
         await bench.terminals.provider(options.provider)
-        if not own:
+        if own:
+            bench.founder = options.provider
+        else:
             await _keeps_in(bench, options)
     asked = options.allow if options.allow is not None else mine.allow
     source = OWN if options.allow is not None else FILE
@@ -134,10 +136,11 @@ def _arrival(terms: Terms, client: str, came: str) -> str:
 
 async def _keeps_in(bench: Workbench, options: ClientOptions) -> None:
     """Refuse a provider that isolates less than the one that the person's settings give to this name."""
-    standard = bench.settings.for_agent(options.name, KIND).provider
-    await decide(standard, bench.terminals.providers)
-    chosen = bench.terminals.providers.require(options.provider)
-    if _strength(chosen) < _strength(bench.terminals.providers.require(standard)):
+    providers, standard = bench.terminals.providers, bench.settings.for_agent(options.name, KIND).provider
+    there = [name for name in (standard, bench.founder) if name]
+    for name in there:
+        await decide(name, providers)
+    if _strength(providers.require(options.provider)) < min(_strength(providers.require(name)) for name in there):
         where = f"agents.{options.name}.provider" if options.name else f"agents.{KIND}.provider"
         raise Denied(
             f"--provider {options.provider} isolates less than {standard!r}, which agents have in the workbench that "
