@@ -55,6 +55,19 @@ test("a change too far ahead asks for a snapshot and changes nothing", () => {
   assert.equal(model.rev, 5);
 });
 
+test("an agent that its client's configuration lets in is told of at once", () => {
+  const model = new Model();
+  const notices = [];
+  model.onNotice = (text) => notices.push(text);
+  model.reset(snapshot(4));
+  const allowedBy = "allowed by the client's configuration (--allow see)";
+  model.apply(event("agent.started", { session: { id: "sess_1", name: "ci", allowedBy } }));
+  model.apply(event("agent.started", { session: { id: "sess_2", name: "Ada", allowedBy: "" } }));
+  assert.deepEqual(notices, [`ci: ${allowedBy}`]);
+  model.apply(event("agent.consented", { session: "sess_1", consent: "unasked", scopes: [], allowedBy: "" }));
+  assert.equal(model.agents.get("sess_1")?.allowedBy, "");
+});
+
 test("what is told while the state is on its way is not lost with an older state", () => {
   const model = new Model();
   model.reset(snapshot(4));

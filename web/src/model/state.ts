@@ -285,6 +285,7 @@ export class Model {
         break;
       case "agent.started":
         this.agents = new Map(this.agents).set(event.data.session.id, event.data.session);
+        if (event.data.session.allowedBy) this.onNotice(`${event.data.session.name}: ${event.data.session.allowedBy}`);
         topics.add("agents");
         break;
       case "agent.ended":
@@ -309,8 +310,8 @@ export class Model {
         break;
       }
       case "agent.consented": {
-        const { session, consent, scopes } = event.data;
-        this.setAgent(session, () => ({ consent, scopes }), topics);
+        const { session, consent, scopes, allowedBy } = event.data;
+        this.setAgent(session, () => ({ consent, scopes, allowedBy }), topics);
         break;
       }
       case "turn.started":

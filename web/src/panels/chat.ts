@@ -7,7 +7,7 @@ import { alike, h, perFrame, place, renew } from "./dom.ts";
 import { renderMarkdown } from "./markdown.ts";
 import type { Questions } from "./question.ts";
 import { agentShield } from "./sandbox.ts";
-import { changeConsent, inWords, mayDo } from "./scopes.ts";
+import { changeConsent, inWords, mayDo, origin } from "./scopes.ts";
 import { Slash } from "./slash.ts";
 
 export class ChatPane {
@@ -135,7 +135,7 @@ export class ChatPane {
 
   private drawBar(session: string): void {
     const agents = [...this.desk.model.agents.values()];
-    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.title, one.status, one.paused, one.consent, one.scopes, one.state.cwd, one.isolation, one.rung]), this.desk.model.titles.get(session)]);
+    const text = JSON.stringify([session, agents.map((one) => [one.id, one.name, one.title, one.status, one.paused, one.consent, one.scopes, one.allowedBy, one.askBy, one.state.cwd, one.isolation, one.rung]), this.desk.model.titles.get(session)]);
     if (text === this.barText) return;
     this.barText = text;
     this.bar.hidden = agents.length === 0;
@@ -149,7 +149,8 @@ export class ChatPane {
     const reset = h("button", { class: "button small", title: "Forget this chat and what the agent made" }, "New ", h("span", { class: "wide" }, "chat"));
     reset.addEventListener("click", () => void this.desk.run("openspace.agent.reset", { sessionId: this.desk.agent() }));
     const title = this.desk.model.titles.get(session) ?? "";
-    const may = h("button", { class: "link", title: `Change what this agent may do here: ${inWords(agent?.scopes ?? [])}` }, agent ? mayDo(agent) : "");
+    const words = [inWords(agent?.scopes ?? []), agent ? origin(agent) : ""].filter((one) => one).join("; ");
+    const may = h("button", { class: "link", title: `Change what this agent may do here: ${words}` }, agent ? mayDo(agent) : "");
     may.addEventListener("click", () => void changeConsent(this.desk, this.desk.agent()));
     const named = title ? [h("div", { class: "title", title }, title)] : [];
     const cwd = agent?.state.cwd;

@@ -42,6 +42,13 @@ export function mayDo({ consent, scopes }: SessionInfo): string {
   return scopes.length === ALL.length ? "Acts by itself, asks before danger" : `${scopes.length} of ${ALL.length} permissions`;
 }
 
+// Who it is and who said what it may do, where no person was asked; as a line below its permissions.
+export function origin({ name, client, allowedBy, askBy, kept }: SessionInfo): string {
+  const asked = { "": "", page: "asked about on the page alone", forms: "asked about by its own forms alone", never: "never asked about: refused instead" }[askBy] ?? "";
+  const words = [client && `${name} calls itself ${client}`, allowedBy, asked, kept && "its terminals stay when it goes"];
+  return words.filter((one) => one).join("; ");
+}
+
 // Each of them in a word.
 export function inWords(scopes: readonly Scope[]): string {
   return scopes.map((scope) => WORDS[scope][0]).join(", ") || "nothing yet";
@@ -51,7 +58,9 @@ export async function changeConsent(desk: Desk, session: string): Promise<void> 
   const agent = desk.model.agents.get(session);
   if (!agent) return;
   const boxes = new ScopeBoxes(ALL, agent.consent === "granted" ? agent.scopes : ALL);
-  const chosen = await ask(`What may ${agent.name} do here?`, boxes.element, [
+  const words = origin(agent);
+  const body = words ? h("div", {}, h("p", {}, words), boxes.element) : boxes.element;
+  const chosen = await ask(`What may ${agent.name} do here?`, body, [
     { label: "Allow", value: "allow", style: "main" },
     { label: "Revoke", value: "revoke", style: "bad" },
     { label: "Cancel", value: "" },
