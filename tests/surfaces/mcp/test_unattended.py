@@ -6,25 +6,29 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import msgspec
 import pytest
 from click.testing import CliRunner
 from mcp import Client
 from mcp_types import Implementation
-from tests.kit.mcp_client import WITH_FIELDS, Form, chosen, data, text, until
-from tests.kit.workbench import open_app
+from tests.kit.mcp_client import WITH_FIELDS, Form, chosen, data, person_token, text, until
+from tests.kit.workbench import environment, open_app, quick, temporary_places
+from websockets.asyncio.server import serve
 
 from fourhands.agents.briefing.hub import Hub
 from fourhands.app import App
 from fourhands.core.call import Actor, Scope
-from fourhands.core.errors import Denied, NotFound, Unavailable
+from fourhands.core.errors import BadArgument, Denied, FourhandsError, NotFound, Unavailable
 from fourhands.core.question import Answer
-from fourhands.settings import AgentDefaults, AgentSettings, Settings
+from fourhands.settings import AgentDefaults, AgentSettings, ServerSettings, Settings
 from fourhands.surfaces.mcp.command import TOKEN_VARIABLE, mcp_command
+from fourhands.surfaces.mcp.link import WebSocketLink
 from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.mcp.server import McpServer
-from fourhands.surfaces.mcp.terms import settle
+from fourhands.surfaces.mcp.terms import Terms, settle, welcome
+from fourhands.surfaces.server import serving
 from fourhands.workbench.events import AgentNoted, SessionStarted
 from fourhands.workbench.sessions import AgentPlace
 
@@ -125,10 +129,12 @@ async def test_what_joins_may_not_loosen_what_is_there(walled: App) -> None:
     for provider in ("local", "landlock"):
         options = ClientOptions(name="ci", provider=provider)
         with contextlib.suppress(Unavailable):  # a kernel without Landlock says so in its own words
-            assert (await settle(bench, options, own=True)).provider == provider
             with pytest.raises(Denied, match="isolates less than 'bubblewrap'") as refusal:
                 await settle(bench, options, own=False)
             assert "agents.ci.provider" in refusal.value.hint
+            assert (await settle(bench, options, own=True)).provider == provider
+            assert (await settle(bench, options, own=False)).provider == provider  # as the one that started it all
+        bench.founder = ""
     with contextlib.suppress(Unavailable):
         same = ClientOptions(name="ci", provider="bubblewrap")
         assert (await settle(bench, same, own=False)).provider == "bubblewrap"
@@ -288,3 +294,67 @@ async def test_questions_go_the_one_way_that_is_configured(app: App) -> None:
         leave = app.bench.questions.attend()
         assert "this client shows no forms" in await refused(client, "bash", line)
         leave()
+
+
+async def test_a_new_host_of_the_network_is_refused_at_once_with_never(app: App) -> None:
+    leave = app.bench.questions.attend()
+    async with joined(app, ClientOptions(name="ci", allow=ALL, ask_by="never")):
+        with pytest.raises(Denied, match="no one is asked in this session") as refusal:
+            await app.bench.network.gatekeeper.require(agent(app)["id"], "example.org", 443)
+        assert "sandbox.allowedHosts" in refusal.value.hint
+    leave()
+
+
+async def test_kept_terminals_outlast_the_sweep_after_a_restart() -> None:
+    with temporary_places() as places:
+        settings = quick(Settings(server=ServerSettings(return_s=0.3)), linger_s=30.0)
+        async with App(places.workspace, settings, places=places, env=environment(places)) as first:
+            for name, keep in (("kept", True), ("left", False)):
+                session = welcome(first.bench, first.tasks, Terms(name=name, keep=keep), "probe")
+                made = await first.call("openspace.terminal.create", {"title": name}, actor=session.actor)
+                assert made.code == "no-answer"  # it has no consent yet
+                first.gate.consent.grant(session.id)
+                assert (await first.call("openspace.terminal.create", {"title": name}, actor=session.actor)).success
+        async with open_app(settings, places) as second:
+            titles = [terminal.title for terminal in second.terminals.list()]
+            assert sorted(titles) == ["kept", "left"]
+            await until(lambda: [terminal.title for terminal in second.terminals.list()] == ["kept"], second)
+            assert second.bench.sessions.kept == [second.bench.terminal("kept").owner]
+            # One that calls itself so is not the one that is named so.
+            assert second.bench.begin_session("kept", "mcp").id != second.bench.terminal("kept").owner
+            back = welcome(second.bench, second.tasks, Terms(name="kept"), "probe")
+            assert back.id == second.bench.terminal("kept").owner
+            assert second.bench.sessions.kept == []
+
+
+async def test_a_workbench_of_an_older_version_is_told_apart() -> None:
+    async with serve(lambda socket: socket.wait_closed(), "127.0.0.1", 0) as server:
+        url = f"ws://127.0.0.1:{server.sockets[0].getsockname()[1]}/mcp/socket"
+        await (await WebSocketLink.open(url, "token")).close()
+        with pytest.raises(Unavailable, match="of an older version, which takes no options"):
+            await WebSocketLink.open(url, "token", options=ClientOptions(ask_by="never"))
+
+
+async def test_options_that_arrive_are_checked_again(app: App) -> None:
+    async with serving(app.bench, app.tasks, port=0) as running:
+        url, token = running.address.url.replace("http", "ws", 1) + "/mcp/socket", person_token(running)
+        bad = {
+            "{": "cannot be taken",
+            '{"allow":["rum"]}': "cannot be taken",
+            '{"frob":1}': "cannot be taken",
+            '{"name":"a\\u0007"}': "is not a valid name",
+            '{"keep":true}': "--keep needs --name",
+            '{"provider":"bubblewrp"}': "no provider 'bubblewrp'",
+            '{"tools":["bsh"]}': "no tool 'bsh'",
+            '{"tools":[""]}': "empty name",
+        }
+        for body, told in bad.items():
+            with pytest.raises(FourhandsError, match=told) as refusal:
+                await WebSocketLink.open(f"{url}?options={quote(body)}", token)
+            assert type(refusal.value) in (BadArgument, NotFound), body
+        with pytest.raises(Unavailable, match="cannot connect to the workbench"):
+            await WebSocketLink.open(url, "wrong", options=ClientOptions(name="ci"))
+        theirs = running.tokens.issue(app.bench.begin_session("inside", "test").actor)
+        with pytest.raises(Denied, match="takes no options but --tools"):
+            await WebSocketLink.open(url, theirs, options=ClientOptions(allow=("run",)))
+        await (await WebSocketLink.open(url, theirs, options=ClientOptions(tools=("all",)))).close()
