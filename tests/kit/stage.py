@@ -14,6 +14,7 @@ from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import JournalEntry
+from fourhands.host.paths import WorkspaceDirs
 from fourhands.settings import Settings, UpstreamSettings
 from fourhands.surfaces.proxy.app import ProxyLimits
 from fourhands.surfaces.server import Running, ServerLimits, serving
@@ -84,15 +85,16 @@ async def stage(
     key_header: str = "",
     settings: Settings | None = None,
     limits: ProxyLimits | None = None,
+    places: WorkspaceDirs | None = None,
 ) -> AsyncIterator[Stage]:
-    """Open one; `upstream` is another address than the scripted model's."""
+    """Open one; `upstream` is another address than the scripted model's, `places` are those of an earlier one."""
     async with Model(script) as model:
         remote = UpstreamSettings(
             url=upstream or model.url, key_variable="MODEL_KEY", key_header=key_header, connect_s=40.0
         )
         remotes = dict.fromkeys(("openai", "anthropic", "gemini"), remote)
         settings = msgspec.structs.replace(settings or Settings(), upstreams=remotes)
-        async with open_app(settings) as app:
+        async with open_app(settings, places) as app:
             env = app.terminals.env
             assert isinstance(env, dict)
             env["MODEL_KEY"] = KEY

@@ -17,11 +17,13 @@ class Recorder:
         self.ran: list[tuple[str, str]] = []
         self.told: list[Dropped] = []
 
-    def run(self, commands: Any, answer_id: str) -> None:
+    def run(self, commands: Any, answer_id: str) -> list[str]:
         self.ran += [(command["cmd"], answer_id) for command in commands]
+        return [f"call_{command['cmd']}" for command in commands]
 
-    def dropped(self, dropped: Any) -> None:
+    def dropped(self, dropped: Any) -> list[str]:
         self.told += dropped
+        return ["call_dropped" for _ in dropped]
 
 
 def made() -> tuple[Recorder, ResponseBlocks]:
@@ -38,6 +40,7 @@ def test_commands_of_one_answer_have_one_id_that_no_other_answer_has():
     ids = dict(recorder.ran)
     assert ids["a"] == ids["b"] != ids["c"]
     assert ids["a"].startswith("msg_1:")
+    assert answer.calls == ["call_a", "call_b"]
 
 
 def test_only_the_first_one_too_many_is_handed_on(caplog):

@@ -29,6 +29,8 @@ class ResponseBlocks:
         self._count = 0
         self._dropped = 0
         self._stopped = False
+        self.calls: list[str] = []
+        """The ids of the calls made so far."""
 
     def take(self, message_id: str, commands: Sequence[Mapping[str, Any]]) -> None:
         """Run the next commands, as far as the limits go."""
@@ -37,14 +39,14 @@ class ResponseBlocks:
         fitting = commands[: max(0, MOST - self._count)]
         self._count += len(commands)
         if fitting and not self._stopped:
-            self._runner.run(fitting, self._id)
+            self.calls += self._runner.run(fitting, self._id)
 
     def drop(self, dropped: Sequence[Dropped]) -> None:
         """Tell of blocks that could not be read."""
         fitting = dropped[: max(0, MOST - self._dropped)]
         self._dropped += len(dropped)
         if fitting and not self._stopped:
-            self._runner.dropped(fitting)
+            self.calls += self._runner.dropped(fitting)
 
     def stop(self) -> None:
         """Run no further block of this answer, after the person stopped the agent."""

@@ -14,6 +14,7 @@ from fourhands.agents.blocks.interceptor import Dropped
 from fourhands.agents.blocks.parser import Block
 from fourhands.core.call import Call, Result
 from fourhands.core.call_events import CallFinished
+from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.sessions import CommandResult, Session
 from fourhands.workbench.workbench import Workbench
@@ -28,8 +29,9 @@ class BlockRunner:
         self._tasks = tasks
         self._running: set[asyncio.Task[Any]] = set()
 
-    def run(self, commands: Sequence[Mapping[str, Any]], answer_id: str) -> None:
-        """Start these commands, in order; `answer_id` names the model's answer that they belong to."""
+    def run(self, commands: Sequence[Mapping[str, Any]], answer_id: str) -> list[str]:
+        """Start these commands, in order, and return the ids of their calls; `answer_id` names the model's answer."""
+        calls: list[str] = []
         for command in commands:
             args = command.get("args", {})
             call = Call(
@@ -39,18 +41,28 @@ class BlockRunner:
                 origin="block",
                 answer_id=answer_id,
             )
+            calls.append(call.id)
             text = command.text if isinstance(command, Block) else ""
             task = self._tasks.start(self.bench.gate.run(call, block=text), f"block {call.command}")
             self._running.add(task)
             task.add_done_callback(self._running.discard)
+        return calls
 
-    def dropped(self, dropped: Sequence[Dropped]) -> None:
-        """Tell of blocks that could not be read."""
+    def dropped(self, dropped: Sequence[Dropped]) -> list[str]:
+        """Tell of blocks that could not be read; return ids for them, as calls have."""
+        calls: list[str] = []
         for block in dropped:
             error = f"a block was dropped: {block.reason}"
             outcome = CommandResult(
-                number=0, command_id="(unreadable block)", args={}, success=False, error=error, timestamp=time.time()
+                number=0,
+                command_id="(unreadable block)",
+                args={},
+                success=False,
+                error=error,
+                timestamp=time.time(),
+                call_id=new_id("call"),
             )
+            calls.append(outcome.call_id)
             self.session.results.append(outcome)
             self.session.untold.append(outcome)
             told = CallFinished(
@@ -63,6 +75,7 @@ class BlockRunner:
                 duration_ms=0.0,
             )
             self.bench.events.emit(told, actor=self.session.actor)
+        return calls
 
     async def finished(self) -> list[Result]:
         """Return when everything started so far is done."""

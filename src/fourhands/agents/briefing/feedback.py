@@ -10,7 +10,7 @@ Markers of blocks in them are broken already: the gate hands results on in no ot
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -40,8 +40,16 @@ _BY_ID = "openspace.tool.read_output"
 _INLINE = 100
 _FRAME = 24  # two fences of usual length, the word behind the first, and line ends
 
+STRAY = (
+    "These are of commands in an answer that does not stand in this conversation: it was made again or edited away, or "
+    "is of another conversation. They have run."
+)
+
 StoreText: TypeAlias = Callable[[str, str], object]
 """Keeps a whole text under an id."""
+
+Claim: TypeAlias = Literal["own", "stray", ""]
+"""A result is of this conversation; of none that could be told it; or is left for another."""
 
 
 @dataclass(slots=True)
@@ -68,6 +76,17 @@ class Feedback:
         take_back()
 
 
+@dataclass(frozen=True, slots=True)
+class Audience:
+    """One of several conversations of a session: what it has been told, and which results it may be told."""
+
+    told: Mapping[str, str]
+    """The state of the workbench as it was last told here, in parts."""
+    claim: Callable[[CommandResult], Claim]
+    again: Sequence[CommandResult] = ()
+    """Results of this conversation that another one was told; they stay with the one that gives them here."""
+
+
 @dataclass(slots=True)
 class _Piece:
     """One value of a result that needs room of its own."""
@@ -79,29 +98,58 @@ class _Piece:
     keep_as: str = ""
 
 
-def turn_message(session: Session, registry: Registry, bench: Workbench) -> Feedback | None:
+def turn_message(
+    session: Session, registry: Registry, bench: Workbench, audience: Audience | None = None
+) -> Feedback | None:
     """Take what the model has not been told yet and put it into words; None if there is nothing.
 
     What is shortened is kept whole in the outputs; what is new in terminals attached to the chat is told too, and the
-    state of the workbench as far as it changed.
+    state of the workbench as far as it changed. An audience is one of the session's conversations; else it has but one.
     """
-    results = tuple(session.tell())
+    results, strays = _claimed(session, audience)
+    own = sorted(
+        (*results, *(audience.again if audience is not None else ())), key=lambda one: (one.success, one.number)
+    )
     try:
         news = attached_news(bench, session)
-        state = changes(turn_state(bench, session), session.told)
-        outputs = bench.outputs
-        text = render(results, registry, lambda id, whole: outputs.put(id, session.id, whole)) if results else ""
+        state = changes(turn_state(bench, session), session.told if audience is None else audience.told)
+        keep = partial(_keep, bench, session)
+        parts = [render(own, registry, keep)] if own else []
+        parts += [STRAY, render(strays, registry, keep)] if strays else []
+        parts += [news.text] if news is not None else []
+        parts += [worded(state)] if state else []
     except BaseException:
-        _put_back(session, results)
+        _put_back(session, (*results, *strays))
         raise
-    parts = [text, news.text if news is not None else "", worded(state) if state else ""]
-    if not any(parts):
+    if not parts:
         return None
-    message = Feedback("\n\n".join(filter(None, parts)), session, results, state, _tell_state(session, state))
+    message = Feedback("\n\n".join(parts), session, (*results, *strays), state)
+    if audience is None:
+        message.take_back = _tell_state(session, state)
     if news is not None:
         bench.attached.told(session, news.after)
         message.take_back = _both(message.take_back, partial(bench.attached.told, session, news.before))
     return message
+
+
+def _claimed(
+    session: Session, audience: Audience | None
+) -> tuple[tuple[CommandResult, ...], tuple[CommandResult, ...]]:
+    """Take out of the session what is to be told: of answers in this conversation, and of others."""
+    if audience is None:
+        return tuple(session.tell()), ()
+    left = list(session.untold)
+    claims = {id(result): audience.claim(result) for result in left}
+    taken = session.tell()
+    session.untold.extend(result for result in left if not claims[id(result)])
+    return (
+        tuple(result for result in taken if claims[id(result)] == "own"),
+        tuple(result for result in taken if claims[id(result)] == "stray"),
+    )
+
+
+def _keep(bench: Workbench, session: Session, id: str, whole: str) -> None:
+    bench.outputs.put(id, session.id, whole)
 
 
 def _tell_state(session: Session, state: Mapping[str, str]) -> Callable[[], None]:

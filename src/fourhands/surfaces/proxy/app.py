@@ -1,8 +1,8 @@
 """The model-side proxy: an agent's base URL points here, its requests go on to the model's own server.
 
-On the way there a request gets the workbench's instructions and what came of the agent's commands; on the way back the
-answer loses its blocks, which run. Everything else stays as it was: bytes, events, statuses, errors, breaks. The
-agent's token arrives as the interface's API key and names its session; it goes no further.
+On the way there a request gets the briefing, the blocks of earlier answers and what was told with them back, and at its
+end what is new; on the way back the answer loses its blocks, which run. Everything else stays as it was: bytes, events,
+statuses, errors, breaks. The agent's token arrives as the interface's API key and names its session; it stays here.
 
 What must stay true: an answer's bytes are passed on as they come, no faster than the agent reads them; results are told
 to the model once, and again only if the request failed; each block runs once; when the agent goes away, the request to
@@ -14,7 +14,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
@@ -30,7 +30,8 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.proxy.errors import ProxyError
 from fourhands.surfaces.proxy.exchange import Asked, ProxyExchange, refuse
-from fourhands.workbench.events import AgentStopping
+from fourhands.surfaces.proxy.memory import ProxyMemory
+from fourhands.workbench.events import AgentReset, AgentStopping
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
@@ -77,7 +78,7 @@ class Proxy:
         self._tasks = tasks
         self._runners: dict[str, BlockRunner] = {}
         self._answers: dict[str, set[ResponseBlocks]] = {}
-        self._equipped: set[str] = set()  # sessions whose agent has tools of its own
+        self.memory = ProxyMemory(bench, Path(bench.terminals.places.state) / "proxy")
         self._disposers = [bench.events.published.subscribe(self._happened)]
         bench.on_session_end.append(self._ended)
 
@@ -89,6 +90,7 @@ class Proxy:
             for dispose in self._disposers:
                 dispose()
             self.upstreams.close()
+            await self.memory.close()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
@@ -123,16 +125,6 @@ class Proxy:
             running.discard(answer)
             answer.close()
 
-    def aside(self, session: Session, body: dict[str, Any]) -> bool:
-        """Return True for a request on the side, for a title or a summary: an agent that has tools gives it none.
-
-        It must not use up the results that the real conversation is waiting for, and its text commands nothing.
-        """
-        if body.get("tools"):
-            self._equipped.add(session.id)
-            return False
-        return session.id in self._equipped
-
     def _session(self, principal: Credential) -> Session:
         if not principal.agent:
             raise ProxyError(
@@ -147,11 +139,13 @@ class Proxy:
         if isinstance(data := event.payload, AgentStopping):
             for answer in self._answers.get(data.session, ()):
                 answer.stop()
+        elif isinstance(data, AgentReset) and (session := self.bench.sessions.find(data.session)) is not None:
+            self.memory.forget(session)
 
     def _ended(self, session: Session) -> None:
         self._runners.pop(session.id, None)
         self._answers.pop(session.id, None)
-        self._equipped.discard(session.id)
+        self.memory.forget(session)
 
 
 async def _content(receive: Receive) -> bytes:

@@ -17,7 +17,6 @@ import msgspec
 from starlette.types import Scope, Send
 
 from fourhands.agents.blocks.answer import ResponseBlocks
-from fourhands.agents.briefing.feedback import Feedback, turn_message
 from fourhands.agents.connectors.base import END_TURN, tell_finished
 from fourhands.agents.models.breaker import BreakerTrial, Resting
 from fourhands.agents.models.connection import Headers, Response
@@ -27,6 +26,7 @@ from fourhands.agents.models.dialects.framing import BodyFilter
 from fourhands.agents.models.upstream import Upstream
 from fourhands.core.errors import FourhandsError, LimitReached, NotFound
 from fourhands.surfaces.proxy.errors import ProxyError
+from fourhands.surfaces.proxy.memory import Telling
 from fourhands.workbench.sessions import Session
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _PLACES = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "anthropic"}
+_COUNTS = "/v1/messages/count_tokens"
 _FAMILY = {"chat": "openai", "responses": "openai", "anthropic": "anthropic", "gemini": "gemini"}
 
 _HOP = frozenset(
@@ -50,10 +51,11 @@ _NOT_RETURNED = _HOP | frozenset(b"set-cookie strict-transport-security alt-svc 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The request of an agent; `dialect` is None where nothing is changed."""
+    """The request of an agent; `dialect` is None where nothing is changed, `counts` is of one that is to be counted."""
 
     family: str
     dialect: Dialect | None
+    counts: Dialect | None
     method: str
     path: bytes
     query: bytes
@@ -70,7 +72,8 @@ class Asked:
         dialect = DIALECTS[name] if name and method == "POST" else None
         family = _FAMILY.get(name) or _family(path, {key for key, _ in headers})
         raw = scope.get("raw_path") or path.encode()
-        return cls(family, dialect, method, raw, _without_key(scope.get("query_string", b"")), headers)
+        counts = DIALECTS["anthropic"] if path.rstrip("/") == _COUNTS and method == "POST" else None
+        return cls(family, dialect, counts, method, raw, _without_key(scope.get("query_string", b"")), headers)
 
 
 class ProxyExchange:
@@ -84,8 +87,10 @@ class ProxyExchange:
         self.over = False  # nothing is left but to clean up, which a cancellation would break off
         self._started = False
         self._broken = False  # the answer does not come to its end
+        self._whole_answer = False
         self._aside = False
-        self._message: Feedback | None = None
+        self._telling: Telling | None = None
+        self._spoken: ResponseFilter | None = None
 
     async def run(self, content: bytes) -> None:
         """Forward the request and pass the answer on; whatever goes wrong on our side is said as ours."""
@@ -113,43 +118,79 @@ class ProxyExchange:
         asked = self._asked
         remote = self._proxy.upstreams.find(asked.family, asked.dialect.name if asked.dialect else "")
         trial = remote.breaker.admit()
+        delivered = False
         try:
             if asked.dialect is not None:
                 content = await self._instructed(asked.dialect, content)
+            elif asked.counts is not None:
+                content = self._counted(asked.counts, content)
             response = await self._ask(remote, trial, content)
             try:
-                if response.is_success:
-                    self._message = None  # the model has been told
+                if response.is_success and self._telling is not None:
+                    self._telling.delivered()
+                    delivered = True
                 await self._return(response)
             finally:
                 self.over = True
                 response.close()
         finally:
             trial.abandoned()
-            if self._message is not None:
-                self._message.restore()
+            self._remember(delivered=delivered)
+
+    def _remember(self, *, delivered: bool) -> None:
+        """Note what the model said, as far as it came, or that the request has failed."""
+        if self._telling is None:
+            return
+        if not delivered:
+            self._telling.failed()
+        else:
+            spoken, record = self._spoken, self._telling.record
+            record.remote = spoken.message_id if spoken is not None else ""
+            record.answered(spoken.texts if spoken is not None else (), broken=not self._whole_answer)
+        self._proxy.memory.end(self._session, self._telling)
+
+    def _counted(self, dialect: Dialect, content: bytes) -> bytes:
+        """Return a request to count tokens as the model would be asked now; nothing new is told in it."""
+        body = _object(content)
+        if body is None or any(key == b"content-encoding" for key, _ in self._asked.headers):
+            return content
+        memory = self._proxy.memory
+        story = memory.read(self._session, dialect.name, body)
+        text = "" if memory.aside(self._session, body, story) else self._proxy.hub.briefing(self._session.id)
+        if story is not None:
+            story.tell("")
+            body = story.body(body)
+        return _json(dialect.instruct(body, text))
 
     async def _instructed(self, dialect: Dialect, content: bytes) -> bytes:
-        """Return the request with the instructions and the results of the last commands added."""
+        """Return the request with the briefing, the story that its history is of, and what is new."""
         if any(key == b"content-encoding" for key, _ in self._asked.headers):
             raise ProxyError(415, "a compressed request cannot be given instructions", "send it uncompressed")
         body = _object(content)
         if body is None:
             return content  # the model's server has a better answer to nonsense than we do
-        self._aside = self._proxy.aside(self._session, body)
-        if self._aside:
-            return _json(dialect.instruct(body, ""))
+        memory = self._proxy.memory
+        story = memory.read(self._session, dialect.name, body)
+        self._aside = memory.aside(self._session, body, story)
+        if not self._aside:
+            await self._settled()
+            text = self._proxy.hub.briefing(self._session.id)
+            story = memory.read(self._session, dialect.name, body)  # others may have gone on meanwhile
+        if story is not None:
+            if self._aside:
+                story.tell("")
+            else:
+                self._telling = memory.tell(self._session, body, story)
+            body = story.body(body)
+        return _json(dialect.instruct(body, "" if self._aside else text))
+
+    async def _settled(self) -> None:
+        """Return when the commands of the answer before have run, or take too long."""
         runner = self._proxy.runner(self._session)
         if runner.busy:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(self._proxy.limits.settle_s):
                     await runner.finished()
-        bench = self._proxy.bench
-        self._message = turn_message(self._session, bench.registry, bench)
-        text = self._proxy.hub.briefing(self._session.id)
-        if self._message is not None:
-            text = f"{text}\n\n{self._message.text}"
-        return _json(dialect.instruct(body, text))
 
     async def _ask(self, remote: Upstream, trial: BreakerTrial, content: bytes) -> Response:
         asked = self._asked
@@ -186,13 +227,17 @@ class ProxyExchange:
             raise ProxyError(502, f"the model's server sent unrequested encoding {encoding[:40]!r}")
         source = Inflated(response) if encoding in ENCODINGS else response
         answer_filter = dialect.filter(response.header(b"content-type"), self._proxy.now, self._proxy.limits.dialect)
+        self._spoken = answer_filter
         stop_reason = "failed"
         try:
             with self._proxy.answer(self._session) as answer:
+                if self._telling is not None:
+                    self._telling.record.calls = answer.calls
                 if isinstance(answer_filter, BodyFilter):
                     await self._whole(response, source, answer_filter, answer)
                 else:
                     await self._stream(response, source, answer_filter, answer)
+            self._whole_answer = not self._broken
             stop_reason = "failed" if self._broken else END_TURN
         except asyncio.CancelledError:
             stop_reason = "cancelled"

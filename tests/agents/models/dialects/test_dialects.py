@@ -178,7 +178,7 @@ def test_every_other_byte_of_a_changed_event_stays():
     assert b'"content":"a"' in clean
 
 
-def test_choices_of_a_chat_are_texts_of_their_own():
+def test_choices_of_a_chat_are_texts_of_their_own_and_only_the_first_commands():
     def chunk(*deltas):
         choices = [{"index": i, "delta": {"content": t}, "finish_reason": f} for i, t, f in deltas]
         return f"data: {json.dumps({'id': 'c', 'choices': choices})}\n\n".encode()
@@ -187,7 +187,7 @@ def test_choices_of_a_chat_are_texts_of_their_own():
     data = chunk((0, "zero " + a, None)) + chunk((1, "one " + a, None), (0, b + "%", None))
     data += chunk((1, b + "!", "stop")) + chunk((0, "", "stop"))
     clean, commands = run("chat", [data + b"data: [DONE]\n\n"])
-    assert commands == [X, X]
+    assert commands == [X]
     texts = {0: "", 1: ""}
     for message in wire.messages_of(clean):
         for choice in message["choices"]:

@@ -74,6 +74,7 @@ class Voice:
 
     interceptor: Interceptor
     carry: Callable[[str], Synthetic]  # wraps text in a message of the same shape as its last one
+    silent: bool = False  # of a further choice: its blocks are taken out, and run nothing
     heard: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
 
@@ -81,7 +82,7 @@ class Voice:
 class Translator(ABC):
     """Takes the blocks out of the messages of one answer."""
 
-    keeps: ClassVar[bool] = False  # whether the dialect repeats whole texts, so that they must be remembered
+    choices: ClassVar[bool] = False  # whether the first part of a key counts choices, of which only the first acts
 
     def __init__(self, now: Clock = time.monotonic, limits: DialectLimits = DEFAULT) -> None:
         self.limits = limits
@@ -92,6 +93,13 @@ class Translator(ABC):
         self._now = now
         self._count = 0
         self._voices: dict[Key, Voice] = {}
+        self._texts: list[tuple[str, str]] = []  # of the first choice, those that have ended
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The texts of the first choice so far, in order: as they came, and as they are shown."""
+        open_ones = [voice for voice in self._voices.values() if not voice.silent]
+        return [*self._texts, *(("".join(voice.heard), "".join(voice.shown)) for voice in open_ones)]
 
     @abstractmethod
     def event(self, message: dict[str, Raw]) -> Fate:
@@ -130,10 +138,9 @@ class Translator(ABC):
                 raise LimitReached(
                     f"an answer of the model has more than {self.limits.texts} texts", hint="it was cut off"
                 )
-            voice = self._voices[key] = Voice(Interceptor(now=self._now), carry)
+            voice = self._voices[key] = Voice(Interceptor(now=self._now), carry, silent=self.choices and key[0] > 0)
         voice.carry = carry
-        if self.keeps:
-            voice.heard.append(text)
+        voice.heard.append(text)
         return self._note(voice, voice.interceptor.feed(text))
 
     def _end(self, key: Key) -> str:
@@ -147,6 +154,8 @@ class Translator(ABC):
 
     def _forget(self, key: Key, voice: Voice) -> None:
         del self._voices[key]
+        if not voice.silent:
+            self._texts.append(("".join(voice.heard), "".join(voice.shown)))
 
     def _flush(self, key: Key) -> None:
         voice = self._voices.get(key)
@@ -154,17 +163,22 @@ class Translator(ABC):
         if voice is not None and visible:
             self.before.append(voice.carry(visible))
 
-    def _whole(self, text: str) -> str:
+    def _whole(self, text: str, choice: int = 0) -> str:
         """Read a text that came in one piece."""
-        interceptor = Interceptor(now=self._now)
-        return self._account(interceptor.feed(text)) + self._account(interceptor.close())
+        interceptor, silent = Interceptor(now=self._now), self.choices and choice > 0
+        shown = self._account(interceptor.feed(text), silent) + self._account(interceptor.close(), silent)
+        if not silent:
+            self._texts.append((text, shown))
+        return shown
 
     def _note(self, voice: Voice, piece: Intercepted) -> str:
-        if self.keeps and piece.visible:
+        if piece.visible:
             voice.shown.append(piece.visible)
-        return self._account(piece)
+        return self._account(piece, voice.silent)
 
-    def _account(self, piece: Intercepted) -> str:
+    def _account(self, piece: Intercepted, silent: bool) -> str:
+        if silent:
+            return piece.visible
         for command in piece.commands:
             self.taken.append(Taken(self.message_id, self._count, command))
             self._count += 1

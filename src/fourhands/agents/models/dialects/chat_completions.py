@@ -47,6 +47,8 @@ def _grown(content: object, text: str) -> str:
 class ChatTranslator(Translator):
     """Takes the blocks out of one chat completion."""
 
+    choices = True
+
     def event(self, message: dict[str, Raw]) -> Fate:
         """Deal with one chunk."""
         self.identify(message.get("id"))
@@ -92,7 +94,10 @@ class ChatTranslator(Translator):
         for place, raw in enumerate(choices):
             choice = payload.members(raw)
             spoken = payload.members(choice.get("message")) if choice is not None else None
-            if choice is None or spoken is None or not self._whole_message(spoken, place):
+            if choice is None or spoken is None:
+                continue
+            index = payload.number(choice["index"]) if "index" in choice else place
+            if not self._whole_message(spoken, index):
                 continue
             changed = True
             choice["message"] = payload.encode(spoken)
@@ -106,7 +111,7 @@ class ChatTranslator(Translator):
     def _whole_message(self, spoken: dict[str, Raw], place: int) -> bool:
         """Read a message whose parts, if it has any, are one text; return whether it changed."""
         if payload.text(spoken.get("content")) is not None:
-            return self._speak(spoken, self._whole)
+            return self._speak(spoken, partial(self._whole, choice=place))
         key = (place, 0)
         changed = self._speak(spoken, partial(self._hear, key, carry=_carrier({}, place)))
         held = self._end(key)

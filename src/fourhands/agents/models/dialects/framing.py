@@ -35,6 +35,14 @@ class ResponseFilter(Protocol):
     def waiting(self) -> bool:
         """True while a block is open, so that `tick` has something to watch."""
 
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The texts of the answer so far: as they came, and as they are shown."""
+
+    @property
+    def message_id(self) -> str:
+        """The answer's id, as far as the server has told it."""
+
 
 class _Framing:
     def __init__(self, translator: Translator) -> None:
@@ -46,6 +54,16 @@ class _Framing:
     def waiting(self) -> bool:
         """True while a block is open, so that `tick` has something to watch."""
         return self._translator.waiting
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        """The texts of the answer so far: as they came, and as they are shown."""
+        return self._translator.texts
+
+    @property
+    def message_id(self) -> str:
+        """The answer's id, as far as the server has told it."""
+        return self._translator.message_id
 
     def _give(self) -> Filtered:
         translator = self._translator

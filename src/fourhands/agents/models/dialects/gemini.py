@@ -35,6 +35,8 @@ def instruct(body: dict[str, Any], instructions: str) -> dict[str, Any]:
 class GeminiTranslator(Translator):
     """Takes the blocks out of one answer."""
 
+    choices = True
+
     def event(self, message: dict[str, Raw]) -> Fate:
         """Deal with one chunk."""
         return self._message(message, whole=False)
@@ -54,7 +56,8 @@ class GeminiTranslator(Translator):
             if candidate is None:
                 continue
             over = whole or payload.present(candidate.get("finishReason"))
-            fate = self._candidate(candidate, copied, over=over)
+            index = payload.number(candidate["index"]) if "index" in candidate else place
+            fate = self._candidate(candidate, index, copied, over=over)
             idle = idle and fate is Fate.DROP and not over
             if fate is not Fate.PASS:
                 candidates[place] = payload.encode(candidate)
@@ -64,8 +67,7 @@ class GeminiTranslator(Translator):
         message["candidates"] = payload.encode(candidates)
         return Fate.DROP if idle else Fate.CHANGE
 
-    def _candidate(self, candidate: dict[str, Raw], copied: dict[str, Raw], *, over: bool) -> Fate:
-        index = payload.number(candidate.get("index"))
+    def _candidate(self, candidate: dict[str, Raw], index: int, copied: dict[str, Raw], *, over: bool) -> Fate:
         content = payload.members(candidate.get("content")) or {}
         key, carry = (index, 0), _carrier(copied, index)
         changed = False

@@ -33,8 +33,6 @@ def instruct(body: dict[str, Any], instructions: str) -> dict[str, Any]:
 class ResponsesTranslator(Translator):
     """Takes the blocks out of one response."""
 
-    keeps = True
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._told: dict[Key, tuple[str, str]] = {}  # as it came, as it was shown
