@@ -168,7 +168,7 @@ class World:
             settings=Settings(),
             terminals=cast(Any, self.terminals),
             events=self.events,
-            questions=cast(Any, None),
+            questions=Questions(self.events),
             journal=cast(Any, None),
             registry=self.registry,
         )
