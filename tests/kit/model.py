@@ -23,6 +23,9 @@ from tests.kit.dialects import Answer, Tool
 
 __all__ = ["Answer", "Model", "Request", "Tool"]
 
+Listing = Callable[[dict[str, list[str]], dict[str, str]], tuple[int, bytes]]
+"""The answer to a request for the models, given its query and headers."""
+
 Script = Sequence[Answer] | Callable[["Request"], Answer]
 
 
@@ -111,7 +114,14 @@ def _unmarked(content: Any) -> Any:
 class Model:
     """The scripted model; entering it starts the server on a free port."""
 
-    def __init__(self, script: Script = (), *, default: Answer | None = None, port: int = 0) -> None:
+    def __init__(
+        self,
+        script: Script = (),
+        *,
+        default: Answer | None = None,
+        port: int = 0,
+        listing: Listing | None = None,
+    ) -> None:
         self.requests: list[Request] = []
         self.others: list[str] = []  # method and path of requests that want no answer of the model
         self.arrived = asyncio.Event()  # set at each request; clear it to wait for the next
@@ -120,6 +130,7 @@ class Model:
         self._left = iter(script) if not callable(script) else iter(())
         self._default = default or Answer("ok")
         self._port = port
+        self._listing = listing or _one_model
         self._running: AbstractAsyncContextManager[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -169,7 +180,11 @@ class Model:
         request = _parse(scope, data)
         if request is None:
             self.others.append(f"{scope['method']} {scope['path']}")
-            await _reply(send, *_other(scope))
+            if scope["path"].endswith("/models"):
+                headers = {name.decode().lower(): value.decode("latin-1") for name, value in scope["headers"]}
+                await _reply(send, *self._listing(parse_qs(scope["query_string"].decode()), headers))
+            else:
+                await _reply(send, *_other(scope))
             return
         self.requests.append(request)
         self.arrived.set()
@@ -222,16 +237,19 @@ def _parse(scope: Any, data: bytes) -> Request | None:
     return Request(dialect, path, query, headers, body, stream)
 
 
+def _one_model(query: dict[str, list[str]], headers: dict[str, str]) -> tuple[int, bytes]:
+    """The models of a server that has one."""
+    entry = {"id": "fake", "object": "model", "created": 1, "owned_by": "tests", "name": "models/fake"}
+    return 200, json.dumps({"object": "list", "data": [entry], "models": [entry]}).encode()
+
+
 def _other(scope: Any) -> tuple[int, bytes]:
-    """Answer what clients ask besides: which models there are, and how many tokens a text has."""
+    """Answer what clients ask besides, such as how many tokens a text has."""
     path = scope["path"]
     if path.endswith("/count_tokens"):
         return 200, b'{"input_tokens": 11}'
     if path.endswith(":countTokens"):
         return 200, b'{"totalTokens": 11}'
-    if path.endswith("/models"):
-        entry = {"id": "fake", "object": "model", "created": 1, "owned_by": "tests", "name": "models/fake"}
-        return 200, json.dumps({"object": "list", "data": [entry], "models": [entry]}).encode()
     return 404, wire.error("chat", 404, f"nothing at {path}")
 
 

@@ -26,6 +26,7 @@ import pytest
 import uvloop
 from tests.kit.agree import agreeable_person, by_mcp
 from tests.kit.isolation import refuse
+from tests.kit.model import Model
 from tests.kit.server import LIMIT_S, Served, until
 
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
@@ -409,6 +410,9 @@ async def agent_(door: Door) -> None:
         (door.root / "begun").mkdir()
         spec = f"acp {shlex.join([sys.executable, str(FAKE)])}"
         assert await door.code("agent.start", agent=spec, cwd="nowhere") == "bad-cwd"
+        async with Model() as model:
+            found = await door("agent.models", endpoint=f"{model.url}/v1")
+            assert [one["id"] for one in found["models"]] == ["fake"]
         id = (await door("agent.start", agent=spec, cwd="begun"))["sessionId"]
         of = functools.partial(door, sessionId=id)
         assert (await here(id))["state"]["cwd"] == "begun"

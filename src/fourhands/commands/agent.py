@@ -11,6 +11,7 @@ from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
 from fourhands.settings.models import ToolMode
+from fourhands.workbench.agent_options import ListedModel
 from fourhands.workbench.events import AgentChanged, AgentStopping
 from fourhands.workbench.sessions import AttachedTerminal, SessionInfo, SessionSettings
 from fourhands.workbench.workbench import Workbench
@@ -55,6 +56,24 @@ async def start(
 ) -> AgentStarted:
     """Start an agent: the tour, a coding agent by its name, or a model as URL#MODEL."""
     return AgentStarted(session_id=(await bench.connect(agent, cwd=cwd)).id)
+
+
+class ModelList(Struct, frozen=True, kw_only=True, rename="camel"):
+    """The models of an endpoint, in its own order."""
+
+    models: tuple[ListedModel, ...]
+
+
+@commands.add("models", label="List models", actors=("person",), read_only=True)
+async def models(
+    bench: Workbench,
+    *,
+    endpoint: Annotated[
+        str, Meta(min_length=1, max_length=1000, description="Its address, as for start: URL, anthropic:URL.")
+    ],
+) -> ModelList:
+    """List the models that an endpoint has, to name one of them as URL#MODEL."""
+    return ModelList(models=await bench.models_at(endpoint))
 
 
 @commands.add("pause", label="Pause agent", actors=("person",))

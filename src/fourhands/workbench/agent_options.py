@@ -41,6 +41,14 @@ class PastChat(Struct, frozen=True, kw_only=True, rename="camel"):
     updated: str = ""
 
 
+class ListedModel(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """A model that an endpoint has."""
+
+    id: str
+    name: str = ""
+    context_tokens: int | None = None
+
+
 class LeftChat(Struct, frozen=True, kw_only=True, rename="camel"):
     """The chat of an agent that was here, by the id of its session: an agent can go on with it."""
 

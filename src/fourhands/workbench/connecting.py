@@ -1,10 +1,10 @@
-"""The start of agents, and the chats that they have left: a launcher provides both."""
+"""The start of agents, the models that there are, and the chats that agents have left: a launcher provides them."""
 
 from collections.abc import Sequence
 from typing import Protocol
 
 from fourhands.core.errors import Unsupported
-from fourhands.workbench.agent_options import LeftChat
+from fourhands.workbench.agent_options import LeftChat, ListedModel
 from fourhands.workbench.sessions import Session
 
 
@@ -28,6 +28,14 @@ class Connect(Protocol):
         ...
 
 
+class ListModels(Protocol):
+    """The function that lists the models of an endpoint."""
+
+    async def __call__(self, spec: str) -> tuple[ListedModel, ...]:
+        """Return the models of the endpoint that `spec` names, with a model or without."""
+        ...
+
+
 class LeftChats(Protocol):
     """The chats that agents have left, and can go on with."""
 
@@ -43,3 +51,8 @@ class LeftChats(Protocol):
 async def unconnected(spec: str, **_: object) -> Session:
     """Refuse to start an agent: no launcher is here."""
     raise Unsupported(f"no agent can be started here: {spec!r}", hint="start the server with: fourhands")
+
+
+async def unlisted(spec: str) -> tuple[ListedModel, ...]:
+    """Refuse to list models: no launcher is here."""
+    raise Unsupported(f"no models can be listed here: {spec!r}", hint="start the server with: fourhands")

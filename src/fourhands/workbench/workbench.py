@@ -28,7 +28,7 @@ from fourhands.workbench import asking
 from fourhands.workbench.agent_options import AgentOptions
 from fourhands.workbench.asking import AskingChoice
 from fourhands.workbench.attached import Attached
-from fourhands.workbench.connecting import Connect, LeftChats, unconnected
+from fourhands.workbench.connecting import Connect, LeftChats, ListModels, unconnected, unlisted
 from fourhands.workbench.enclosures import Enclosed
 from fourhands.workbench.events import AgentReset, SessionEnded, SessionStarted
 from fourhands.workbench.files.workspace import FileSettings, Workspace
@@ -109,6 +109,7 @@ class Workbench:
         self.state = self._restore()
         self.fit_tabs()
         self.connect: Connect = unconnected
+        self.models_at: ListModels = unlisted
         self.disconnect: Callable[[Session], Awaitable[None]] | None = None
         self.left_chats: LeftChats | None = None
         self.prompters: dict[str, Callable[..., Awaitable[str]]] = {}

@@ -91,7 +91,7 @@ async def test_an_agent_that_is_none_is_named(connections, spec):
         await connections.start(spec)
 
 
-@pytest.mark.parametrize("spec", ["http://127.0.0.1:11434/v1", "anthropic:https://x.test", "anthropic:x.test#m"])
+@pytest.mark.parametrize("spec", ["http://127.0.0.1:11434/v1", "anthropic:http://127.0.0.1:9", "anthropic:x.test#m"])
 async def test_a_model_needs_an_address_and_a_name(connections, spec):
     with pytest.raises(BadArgument):
         await connections.start(spec)

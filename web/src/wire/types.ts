@@ -157,6 +157,11 @@ export interface AgentLoadChatArgs {
   chat: string;
 }
 
+/** Arguments of `openspace.agent.models`. */
+export interface AgentModelsArgs {
+  endpoint: string;
+}
+
 /** A notice for an agent's chat. */
 export interface AgentNoted {
   session: string;
@@ -957,10 +962,22 @@ export interface LinesRead {
   encoding: string;
 }
 
+/** A model that an endpoint has. */
+export interface ListedModel {
+  id: string;
+  name?: string;
+  contextTokens?: number | null;
+}
+
 /** The set of commands is another. */
 export interface ManifestChanged {
   version: string;
   lastUpdated: string;
+}
+
+/** The models of an endpoint, in its own order. */
+export interface ModelList {
+  models: ListedModel[];
 }
 
 /** Arguments of `openspace.network.allow`. */
@@ -1994,6 +2011,7 @@ export interface Commands {
   "openspace.agent.list": { args: Record<string, never>; result: AgentList };
   "openspace.agent.list_chats": { args: SessionRef; result: PastChatList };
   "openspace.agent.load_chat": { args: AgentLoadChatArgs; result: Nothing };
+  "openspace.agent.models": { args: AgentModelsArgs; result: ModelList };
   "openspace.agent.pause": { args: SessionRef; result: Nothing };
   "openspace.agent.prompt": { args: AgentPromptArgs; result: Nothing };
   "openspace.agent.reset": { args: SessionRef; result: Nothing };

@@ -27,6 +27,7 @@ from fourhands.agents.connectors.completion import spoken
 from fourhands.agents.connectors.conversation import fit
 from fourhands.agents.connectors.endpoint import Endpoint, connected
 from fourhands.agents.connectors.launcher import Launcher
+from fourhands.agents.connectors.model_list import models_at
 from fourhands.agents.connectors.refusals import Busy, CutOff, Refused, too_long
 from fourhands.agents.connectors.requests import Requests
 from fourhands.agents.connectors.resume import ResumeFile
@@ -329,3 +330,4 @@ def register(launcher: Launcher) -> None:
         return ChatModel(launcher.bench, session, endpoint, launcher.wiring.briefing, memory=memory, known=known)
 
     launcher.kinds |= dict.fromkeys(("http", "https", "anthropic"), connect)
+    launcher.model_sources |= dict.fromkeys(("http", "https", "anthropic"), models_at)

@@ -2,6 +2,7 @@
 
     tour                                    the scripted tour
     http://127.0.0.1:11434/v1#llama3        a model behind an OpenAI-compatible endpoint
+    http://127.0.0.1:11434/v1               its only model
     anthropic:https://host#model            a model behind Anthropic's interface
     opencode                                OpenCode, started for you, as you have configured it
     opencode#PROVIDER/MODEL                 the same with another of its models (`opencode models` lists them)
@@ -15,7 +16,7 @@ launcher knows no connector by name: each module of one has a `register(launcher
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -25,9 +26,10 @@ from fourhands.agents.connectors.base import FORGOTTEN, Connector
 from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.core.call_events import AgentConsented
 from fourhands.core.consent import Arrival
-from fourhands.core.errors import NotFound, Unavailable
+from fourhands.core.errors import BadArgument, NotFound, Unavailable, Unsupported
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
+from fourhands.workbench.agent_options import ListedModel
 from fourhands.workbench.events import AgentNoted
 from fourhands.workbench.sessions import PREFIX, Session
 from fourhands.workbench.workbench import Workbench
@@ -44,9 +46,14 @@ class LaunchContext:
 
 
 _LONGEST_NAME = 60
+_MOST_NAMED = 30
+_EXAMPLE = "http://127.0.0.1:11434/v1"
 
 ConnectorKind: TypeAlias = Callable[["Launcher", Session, str], Connector]
 """Makes the connector for a session from its spec; it is entered and opened by the launcher."""
+
+ModelSource: TypeAlias = Callable[[str, Mapping[str, str]], Awaitable[tuple[ListedModel, ...]]]
+"""Lists the models of a spec's endpoint, asked with this environment."""
 
 
 def started_here(spec: str, *details: str) -> Arrival:
@@ -61,11 +68,14 @@ class Launcher:
         self.bench = bench
         self.wiring = wiring
         self.kinds: dict[str, ConnectorKind] = {}
+        self.model_sources: dict[str, ModelSource] = {}
+        """Of the kinds whose specs name a model of an endpoint behind a #."""
         self.memories = ResumeFiles(Path(bench.terminals.places.state) / "agents")
         self.connectors: dict[str, Connector] = {}
         self._tasks = tasks
         self._lives: dict[str, asyncio.Task[None]] = {}
         bench.connect, bench.disconnect, bench.left_chats = self.start, self._end, self.memories
+        bench.models_at = self.models_at
 
     def close(self) -> None:
         """Stop ending agents with their sessions: the server stops, and stops them itself, without forgetting them."""
@@ -86,6 +96,8 @@ class Launcher:
         kind = self.kinds.get(word)
         if kind is None:
             raise NotFound.of("agent", spec, self.kinds)
+        if word in self.model_sources and not spec.partition("#")[2]:
+            spec = await self._with_model(spec)
         absent = self.bench.sessions.absent
         goes_on = id is not None
 
@@ -109,6 +121,31 @@ class Launcher:
                 await self.bench.end_session(session.id)
             raise
         return session
+
+    async def models_at(self, spec: str) -> tuple[ListedModel, ...]:
+        """Return the models of the endpoint that `spec` names, with a model or without."""
+        source = self.model_sources.get(spec_kind(spec.strip()))
+        if source is None:
+            hint = f"give an address, such as {_EXAMPLE}, or anthropic:URL"
+            raise Unsupported(f"{spec[:200]!r} is no endpoint of models", hint=hint)
+        return await source(spec.strip(), self.wiring.env)
+
+    async def _with_model(self, spec: str) -> str:
+        """Return the spec with the only model of its endpoint; of several, the person is to name one."""
+        address = spec.removesuffix("#")
+        hint = f"name one: {address}#MODEL"
+        try:
+            models = await self.models_at(spec)
+        except Unavailable as error:
+            raise BadArgument(f"no model is named, and {error.message}", hint=hint) from error
+        if len(models) == 1:
+            return f"{address}#{models[0].id}"
+        names = ", ".join(model.id for model in models[:_MOST_NAMED])
+        more = f" and {len(models) - _MOST_NAMED} more" if len(models) > _MOST_NAMED else ""
+        raise BadArgument(
+            f"no model is named; {address} has {len(models) or 'none'}{': ' if models else ''}{names}{more}",
+            hint=hint,
+        )
 
     async def _begin(self, connector: Connector) -> None:
         """Return when the connector is open; if it cannot be opened, when it is gone again."""
