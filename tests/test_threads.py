@@ -9,6 +9,7 @@ ROOT = Path(__file__).parent.parent / "src" / "fourhands"
 MAKERS = {
     "core/atomic_file.py": "writes one file, the newest contents last",
     "core/child.py": "waits for the exit of a program where the kernel has no descriptor for it",
+    "core/loop_thread.py": "an event loop for a program that waits for each call",
     "providers/bridge.py": "a program of its own, without an event loop",
     "surfaces/cli/served_terminals.py": "asks the server; Ctrl-C does not wait for its answer",
     "surfaces/stdio.py": "reads standard input, a read of which cannot be given up",

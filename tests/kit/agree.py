@@ -167,6 +167,18 @@ STORY = [
     Case("tool.run_script", {"script": "read LINE; echo $LINE$X", "input": "in\n", "env": {"X": "put"}}),
     Case("tool.run_script", {"script": "true", "env": {"1": "x"}}, "bad-env"),
     Case("tool.read_output", {"outputId": "none"}, "not-found"),
+    Case("tool.write", {"path": "tools/a.txt", "content": "one\ntwo\n"}),
+    Case("tool.write", {"path": "../outside", "content": ""}, "outside-workspace"),
+    Case("tool.read", {"path": "tools/a.txt", "from": 2}),
+    Case("tool.read", {"path": "tools/a.txt", "from": 9}, "bad-argument"),
+    Case("tool.read", {"path": "tools/b.txt"}, "not-found"),
+    Case("tool.edit", {"path": "tools/a.txt", "edits": [{"old": "two", "new": "three"}]}),
+    Case("tool.edit", {"path": "tools/a.txt", "edits": [{"old": "two", "new": "three"}]}, "no-match"),
+    Case("tool.search", {"query": "three", "path": "tools"}),
+    Case("tool.search", {"query": "(", "regex": True}, "bad-argument"),
+    Case("tool.show", {"path": "tools/a.txt", "line": 2, "highlight": True}),
+    Case("tool.show", {"path": "tools/b.txt"}, "not-found"),
+    Case("editor.close", {"path": "tools/a.txt"}),
     Case("tool.terminal_start", {"command": "cat"}, timed=True),
     Case("tool.terminal_continue", {"sessionId": "cat", "stdin": "hello\n"}, timed=True),
     Case("tool.terminal_continue", {"sessionId": "nobody"}, "not-found"),
@@ -187,6 +199,7 @@ STORY = [
     Case("agent.stop", {"sessionId": "helper"}),
     Case("agent.prompt", {"sessionId": "helper", "text": "hello"}, "unsupported"),
     Case("agent.start", {"agent": "nobody"}, "unsupported"),
+    Case("agent.models", {"endpoint": "nobody"}, "unsupported"),
     Case("agent.describe", {"sessionId": "helper"}, "unsupported"),
     Case("agent.set_mode", {"sessionId": "helper", "mode": "plan"}, "unsupported"),
     Case("agent.set_option", {"sessionId": "helper", "option": "model", "value": "x"}, "unsupported"),
@@ -377,7 +390,8 @@ async def by_mcp(served: Served, mode: Literal["legacy", "auto"] = "legacy") -> 
             assert done.structured_content is not None
             assert done.is_error is not done.structured_content["success"]
             said = "".join(part.text for part in done.content if part.type == "text")
-            own = not done.is_error and not said.startswith("{")
+            worded = known and served.app.registry.get(command).text is not None  # its words are beside its data
+            own = not done.is_error and not said.startswith("{") and not worded
             return {**done.structured_content, **({"text": said} if own else {})}  # what is text is not data too
 
         yield call

@@ -27,7 +27,7 @@ TOOLS: dict[str, tuple[str, dict[str, object]]] = {
         {"command": "echo up; sleep 1000", "timeout": MINUTE_MS, "run_in_background": True},
     ),
     "refused": ("mcp__acp__Bash", {"command": "rm -rf precious", "timeout": MINUTE_MS}),
-    "our tool": ("mcp__fourhands__openspace_terminal_list", {}),
+    "our tool": ("mcp__fourhands__terminal_list", {}),
     "our safe line": ("mcp__fourhands__bash", {"command": "ls"}),
     "our unknown line": ("mcp__fourhands__bash", {"command": "./frob"}),
     "our dangerous line": ("mcp__fourhands__bash", {"command": "rm -rf gone"}),
@@ -147,7 +147,7 @@ async def _files(journey: Journey, script: Script) -> None:
 async def _our_server(journey: Journey, script: Script) -> None:
     await journey.turn("our tool")
     assert terminal(journey, "echo hi").id in script.results[-1]
-    (entry,) = await journey.app.journal.query(command="openspace.terminal.list")
+    (entry,) = await journey.app.journal.query(command="openspace.tool.terminal_list")
     assert (entry.call.origin, entry.call.session) == ("mcp", journey.session.id)
     # One question for one action, by whichever doors it comes.
     sandbox = journey.session.state.provider != "local"

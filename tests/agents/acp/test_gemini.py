@@ -47,7 +47,7 @@ class Script:
                 {"file_path": f"{self.root}/notes.txt", "instruction": "i", "old_string": "one", "new_string": "two"},
             ),
             Tool("write_file", {"file_path": f"{self.root}/new/made.txt", "content": "made by gemini\n"}),
-            Tool("mcp_fourhands_openspace_file_read", {"path": "new/made.txt"}),
+            Tool("mcp_fourhands_read", {"path": "new/made.txt"}),
             Tool("mcp_fourhands_bash", {"command": "rm -rf gone"}),
         ]
         left = [step for step in steps if step.name not in self.results]
@@ -75,10 +75,10 @@ async def test_a_real_gemini_reads_edits_and_writes_a_new_file(provider: str) ->
         assert (journey.root / "new" / "made.txt").read_text() == "made by gemini\n"
         assert any("new/made.txt" in str(shown) for shown in journey.asked())
         # By our own MCP server, in the same session.
-        assert "mcp_fourhands_openspace_terminal_create" in script.tools
-        assert "made by gemini" in script.results["mcp_fourhands_openspace_file_read"]
+        assert "mcp_fourhands_terminal_start" in script.tools
+        assert "made by gemini" in script.results["mcp_fourhands_read"]
         calls = [one.call for one in await journey.app.journal.query() if one.call.origin == "mcp"]
-        assert {call.command for call in calls} == {"openspace.file.read", "openspace.tool.bash"}
+        assert {call.command for call in calls} == {"openspace.tool.read", "openspace.tool.bash"}
         assert {call.session for call in calls} == {journey.session.id}
         # Asked about once, though Gemini asks before the gate does.
         assert journey.asked().count("rm -rf gone") == 1

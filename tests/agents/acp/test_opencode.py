@@ -31,7 +31,7 @@ class Script:
             Tool("bash", {"command": LINE, "description": "d"}, id="bash"),
             Tool("read", {"filePath": path}, id="read"),
             Tool("edit", {"filePath": path, "oldString": "one", "newString": "two"}, id="edit"),
-            Tool("fourhands_openspace_file_list", {}, id="ours"),
+            Tool("fourhands_search", {"query": "made"}, id="ours"),
         ]
         left = [step for step in steps if step.id not in self.results]
         if left:
@@ -81,7 +81,7 @@ async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_
         # By our own MCP server, in the same session.
         assert "made.txt" in script.results["ours"]
         calls = [one.call for one in await journey.app.journal.query() if one.call.origin == "mcp"]
-        assert [(call.command, call.session) for call in calls] == [("openspace.file.list", journey.session.id)]
+        assert [(call.command, call.session) for call in calls] == [("openspace.tool.search", journey.session.id)]
         assert "%%" not in journey.said
         assert "All done." in journey.said
         assert [result.command_id for result in journey.session.results][-1] == "openspace.file.list"
