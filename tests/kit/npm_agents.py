@@ -28,8 +28,18 @@ def opencode() -> str:
 
 
 def claude() -> str:
-    """The path of Claude Code's ACP adapter, as for `opencode`."""
+    """The path of Claude Code's older ACP adapter, which uses our terminals and files; as for `opencode`."""
     return installed(HOME / "node_modules" / ".bin" / "claude-code-acp")
+
+
+def claude_agent() -> str:
+    """The path of its successor, whose packages bring Claude Code's own program."""
+    return installed(HOME / "node_modules" / ".bin" / "claude-agent-acp")
+
+
+def codex_agent() -> str:
+    """The path of Codex' ACP adapter, whose packages bring Codex' own program."""
+    return installed(HOME / "node_modules" / ".bin" / "codex-acp")
 
 
 def gemini() -> str:

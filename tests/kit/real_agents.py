@@ -132,7 +132,7 @@ def within_reach(program: str, base: Path) -> str:
     if not _nobody_can("node", "--version"):
         missing("another user cannot run node here")
     found = Path(program).parent.parent  # node_modules
-    others = shutil.ignore_patterns("opencode*", "@google")
+    others = shutil.ignore_patterns("opencode*", "@google", "@openai", "@agentclientprotocol", "claude-agent-sdk-*")
     copy = base / "agents" / "node_modules"  # Node looks for a program's packages in directories of this name only
     shutil.copytree(found, copy, symlinks=True, ignore=others)
     return str(copy / ".bin" / Path(program).name)

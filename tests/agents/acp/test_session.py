@@ -183,3 +183,23 @@ async def test_an_agent_is_shown_by_the_name_of_its_program(info, title):
         await stage.agent.ready()
         assert stage.bench.describe_session(stage.agent.session).title == title
         assert stage.agent.session.name == "fake"
+
+
+async def test_what_the_person_chose_holds_for_the_next_process_and_the_next_chat():
+    async with open_stage(capabilities={"sessionCapabilities": {"resume": {}}}, modes=["ask", "code", "plan"]) as stage:
+        await stage.agent.set_mode("code")
+        await stage.agent.set_option("fast", "true")
+        await stage.turn(["update", {"sessionUpdate": "current_mode_update", "currentModeId": "plan"}])
+        for end in ("process", "chat"):
+            before = len(stage.sent())
+            if end == "process":
+                await stage.turn(["exit", 3])
+            else:
+                await stage.bench.reset_session(stage.agent.session.id)
+            await stage.turn(["say", "hello"])
+            told = [m for m in stage.sent()[before:] if m.get("method", "").startswith("session/set_")]
+            chosen = [
+                (m["params"].get("configId"), m["params"].get("value") or m["params"].get("modeId")) for m in told
+            ]
+            assert chosen == [("fast", True), (None, "plan")]  # what the agent changed by itself is what holds
+            assert stage.agent.recollection()["chosen"] == {"mode": "plan", "fast": "yes"}

@@ -72,6 +72,7 @@ class AcpAgent(Connector):
         cwd = partial(bench.own_cwd, session)
         self.acp = AcpSession(session, cwd, argv[0], self._emit, auth=recipe.auth, servers=mcp_servers)
         self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
+        self.acp.chosen.take(self.before.chosen if self.before is not None else {})
         self._briefing = briefing
         self._settle_s = settle_s
         self._briefed = False
@@ -175,7 +176,7 @@ class AcpAgent(Connector):
 
     def recollection(self) -> Recollection:
         """Return the id of the agent's own session."""
-        return {"remote": self.acp.id}
+        return {"remote": self.acp.id, "chosen": self.acp.chosen.values}
 
     async def _reopen(self, peer: RpcConnection, *, quietly: bool = False) -> None:
         """Go on with an older session; quietly: what comes in again of it is shown already."""
@@ -197,10 +198,12 @@ class AcpAgent(Connector):
     async def set_mode(self, mode_id: str) -> None:
         """Switch the agent to one of its modes."""
         await self._in_time(self.acp.set_mode(await self.ready(), mode_id))
+        self.keep()
 
     async def set_option(self, option_id: str, value: str) -> None:
         """Change one of the agent's options: the id of a choice, or yes or no."""
         await self._in_time(self.acp.set_option(await self.ready(), option_id, value))
+        self.keep()
 
     async def chats(self) -> tuple[PastChat, ...]:
         """Return the sessions that the agent remembers for this workspace."""

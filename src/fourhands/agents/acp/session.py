@@ -9,14 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import fourhands
+from fourhands.agents.acp.chosen import ChosenSettings, word
 from fourhands.agents.acp.errors import AUTH_REQUIRED
 from fourhands.agents.acp.events import AgentSwitched, AgentTitled, OptionsOffered
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import shortened
-from fourhands.core.errors import BadArgument, Unavailable, Unsupported
+from fourhands.core.errors import BadArgument, FourhandsError, Unavailable, Unsupported
 from fourhands.core.event import EventData
-from fourhands.workbench.agent_options import Choosable, Described, PastChat, chats, choosables, options
-from fourhands.workbench.events import AgentChanged
+from fourhands.workbench.agent_options import AgentOption, Choosable, Described, PastChat, chats, choosables, options
+from fourhands.workbench.events import AgentChanged, AgentNoted
 from fourhands.workbench.sessions import Session
 
 log = logging.getLogger(__name__)
@@ -57,6 +58,8 @@ class AcpSession:
         self.config_options: list[Any] = []
         self.title = ""
         self.trouble = ""  # why it could not begin
+        self.chosen = ChosenSettings()
+        self._opening = False  # what the agent says of itself then is what it begins with
         self._name = session.name
         self._session = session
         self._cwd = cwd
@@ -107,13 +110,14 @@ class AcpSession:
 
     async def begin(self, peer: RpcConnection) -> None:
         """Begin a session."""
-        self.id = ""
+        self.id, self._opening = "", True
         answer = await self._authenticated(peer, "session/new", self._surroundings())
         id = answer.get("sessionId")
         if not isinstance(id, str) or not id:
             raise Unavailable(f"{self._name} began a session without an id")
         self.id, self.title = id, ""
         self._take_answer(answer)
+        await self._choose_again(peer)
 
     async def close(self, peer: RpcConnection) -> None:
         """Let the agent forget the session, where it can; another one is about to begin."""
@@ -128,7 +132,23 @@ class AcpSession:
         params = {**self._surroundings(), "sessionId": self.id}
         resumes = self.can("sessionCapabilities", "resume")
         quietly = resumes and (quietly or not self.can("loadSession"))
+        self._opening = True
         self._take_answer(await self._authenticated(peer, "session/resume" if quietly else "session/load", params))
+        await self._choose_again(peer)
+
+    async def _choose_again(self, peer: RpcConnection) -> None:
+        """Tell an agent that has begun what the person has chosen before."""
+        mode = self.modes.get("currentModeId")
+        modes, known = choosables(self.modes.get("availableModes")), options(self.config_options)
+        for option, value in list(self.chosen.missing(mode if isinstance(mode, str) else "", modes, known)):
+            try:
+                await (self._set_mode(peer, value) if option is None else self._set_option(peer, option, value))
+            except FourhandsError as error:
+                what = "its mode" if option is None else option.name
+                log.warning("%s does not take %s again: %s", self._name, what, error)
+                text = f"{self._name} began anew and does not take the choice {value!r:.100} of {what}: {error.message}"
+                self._emit(AgentNoted(session=self._session.id, text=text))
+        self._opening = False
 
     def _surroundings(self) -> dict[str, object]:
         servers = self._servers(self._session, self.can("mcpCapabilities", "http")) if self._servers else ()
@@ -199,6 +219,10 @@ class AcpSession:
         known = [one.id for one in choosables(self.modes.get("availableModes"))]
         if mode_id not in known:
             raise BadArgument(f"{self._name} has no mode {mode_id!r:.100}", hint=f"modes: {_listed(known)}")
+        await self._set_mode(peer, mode_id)
+        self.chosen.mode(mode_id)
+
+    async def _set_mode(self, peer: RpcConnection, mode_id: str) -> None:
         await peer.request("session/set_mode", {"sessionId": self.id, "modeId": mode_id})
         self.take_mode(mode_id)
 
@@ -211,7 +235,11 @@ class AcpSession:
         accepted = [one.id for one in option.choices] if option.kind == "select" else list(_SWITCH)
         if value not in accepted:
             raise BadArgument(f"{value!r:.100} is not a value of {option_id!r}", hint=f"choices: {_listed(accepted)}")
-        params: dict[str, object] = {"sessionId": self.id, "configId": option_id, "value": value}
+        await self._set_option(peer, option, value)
+        self.chosen.option(option, word(_SWITCH[value]) if option.kind == "boolean" else value)
+
+    async def _set_option(self, peer: RpcConnection, option: AgentOption, value: str) -> None:
+        params: dict[str, object] = {"sessionId": self.id, "configId": option.id, "value": value}
         if option.kind == "boolean":
             params |= {"type": "boolean", "value": _SWITCH[value]}
         self._take_answer(await peer.request("session/set_config_option", params))
@@ -247,11 +275,15 @@ class AcpSession:
     def take_mode(self, mode: object) -> None:
         """Take note of the mode that the agent is in now."""
         self.modes["currentModeId"] = mode
+        if not self._opening:
+            self.chosen.moved(mode)
         self._emit(AgentSwitched(session=self._session.id, mode=shortened(mode)))
 
     def take_options(self, listed: object) -> None:
         """Take note of the agent's options."""
         self.config_options = listed if isinstance(listed, list) else []
+        if not self._opening:
+            self.chosen.moved("", options(self.config_options))
         self._emit(OptionsOffered(session=self._session.id, options=shortened(self.config_options)))
 
     def take_title(self, title: object) -> None:

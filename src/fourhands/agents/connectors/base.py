@@ -57,6 +57,7 @@ class Recollection(TypedDict, total=False):
 
     history: list[HistoryMessage]
     remote: str
+    chosen: dict[str, str]
 
 
 def tell_finished(

@@ -8,8 +8,9 @@ an agent that is ended is forgotten.
 import contextlib
 import json
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 from msgspec import Struct
@@ -38,6 +39,7 @@ class ResumeState(Struct, kw_only=True, rename="camel"):
     history: list[HistoryMessage] = []
     untold: list[CommandResult] = []
     remote: str = ""  # the session at the agent's own server
+    chosen: dict[str, str] = {}  # of the agent's own modes and options
     usage: SessionUsage | None = None
 
 
@@ -56,7 +58,12 @@ class ResumeFile:
         self._title = self._title or " ".join(text[:_LONGEST_TITLE].split())
 
     def keep(
-        self, *, history: Iterable[HistoryMessage] = (), untold: Iterable[CommandResult] = (), remote: str = ""
+        self,
+        *,
+        history: Iterable[HistoryMessage] = (),
+        untold: Iterable[CommandResult] = (),
+        remote: str = "",
+        chosen: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Store the state soon, in a thread. Event loop only."""
         made = ResumeState(
@@ -67,6 +74,7 @@ class ResumeFile:
             history=list(history),
             untold=list(untold),
             remote=remote,
+            chosen=dict(chosen),
             usage=self._session.usage,
         )
         try:
