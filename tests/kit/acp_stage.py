@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.kit.acp2_messages import check2
 from tests.kit.acp_messages import check
 from tests.kit.person import Person
 from tests.kit.workbench import open_app
@@ -35,8 +36,8 @@ goes_on = pytest.mark.parametrize(
 class Stage:
     """An app, a fake agent in it, and what happens."""
 
-    def __init__(self, app, agent, person, log):
-        self.app, self.agent, self.person, self.log = app, agent, person, log
+    def __init__(self, app, agent, person, log, hold=check):
+        self.app, self.agent, self.person, self.log, self.hold = app, agent, person, log, hold
         self.bench = app.bench
         self.events: list[Event] = []
         self._news = asyncio.Event()
@@ -76,11 +77,12 @@ class Stage:
 
     def sent(self):
         """All that the agent received, validated."""
-        entries = [json.loads(line) for line in Path(self.log).read_text().splitlines()]
+        found = [json.loads(line) for line in Path(self.log).read_text().splitlines()]
+        entries = [one for entry in found for one in (entry if isinstance(entry, list) else [entry])]
         asked = {entry["asked"]["id"]: entry["asked"]["method"] for entry in entries if "asked" in entry}
         messages = [entry for entry in entries if "asked" not in entry]
         for message in messages:
-            check(message, asked)
+            self.hold(message, asked)
         return messages
 
 
@@ -108,7 +110,9 @@ async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, se
             settle_s=settle_s,
             memory=await memory(session) if memory else None,
         )
-        stage = Stage(app, agent, person, log)
+        stage = Stage(
+            app, agent, person, log, check2 if recipe and recipe.acp_version == options.get("version") == 2 else check
+        )
         async with agent:
             yield stage
         if Path(log).exists():

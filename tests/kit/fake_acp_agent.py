@@ -6,8 +6,9 @@
 
 In params "$session" and "$terminal" stand for the session and the last terminal. What came of each call is said as
 text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG, and as {"asked": …} what it asks itself.
-FAKE_OPTIONS is JSON: capabilities, info, version, auth, modes, stderr, exit, silent, stubborn, forgetful, deaf (to the
-end of its input and to SIGTERM), mute (methods that it never answers).
+With version 2 it speaks the draft of that version, where prompts are only acknowledged, and ["batch", [message, …]]
+sends several messages at once. FAKE_OPTIONS is JSON: capabilities, info, version, auth, modes, stderr, exit, silent,
+stubborn, forgetful, deaf (to the end of its input and to SIGTERM), mute (methods that it never answers).
 """
 
 import json
@@ -34,6 +35,17 @@ CONFIG: list[dict[str, Any]] = [
     {"type": "boolean", "id": "fast", "name": "Fast", "currentValue": False},
     {"type": "from_the_future", "id": "odd", "name": "Odd", "currentValue": {}},
 ]
+CONFIG2: list[dict[str, Any]] = [
+    {
+        "type": "select",
+        "configId": "mode",
+        "category": "mode",
+        "name": "Mode",
+        "currentValue": "ask",
+        "options": [{"groupId": "g", "name": "All", "options": [{"value": "ask", "name": "Ask"}]}],
+    }
+]
+TWO = OPTIONS.get("version") == 2
 incoming: "queue.Queue[dict[str, Any] | None]" = queue.Queue()
 answers: dict[int, "queue.Queue[dict[str, Any]]"] = {}
 cancelled = threading.Event()
@@ -48,7 +60,7 @@ def send(message: dict[str, Any]) -> None:
         sys.stdout.flush()
 
 
-def record(entry: dict[str, Any]) -> None:
+def record(entry: Any) -> None:
     with lock, open(os.environ["FAKE_LOG"], "a") as log:
         log.write(json.dumps(entry) + "\n")
 
@@ -58,7 +70,8 @@ def update(**members: Any) -> None:
 
 
 def say(text: str) -> None:
-    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text})
+    named = {"messageId": state.get("message", "m0")} if TWO else {}
+    update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": text}, **named)
 
 
 def filled(value: Any) -> Any:
@@ -87,6 +100,11 @@ def call(method: str, params: dict[str, Any]) -> None:
 
 def act(id: object, blocks: list[dict[str, Any]]) -> None:
     reason = "end_turn"
+    if TWO:
+        state["message"] = f"m{next(numbers)}"
+        send({"id": id, "result": {}})
+        update(sessionUpdate="user_message", messageId=f"u{next(numbers)}", content=blocks)
+        update(sessionUpdate="state_update", state="running")
     try:
         actions = json.loads(blocks[-1]["text"])
     except ValueError:
@@ -129,10 +147,26 @@ def act(id: object, blocks: list[dict[str, Any]]) -> None:
                 sys.stdout.write("\n")
         elif name == "stop":
             reason = rest[0]
+        elif name == "batch":  # of messages, each with a method and params, or anything that is none
+            with lock:
+                sys.stdout.write(json.dumps([filled(one) for one in rest[0]]) + "\n")
+                sys.stdout.flush()
+    if TWO:
+        update(sessionUpdate="state_update", state="idle", stopReason=reason)
+        return
     send({"id": id, "result": {"stopReason": reason, "_meta": {}}})
 
 
 def initialize(params: dict[str, Any]) -> dict[str, Any]:
+    if TWO:
+        return {
+            "protocolVersion": 2,
+            "info": OPTIONS.get("info", {"name": "fake", "version": "1"}),
+            "capabilities": {"session": OPTIONS.get("capabilities", {"mcp": {"stdio": {}}})},
+            "authMethods": [{"type": "agent", "methodId": OPTIONS["auth"], "name": "Sign in"}]
+            if OPTIONS.get("auth")
+            else [],
+        }
     return {
         "protocolVersion": OPTIONS.get("version", 1),
         "agentCapabilities": OPTIONS.get("capabilities", {}),
@@ -144,7 +178,9 @@ def initialize(params: dict[str, Any]) -> dict[str, Any]:
 def opened(params: dict[str, Any]) -> dict[str, Any]:
     state["session"] = params.get("sessionId") or f"fake-{os.getpid()}"
     found: dict[str, Any] = {"sessionId": state["session"]}
-    if OPTIONS.get("modes"):
+    if TWO:
+        found["configOptions"] = CONFIG2
+    elif OPTIONS.get("modes"):
         found["modes"] = {"currentModeId": "ask", "availableModes": [{"id": m, "name": m} for m in OPTIONS["modes"]]}
         found["configOptions"] = CONFIG
     return found
@@ -166,6 +202,17 @@ def serve(message: dict[str, Any]) -> None:
             send({"id": id, "error": {"code": -32002, "message": "no such session"}})
         else:
             answer = opened(params)
+            if TWO and params.get("replayFrom"):
+                history = {
+                    "sessionUpdate": "user_message",
+                    "messageId": "u1",
+                    "content": [{"type": "text", "text": "old question"}],
+                }
+                update(**history)
+                text = 'old %%OS{"cmd": "openspace.file.list"}%%answer'
+                update(sessionUpdate="agent_message", messageId="a1", content=[{"type": "text", "text": text}])
+            if TWO and method == "session/resume":
+                answer.pop("sessionId")
             if method == "session/load":
                 update(sessionUpdate="user_message_chunk", content={"type": "text", "text": "old question"})
                 say('old %%OS{"cmd": "openspace.file.list"}%%answer')
@@ -173,7 +220,7 @@ def serve(message: dict[str, Any]) -> None:
             send({"id": id, "result": answer})
     elif method == "session/close":
         send({"id": id, "result": {}})
-    elif method == "authenticate":
+    elif method in ("authenticate", "auth/login"):
         state["signed_in"] = True
         send({"id": id, "result": {}})
     elif method == "session/list":
@@ -181,7 +228,7 @@ def serve(message: dict[str, Any]) -> None:
         page = [first] if "cursor" not in params else [{"sessionId": "b", "cwd": "/"}]
         send({"id": id, "result": {"sessions": page, **({} if "cursor" in params else {"nextCursor": "more"})}})
     elif method in ("session/set_mode", "session/set_config_option"):
-        send({"id": id, "result": {"configOptions": CONFIG} if "config" in method else {}})
+        send({"id": id, "result": {"configOptions": CONFIG2 if TWO else CONFIG} if "config" in method else {}})
     elif method == "initialize" and not OPTIONS.get("silent"):
         send({"id": id, "result": initialize(params)})
 
@@ -197,7 +244,9 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         record(message)
-        if "method" in message:
+        if isinstance(message, list):
+            say("RESULT " + json.dumps({"batch": message}) + "\n")
+        elif "method" in message:
             serve(message)
         elif message.get("id") in answers:
             answers[message["id"]].put(message)

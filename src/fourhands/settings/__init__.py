@@ -105,6 +105,7 @@ class AgentSettings(ModelSettings, SettingsGroup, frozen=True, kw_only=True):
 
     In a sandbox the agent's own process gets `processVariables` of your environment, and reaches `allowedHosts`.
     `allow`, `askBy` and `tools` hold for what comes by `fourhands mcp --name NAME`, and for no kind of agent.
+    `acpVersion` is the newest version of ACP to offer to an agent that speaks it; 2 is a draft.
     """
 
     provider: NonEmpty | None = None
@@ -114,6 +115,7 @@ class AgentSettings(ModelSettings, SettingsGroup, frozen=True, kw_only=True):
     allow: tuple[Scope, ...] = ()
     ask_by: AskBy | None = None
     tools: tuple[NonEmpty, ...] = ()
+    acp_version: Literal[1, 2] | None = None
     bash: AgentBash = AgentBash()
     persistent: AgentPersistent = AgentPersistent()
 

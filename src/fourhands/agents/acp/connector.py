@@ -1,7 +1,7 @@
 """An ACP agent as a connector: prompts go to it as turns, and what it asks of the workbench is answered.
 
-Version 1 of the protocol. `runtime` holds the process, `session` what the agent offers and has begun. Its files and
-terminals are the workbench's (`files`, `terminals`), its permission requests are questions to the person
+`peer` settles the version of the protocol, `runtime` holds the process, `session` what the agent offers and has begun.
+Its files and terminals are the workbench's (`files`, `terminals`), its permission requests are questions to the person
 (`permissions`), its updates are events (`updates`). A turn that is cancelled returns at once; the next one waits until
 the agent has settled, and starts it anew if it does not.
 """
@@ -19,7 +19,8 @@ from fourhands.agents.acp.catalogue import parse, recipes
 from fourhands.agents.acp.errors import UnknownSession
 from fourhands.agents.acp.events import AgentExited
 from fourhands.agents.acp.files import AcpFiles
-from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
+from fourhands.agents.acp.jsonrpc import PeerFailed
+from fourhands.agents.acp.peer import AcpPeer
 from fourhands.agents.acp.permissions import AcpPermissions, shortened
 from fourhands.agents.acp.prompt import blocks_of, text_block
 from fourhands.agents.acp.recipe import Recipe
@@ -94,8 +95,14 @@ class AcpAgent(Connector):
             methods=methods,
             notifications={"session/update": self._update},
             on_end=self._process_ended,
+            newest=self._newest_version(),
         )
         bench.controls[session.id] = self
+
+    def _newest_version(self) -> int:
+        """Return the version of the protocol to offer: that of the settings for its name or kind, else its own."""
+        named = reversed(self.bench.settings.of_agent(self.session.name, self.session.connector))
+        return next((one.acp_version for one in named if one.acp_version), self.recipe.acp_version)
 
     def release(self) -> None:
         """Withdraw from the workbench: the agent's options, its questions, its terminals."""
@@ -121,7 +128,7 @@ class AcpAgent(Connector):
             if self.session.status == "starting":
                 self._status("idle")
 
-    async def ready(self) -> RpcConnection:
+    async def ready(self) -> AcpPeer:
         """Return the connection to an agent that has a session; start the agent if it does not run."""
         async with self.runtime.lock:
             peer = self.runtime.peer
@@ -134,8 +141,8 @@ class AcpAgent(Connector):
             self._reset = False
             return peer
 
-    async def _start(self, sign_in: str = "") -> RpcConnection:
-        async def shake_hands(peer: RpcConnection) -> None:
+    async def _start(self, sign_in: str = "") -> AcpPeer:
+        async def shake_hands(peer: AcpPeer) -> None:
             with self._sandbox.held_ports():
                 await self.acp.shake_hands(peer)
                 if sign_in:
@@ -159,7 +166,7 @@ class AcpAgent(Connector):
 
     # -- sessions --------------------------------------------------------------------------------------------------
 
-    async def _open(self, peer: RpcConnection) -> None:
+    async def _open(self, peer: AcpPeer) -> None:
         """Begin a session, or go on with the one from before the agent died, where it can."""
         if self.acp.id and not self._reset and self.acp.can_reopen:
             try:
@@ -178,7 +185,7 @@ class AcpAgent(Connector):
         """Return the id of the agent's own session."""
         return {"remote": self.acp.id, "chosen": self.acp.chosen.values}
 
-    async def _reopen(self, peer: RpcConnection, *, quietly: bool = False) -> None:
+    async def _reopen(self, peer: AcpPeer, *, quietly: bool = False) -> None:
         """Go on with an older session; quietly: what comes in again of it is shown already."""
         self.updates.replaying, self.updates.muted = True, quietly
         try:
@@ -286,20 +293,20 @@ class AcpAgent(Connector):
         self.keep()
         self.stop_reason, self.usage = str(answer.get("stopReason") or END_TURN)[:100], shortened(answer.get("usage"))
 
-    async def _ask(self, peer: RpcConnection, blocks: list[dict[str, object]]) -> dict[str, Any] | FourhandsError:
+    async def _ask(self, peer: AcpPeer, blocks: list[dict[str, object]]) -> dict[str, Any] | FourhandsError:
         try:
             answer = await peer.request("session/prompt", {"sessionId": self.acp.id, "prompt": blocks})
         except FourhandsError as error:
             return error
         return answer if isinstance(answer, dict) else {}
 
-    def _interrupt(self, peer: RpcConnection) -> None:
+    def _interrupt(self, peer: AcpPeer) -> None:
         """Stop the turn: the agent is told, and what it asks is answered with "cancelled"."""
         peer.notify("session/cancel", {"sessionId": self.acp.id})
         self.permissions.cancel()
         self.updates.cancel()
 
-    async def _settled(self) -> RpcConnection:
+    async def _settled(self) -> AcpPeer:
         """Return the connection to an agent that has finished what was asked before."""
         if self._asking is not None and not self._asking.done():
             await asyncio.wait([self._asking], timeout=self._settle_s)

@@ -8,6 +8,8 @@ Raw dictionaries go in and out; what they mean is the caller's. What must stay t
   question are logged, and a line beyond the limit is skipped without being kept.
 - `$/cancel_request` works both ways: ours is sent when an `await request(…)` is cancelled, theirs cancels the handler,
   whose request is then answered with the error -32800.
+- Batches are taken only once `narrow` says so: each entry is served like a message of its own, and the answers to its
+  requests go back together, when the last of them is there.
 """
 
 import asyncio
@@ -44,6 +46,7 @@ _SHOWN = 200
 Params = dict[str, Any]
 RpcHandler = Callable[[Params], Awaitable[object]]
 RpcListener = Callable[[Params], None]
+RpcReply = Callable[[Mapping[str, object]], None]
 
 
 class RpcError(Exception):
@@ -80,6 +83,33 @@ class PeerGone(Unavailable):
     code = "peer-gone"
 
 
+class _Batch:
+    """The answers to the requests of one batch, sent as one array when the last of them is there."""
+
+    def __init__(self, send: Callable[[list[Mapping[str, object]]], None]) -> None:
+        self._send = send
+        self._answers: list[Mapping[str, object]] = []
+        self._missing = 1  # one for the batch itself, until all of its entries have been looked at
+
+    def expect(self) -> RpcReply:
+        """Wait for one more answer, which the returned function takes."""
+        self._missing += 1
+        return self._take
+
+    def looked_through(self) -> None:
+        """Note that no further answer will be expected."""
+        self._arrived()
+
+    def _take(self, answer: Mapping[str, object]) -> None:
+        self._answers.append(answer)
+        self._arrived()
+
+    def _arrived(self) -> None:
+        self._missing -= 1
+        if not self._missing and self._answers:
+            self._send(self._answers)
+
+
 class RpcConnection:
     """One end of a connection. `run` reads until the other side closes; everything else may be called meanwhile."""
 
@@ -113,6 +143,7 @@ class RpcConnection:
         self._abandoned: BoundedDict[int, None] = BoundedDict(_REMEMBERED)
         self._serving: dict[tuple[str, object], asyncio.Task[Any]] = {}
         self._drain = asyncio.Lock()
+        self._batches = False
 
     # -- our side --------------------------------------------------------------------------------------------------
 
@@ -146,7 +177,7 @@ class RpcConnection:
         """Tell something that needs no answer; of no effect after the end."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params or {}})
 
-    def _send(self, message: Mapping[str, object]) -> None:
+    def _send(self, message: Mapping[str, object] | list[Mapping[str, object]]) -> None:
         if self.closed or self._writer.is_closing():
             return
         # Half characters (from file names, say) have no place in UTF-8; JSON can still name them.
@@ -164,6 +195,10 @@ class RpcConnection:
                 await self._writer.drain()
 
     # -- their side ------------------------------------------------------------------------------------------------
+
+    def narrow(self, methods: Mapping[str, RpcHandler], notifications: Mapping[str, RpcListener]) -> None:
+        """Serve these and no others from now on, and take batches: both sides have agreed on that."""
+        self._methods, self._notifications, self._batches = dict(methods), dict(notifications), True
 
     async def run(self) -> None:
         """Read and dispatch until the end of the stream; then everything that is open on either side is ended."""
@@ -213,69 +248,94 @@ class RpcConnection:
             log.warning("%s wrote something that is no message: %r", self.name, line[:_SHOWN])
             self._complain(PARSE_ERROR, "this is not JSON")
             return
-        if not isinstance(message, dict):
+        if isinstance(message, list) and self._batches:
+            self._take_batch(message)
+        elif not isinstance(message, dict):
             log.warning("%s wrote something that is no message: %r", self.name, line[:_SHOWN])
             self._complain(INVALID_REQUEST, "a message is one object; batches are not part of this protocol")
+        elif not self._dispatch(message, lambda: self._send):
+            log.warning("%s sent neither a call nor an answer: %r", self.name, line[:_SHOWN])
+            self._complain(INVALID_REQUEST, "there is no method", message.get("id"))
+
+    def _take_batch(self, messages: list[Any]) -> None:
+        if not messages:
+            self._reply_error(None, RpcError(INVALID_REQUEST, "a batch has at least one message"), self._send)
             return
+        batch = _Batch(self._send)
+        for message in messages:
+            if not isinstance(message, dict) or not self._dispatch(message, batch.expect):
+                log.warning("%s sent neither a call nor an answer in a batch: %.200r", self.name, message)
+                self._reply_error(
+                    None, RpcError(INVALID_REQUEST, "this is neither a call nor an answer"), batch.expect()
+                )
+        batch.looked_through()
+
+    def _dispatch(self, message: Mapping[str, object], expect: Callable[[], RpcReply]) -> bool:
+        """Handle a message, and return False if it is neither a call nor an answer; a request is replied to once."""
         method = message.get("method")
         if isinstance(method, str):
-            self._called(method, message)
+            self._called(method, message, expect)
         elif "result" in message or "error" in message:
             self._answered(message)
         else:
-            log.warning("%s sent neither a call nor an answer: %r", self.name, line[:_SHOWN])
-            self._complain(INVALID_REQUEST, "there is no method", message.get("id"))
+            return False
+        return True
 
     def _complain(self, code: int, text: str, id: object = None) -> None:
         # To a program whose output is mixed with noise an answer would be noise too.
         if self._answer_noise:
-            self._reply_error(id if isinstance(id, str | int) else None, RpcError(code, text))
+            self._reply_error(id if isinstance(id, str | int) else None, RpcError(code, text), self._send)
 
-    def _called(self, method: str, message: Mapping[str, object]) -> None:
+    def _called(self, method: str, message: Mapping[str, object], expect: Callable[[], RpcReply]) -> None:
         params = message.get("params")
         if params is None:
             params = {}
         if "id" not in message:
             self._told(method, params)
             return
-        id = message["id"]
+        id, reply = message["id"], expect()
         if isinstance(id, bool) or not isinstance(id, str | int | None):
-            self._reply_error(None, RpcError(INVALID_REQUEST, f"an id is a text or a whole number, not {id!r:.100}"))
+            self._reply_error(
+                None, RpcError(INVALID_REQUEST, f"an id is a text or a whole number, not {id!r:.100}"), reply
+            )
             return
         handler = self._methods.get(method)
         if handler is None:
             error = RpcError(METHOD_NOT_FOUND, f"no method {method[:_SHOWN]!r}", {"method": method[:_SHOWN]})
-            self._reply_error(id, error)
+            self._reply_error(id, error, reply)
         elif not isinstance(params, dict):
-            self._reply_error(id, RpcError(INVALID_PARAMS, f"the params of {method} must be an object"))
+            self._reply_error(id, RpcError(INVALID_PARAMS, f"the params of {method} must be an object"), reply)
         elif len(self._serving) >= MOST_REQUESTS:
-            self._reply_error(id, RpcError(INTERNAL_ERROR, f"{MOST_REQUESTS} requests are under way already"))
+            self._reply_error(id, RpcError(INTERNAL_ERROR, f"{MOST_REQUESTS} requests are under way already"), reply)
         elif (key := (type(id).__name__, id)) in self._serving:
-            self._reply_error(id, RpcError(INVALID_REQUEST, f"request {id!r} is under way already"))
+            self._reply_error(id, RpcError(INVALID_REQUEST, f"request {id!r} is under way already"), reply)
         else:
-            task = self._tasks.start(self._serve(id, method, handler, params), f"{self.name}: {method}")
+            task = self._tasks.start(self._serve(id, method, handler, params, reply), f"{self.name}: {method}")
             self._serving[key] = task
             task.add_done_callback(lambda _: self._serving.pop(key, None))
 
-    async def _serve(self, id: str | int | None, method: str, handler: RpcHandler, params: Params) -> None:
+    async def _serve(
+        self, id: str | int | None, method: str, handler: RpcHandler, params: Params, reply: RpcReply
+    ) -> None:
         try:
             result = await handler(params)
         except RpcError as error:
-            self._reply_error(id, error)
+            self._reply_error(id, error, reply)
         except FourhandsError as error:
-            self._reply_error(id, self._translate(error))
+            self._reply_error(id, self._translate(error), reply)
         except asyncio.CancelledError:
-            self._reply_error(id, RpcError(CANCELLED, f"{method} was cancelled"))
+            self._reply_error(id, RpcError(CANCELLED, f"{method} was cancelled"), reply)
             raise
         except Exception:
             log.exception("%s: %s failed", self.name, method)
-            self._reply_error(id, RpcError(INTERNAL_ERROR, f"{method} failed unexpectedly", {"code": "internal"}))
+            unexpected = RpcError(INTERNAL_ERROR, f"{method} failed unexpectedly", {"code": "internal"})
+            self._reply_error(id, unexpected, reply)
         else:
-            self._send({"jsonrpc": "2.0", "id": id, "result": result})
+            reply({"jsonrpc": "2.0", "id": id, "result": result})
         await self._flush()
 
-    def _reply_error(self, id: str | int | None, error: RpcError) -> None:
-        self._send({"jsonrpc": "2.0", "id": id, "error": error.to_wire()})
+    def _reply_error(self, id: str | int | None, error: RpcError, reply: RpcReply) -> None:
+        reply({"jsonrpc": "2.0", "id": id, "error": error.to_wire()})
 
     def _told(self, method: str, params: object) -> None:
         if not isinstance(params, dict):

@@ -7,6 +7,7 @@ cancelled turn answers every open request with "cancelled", as the protocol dema
 
 import asyncio
 import contextlib
+import os
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -52,6 +53,8 @@ class PermissionRequest(Struct, frozen=True, rename="camel"):
     session_id: str
     tool_call: dict[str, Any]
     options: list[Any]  # what is no option is passed over, as the protocol wants
+    title: str | None = None  # of the request itself, in version 2 of the protocol
+    description: str | None = None
 
 
 class AcpPermissions:
@@ -88,10 +91,10 @@ class AcpPermissions:
             return await self._permit(call, by_kind)
         line = line_of(step)
         found = self._lines.assess(line) if line else None
-        question = self._question(step, line, by_kind, found)
+        question = self._question(request, step, line, by_kind, found)
         asked = time.time()
         # Where a tool calls itself something else, its command may be for another machine, or no line at all.
-        runs = found is not None and step.get("kind") == "execute"
+        runs = found is not None and step.get("kind") == "execute" and not self._runs_elsewhere(step)
         if found is not None and runs and "allow_once" in by_kind and await self._lines.run_unasked(found):
             verdict = Decision(level=found.level, reason=found.reason, choice="unasked", by=found.unasked)
             await self._record(question, asked, Result(success=True), verdict)
@@ -164,14 +167,26 @@ class AcpPermissions:
             with contextlib.suppress(FourhandsError):
                 self._bench.questions.withdraw(id, "the turn was cancelled")
 
+    def _runs_elsewhere(self, step: Mapping[str, Any]) -> bool:
+        """Return True if a line is said to run outside the workspace: what it would do there is not known."""
+        given = step.get("rawInput")
+        cwd = given.get("cwd") if isinstance(given, dict) else None
+        if not isinstance(cwd, str) or "\0" in cwd:
+            return cwd is not None
+        root = os.path.realpath(self._bench.root)
+        return os.path.commonpath((root, os.path.realpath(os.path.join(root, cwd)))) != root
+
     def _question(
         self,
+        request: PermissionRequest,
         step: Mapping[str, Any],
         line: str,
         by_kind: Mapping[str, PermissionOption],
         found: Assessment | None,
     ) -> Question:
-        title = str(step.get("title") or step.get("kind") or "use a tool")[:500]
+        title = str(request.title or step.get("title") or step.get("kind") or "use a tool")[:500]
+        if request.description:
+            title += f" ({request.description[:500]})"
         level, reason = ("unknown", "") if found is None else (found.level, found.reason)
         choices = [choice for kind, choice in _CHOICES.items() if kind in by_kind]
         if level == "dangerous" and len(choices) > 1:

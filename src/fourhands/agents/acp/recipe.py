@@ -1,5 +1,7 @@
 """The recipe of an agent: the command that starts it, and what is odd about it."""
 
+from typing import Literal
+
 import msgspec
 from msgspec import Struct
 
@@ -16,5 +18,6 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     env: dict[str, str] = msgspec.field(default_factory=dict)
     auth: str = ""  # the authentication method to choose when it asks for one
     start_seconds: float = 120.0  # how long it may take to begin a session, and to answer what is not a prompt
+    acp_version: Literal[1, 2] = 1  # the newest version of the protocol to offer; 2 is a draft
     missing_file_is_empty: bool = False  # it takes an error for a missing file as the end of its write
     sandbox: AgentProfile = msgspec.field(default_factory=AgentProfile)

@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 from fourhands.agents.acp.errors import rpc_error
-from fourhands.agents.acp.jsonrpc import PeerGone, RpcConnection, RpcHandler, RpcListener
+from fourhands.agents.acp.jsonrpc import PeerGone, RpcHandler, RpcListener
+from fourhands.agents.acp.peer import AcpPeer
 from fourhands.agents.connectors.process import AgentProcess, AgentStarter, launch
 from fourhands.core.errors import FourhandsError, TimedOut, Unavailable
 from fourhands.core.tasks import Tasks
@@ -27,7 +28,10 @@ class ProcessEnded(Protocol):
 
 
 class AcpRuntime:
-    """One agent's process. Callers hold `lock` around reading `peer` and calling `start`."""
+    """One agent's process. Callers hold `lock` around reading `peer` and calling `start`.
+
+    `newest` is the version of the protocol to offer.
+    """
 
     def __init__(
         self,
@@ -39,6 +43,7 @@ class AcpRuntime:
         methods: Mapping[str, RpcHandler],
         notifications: Mapping[str, RpcListener],
         on_end: ProcessEnded,
+        newest: int = 1,
     ) -> None:
         self.lock = asyncio.Lock()
         self.process: AgentProcess | None = None
@@ -49,23 +54,25 @@ class AcpRuntime:
         self._methods = methods
         self._notifications = notifications
         self._on_end = on_end
-        self._peer: RpcConnection | None = None
+        self._newest = newest
+        self._peer: AcpPeer | None = None
         self._life: asyncio.Task[None] | None = None
 
     @property
-    def peer(self) -> RpcConnection | None:
+    def peer(self) -> AcpPeer | None:
         """The connection to a running agent that has completed its start."""
         return self._peer if self._peer is not None and not self._peer.closed else None
 
-    async def start(self, shake_hands: Callable[[RpcConnection], Awaitable[None]], limit_s: float) -> RpcConnection:
+    async def start(self, shake_hands: Callable[[AcpPeer], Awaitable[None]], limit_s: float) -> AcpPeer:
         """Start the process and return its connection after the handshake, which may take `limit_s` seconds."""
         if self._life is not None:
             await asyncio.wait([self._life])  # or its end would take away what the next one has begun
         process = self.process = await launch(await self._starter(), self._tasks, self._name)
-        peer = RpcConnection(
+        peer = AcpPeer(
             process.reader,
             process.writer,
             self._tasks,
+            newest=self._newest,
             methods=self._methods,
             notifications=self._notifications,
             translate=rpc_error,
@@ -100,7 +107,7 @@ class AcpRuntime:
             self._life.cancel()
             await asyncio.wait([self._life])
 
-    async def _live(self, process: AgentProcess, peer: RpcConnection) -> None:
+    async def _live(self, process: AgentProcess, peer: AcpPeer) -> None:
         try:
             await peer.run()
             log.info("%s has closed its output", self._name)

@@ -22,7 +22,6 @@ from fourhands.workbench.sessions import Session
 
 log = logging.getLogger(__name__)
 
-PROTOCOL_VERSION = 1
 _PAGES = 100
 _LONGEST_NAME = 60
 _SWITCH = {"yes": True, "no": False, "true": True, "false": False}
@@ -32,6 +31,7 @@ CAPABILITIES: dict[str, object] = {
     "terminal": True,
     "session": {"configOptions": {"boolean": {}}},
 }
+"""The offer to agents, in words of version 1; for version 2 see `Version2`."""
 
 McpServers = Callable[[Session, bool], Sequence[Mapping[str, object]]]
 """The MCP servers of a session, given whether the agent can reach them by HTTP."""
@@ -73,16 +73,8 @@ class AcpSession:
     async def shake_hands(self, peer: RpcConnection) -> None:
         """Agree on the version and learn what the agent can do."""
         about = {"name": "fourhands", "title": "Fourhands", "version": fourhands.__version__}
-        asked = {"protocolVersion": PROTOCOL_VERSION, "clientCapabilities": CAPABILITIES, "clientInfo": about}
+        asked = {"clientCapabilities": CAPABILITIES, "clientInfo": about}
         answer = await peer.request("initialize", asked)
-        if not isinstance(answer, dict):
-            raise Unsupported(f"{self._name} answered initialize with {answer!r:.100}: this is not ACP")
-        version = answer.get("protocolVersion")
-        if version != PROTOCOL_VERSION or isinstance(version, bool):
-            raise Unsupported(
-                f"{self._name} uses ACP version {version!r:.50}; Fourhands supports {PROTOCOL_VERSION}",
-                hint=f"use a release of it that supports version {PROTOCOL_VERSION}",
-            )
         self.agent = answer
         info = answer.get("agentInfo")
         self._take_name(info if isinstance(info, dict) else {})

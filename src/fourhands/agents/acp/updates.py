@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fourhands.agents.acp.content import text_of
 from fourhands.agents.acp.events import AgentOffered, AgentPlanned, AgentUsed
 from fourhands.agents.acp.permissions import shortened
 from fourhands.agents.acp.session import AcpSession, Emit
@@ -88,9 +89,9 @@ class Updates:
                 self._step({**step, "status": "cancelled"})
 
     def _said(self, update: dict[str, Any]) -> None:
-        text = _text(update.get("content"))
-        if self.replaying:
-            # Blocks in old history have run once.
+        text = text_of(update.get("content"))
+        if self.replaying or update.get("again"):
+            # Blocks in old history have run once, as have those of a message that is told in other words.
             self._conversation.say(self._history.feed(text).visible, str(update.get("messageId") or "history"))
             return
         key = update.get("messageId")
@@ -100,11 +101,11 @@ class Updates:
         self._speech.hear(text)
 
     def _thought(self, update: dict[str, Any]) -> None:
-        self._conversation.think(_text(update.get("content")), str(update.get("messageId") or "thought"))
+        self._conversation.think(text_of(update.get("content")), str(update.get("messageId") or "thought"))
 
     def _echoed(self, update: dict[str, Any]) -> None:
         if self.replaying:  # otherwise it is what the person has just said
-            text, id = _text(update.get("content")), str(update.get("messageId") or "")
+            text, id = text_of(update.get("content")), str(update.get("messageId") or "")
             self._emit(AgentAsked(session=self._conversation.session.id, text=text, message_id=id))
 
     def _step(self, update: dict[str, Any]) -> None:
@@ -121,14 +122,3 @@ class Updates:
 
 
 _MEMBERS = frozenset({"toolCallId", "title", "kind", "status", "content", "locations", "rawInput", "rawOutput"})
-
-
-def _text(content: object) -> str:
-    """Return a content block as text; other kinds are named."""
-    if not isinstance(content, dict):
-        return ""
-    if isinstance(text := content.get("text"), str):
-        return text
-    resource = content.get("resource")
-    uri = content.get("uri") or (resource.get("uri") if isinstance(resource, dict) else "")
-    return f"[{content.get('type', 'content')}{f': {uri}' if uri else ''}]"
