@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.test_agent_examples import AGENTS
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -19,12 +20,18 @@ EXPECTED = {
         "one command: ran uname -a exit code 7 in a container",
         "['cloud 90x20', 'now 100x30', 'hello', 'q'] exit code 7",
     ],
+    "work_in_a_notebook.py": [
+        "hello from /tmp\n 0 (1, 0)",
+        "it wants input: True",
+        "[0, 1, 4, 9, 16]\nexit 0",
+        "error: needs approval",
+    ],
     "add_a_command.py": ["'text': 'Hello, Ada!'", "did you mean 'name'?"],
 }
 
 
 def test_every_example_is_listed() -> None:
-    assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED) | {agent.file for agent in AGENTS}
 
 
 @pytest.mark.timeout(120)

@@ -62,13 +62,17 @@ class Request:
     @property
     def results(self) -> dict[str, str]:
         """The results of tool calls, by the id of the call; fails where a call has two."""
+        if self.dialect == "responses":
+            outputs = [item for item in self.body["input"] if item.get("type") == "function_call_output"]
+            assert len({item["call_id"] for item in outputs}) == len(outputs), "a call has two results"
+            return {item["call_id"]: item["output"] for item in outputs}
         found: dict[str, str] = {}
         for message in self.body["messages"]:
             if message["role"] == "tool":
                 told = [(message["tool_call_id"], message["content"])]
             else:
                 parts = message["content"] if isinstance(message["content"], list) else []
-                told = [(part["tool_use_id"], part["content"]) for part in parts if part["type"] == "tool_result"]
+                told = [(part["tool_use_id"], text_of(part)) for part in parts if part["type"] == "tool_result"]
             for id, text in told:
                 assert id not in found, f"call {id} has two results"
                 found[id] = text

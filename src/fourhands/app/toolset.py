@@ -15,9 +15,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypedDict, cast, overload
 
+import httpx
 import msgspec
 
 from fourhands.app import in_process
+from fourhands.app.frameworks import langchain_tools, pydantic_ai_toolset
 from fourhands.core.call import Scope
 from fourhands.core.consent import SCOPES
 from fourhands.core.errors import BadArgument, BadCwd, Unavailable
@@ -29,11 +31,14 @@ from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.stdio import PATIENCE_S
 from fourhands.surfaces.toolset.link import Ask, ToolsetLink, told
 from fourhands.surfaces.toolset.messages import ToolDone
+from fourhands.surfaces.toolset.prompt import ask_here
 
 if TYPE_CHECKING:
     from anthropic.types import ToolParam
+    from langchain_core.tools import BaseTool
     from openai.types.chat import ChatCompletionFunctionToolParam
     from openai.types.responses import FunctionToolParam
+    from pydantic_ai import AbstractToolset
 
 _POLL_S = 0.1
 
@@ -63,8 +68,8 @@ class Toolset:
 
     `allow` has the scopes that its owner, who writes this program, gives it: see, arrange, write, run. `ask` decides
     what needs approval all the same, such as a dangerous line: a function that is given the question and returns one of
-    its `options`, or an `Answer` with a reason; "page" for the person at the page; "never" to refuse it. `tools` has
-    "core", "all" or names.
+    its `options`, or an `Answer` with a reason; "page" for the person at the page; "stdin" for the one who started this
+    program, in its terminal; "never" to refuse it. `tools` has "core", "all" or names.
     """
 
     def __init__(
@@ -73,23 +78,23 @@ class Toolset:
         *,
         name: str = "agent",
         allow: Sequence[Scope] = (),
-        ask: Ask | Literal["page", "never"] = "page",
+        ask: Ask | Literal["page", "stdin", "never"] = "page",
         tools: Sequence[str] = ("core",),
         provider: str = "",
         keep: bool = False,
         settings: Settings | None = None,
         places: WorkspaceDirs | None = None,
     ) -> None:
-        if ask not in ("page", "never") and not callable(ask):
-            raise BadArgument(f"ask={ask!r} is none", hint='give a function, "page" or "never"')
-        self._ask: Ask | None = None if isinstance(ask, str) else ask
+        if ask not in ("page", "stdin", "never") and not callable(ask):
+            raise BadArgument(f"ask={ask!r} is none", hint='give a function, "page", "stdin" or "never"')
+        self._ask: Ask | None = ask_here if ask == "stdin" else ask if callable(ask) else None
         _check("allow", allow, tuple(SCOPES))
         _check("tools", tools)
         self._options = ClientOptions(
             name=name,
             allow=tuple(allow),
             provider=provider,
-            ask_by=ask if isinstance(ask, str) else "forms",
+            ask_by=ask if ask == "page" or ask == "never" else "forms",
             tools=tuple(tools),
             keep=keep,
         )
@@ -97,6 +102,7 @@ class Toolset:
         self._places = places or WorkspaceDirs.of(workspace)
         self._settings = settings
         self._link: ToolsetLink | None = None
+        self._address: tuple[str, str] = ("", "")
         self._opened = False
         self._stack = contextlib.AsyncExitStack()
 
@@ -111,6 +117,7 @@ class Toolset:
         async with contextlib.AsyncExitStack() as stack:
             url, own = await self._workbench(stack)
             token = (Path(self._places.state) / "token").read_text().strip()
+            self._address = url, token
             tasks = await stack.enter_async_context(Tasks())
             self._link = await ToolsetLink.open(url, token, own, self._options, tasks, self._ask)
             stack.push_async_callback(self._link.close)
@@ -161,6 +168,16 @@ class Toolset:
         """The reason why `allowed` has less than was asked for; empty where nothing is missing."""
         return self._there.ready.withheld
 
+    async def page_link(self) -> str:
+        """Return a link for one browser, good for ten minutes: to the page on which a person sees all and steps in."""
+        _, (url, token) = self._there, self._address
+        try:
+            async with httpx.AsyncClient(trust_env=False) as client:
+                answer = await client.post(f"{url}/api/code", headers={"Authorization": f"Bearer {token}"})
+                return f"{url}/#code={answer.raise_for_status().json()['code']}"
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            raise Unavailable(f"the workbench at {url} gives no link to its page: {error}") from error
+
     def schemas(self) -> list[ToolSchema]:
         """Return the tools: their names, descriptions and parameters."""
         return [
@@ -188,6 +205,14 @@ class Toolset:
             {"name": one["name"], "description": one["description"], "input_schema": one["parameters"]}
             for one in self.schemas()
         ]
+
+    def langchain(self) -> "list[BaseTool]":
+        """Return the tools for LangChain and LangGraph: what fails has `status="error"`, and `data` is the artifact."""
+        return langchain_tools(self.schemas(), self.call)
+
+    def pydantic_ai(self) -> "AbstractToolset[object]":
+        """Return the tools for pydantic-ai, as one of an agent's or a run's `toolsets`."""
+        return pydantic_ai_toolset(self.schemas(), self.call)
 
     async def call(self, name: str, args: Mapping[str, object] | str | None = None) -> ToolOutcome:
         """Call a tool with the arguments that a model gave: an object, or the JSON text of one.

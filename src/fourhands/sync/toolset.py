@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeAlias, overload
 
+from fourhands.app.frameworks import langchain_tools, pydantic_ai_toolset
 from fourhands.app.toolset import Toolset
 from fourhands.core.call import Scope
 from fourhands.core.loop_thread import LoopThread
@@ -15,8 +16,10 @@ from fourhands.settings import Settings
 from fourhands.sync.remote import Remote, reads, waits
 
 if TYPE_CHECKING:
+    from langchain_core.tools import BaseTool
     from openai.types.chat import ChatCompletionFunctionToolParam
     from openai.types.responses import FunctionToolParam
+    from pydantic_ai import AbstractToolset
 
 SyncAsk: TypeAlias = Callable[[Question], Choice | Answer]
 """The embedding program's answer to a question; it is called in a thread of its own, and may wait for a person."""
@@ -34,7 +37,7 @@ class SyncToolset(Remote[Toolset]):
         *,
         name: str = "agent",
         allow: Sequence[Scope] = (),
-        ask: SyncAsk | Literal["page", "never"] = "page",
+        ask: SyncAsk | Literal["page", "stdin", "never"] = "page",
         tools: Sequence[str] = ("core",),
         provider: str = "",
         keep: bool = False,
@@ -97,6 +100,16 @@ class SyncToolset(Remote[Toolset]):
         return self._read(lambda there: there.openai(responses=True) if responses else there.openai())
 
     anthropic = reads(Toolset.anthropic)
+
+    def langchain(self) -> "list[BaseTool]":
+        """Return the tools for LangChain and LangGraph: what fails has `status="error"`, and `data` is the artifact."""
+        return langchain_tools(self.schemas(), self.call)
+
+    def pydantic_ai(self) -> "AbstractToolset[object]":
+        """Return the tools for pydantic-ai, as one of an agent's or a run's `toolsets`."""
+        return pydantic_ai_toolset(self.schemas(), self.call)
+
+    page_link = waits(Toolset.page_link)
     call = waits(Toolset.call)
 
 

@@ -57,6 +57,7 @@ class ToolsetLink:
         self._ask = ask
         self._last = 0
         self._waiting: dict[int, asyncio.Future[ToolDone]] = {}
+        self._asking: dict[int, set[asyncio.Task[None]]] = {}
         self._gone = False
         tasks.start(self._read(), "the connection of a toolset")
 
@@ -125,6 +126,8 @@ class ToolsetLink:
             raise
         finally:
             self._waiting.pop(number, None)
+            for asked in self._asking.pop(number, ()):
+                asked.cancel()  # nobody waits for the answer any more
 
     async def _send(self, message: FromToolset) -> None:
         with contextlib.suppress(ConnectionClosed):
@@ -158,8 +161,13 @@ class ToolsetLink:
 
     async def _answer(self, message: ToolAsks) -> None:
         """Ask the embedding program. Its own mistakes are the caller's, and the model's call is refused."""
-        question = message.question
+        question, task = message.question, asyncio.current_task()
+        if message.number not in self._waiting:
+            return
         assert self._ask is not None
+        assert task is not None
+        asking = self._asking.setdefault(message.number, set())
+        asking.add(task)
         try:
             given = self._ask(question)
             answer = _checked(question, await given if inspect.isawaitable(given) else given)
@@ -167,6 +175,8 @@ class ToolsetLink:
             answer = Answer(choice="deny", reason="the program that is asked failed")
             if (future := self._waiting.get(message.number)) is not None and not future.done():
                 future.set_exception(error)
+        finally:
+            asking.discard(task)  # from here on it is told to the workbench, whatever becomes of the call
         await self._send(AnswerTool(message.number, question.id, answer))
 
 
