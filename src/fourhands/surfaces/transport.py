@@ -34,6 +34,7 @@ KEYS_LIMIT = 16 * 1024 * 1024
 
 RECEIVED_AHEAD = 256 * 1024
 
+_TURNS = 100
 _ESTABLISHED = 1  # of the kernel's states of a connection
 
 
@@ -176,6 +177,17 @@ class IdleServer(uvicorn.Server):
         finally:
             for server in self.servers:
                 server.close()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Close all connections; one whose client has not let go of it within the grace is cut off."""
+        await super().shutdown(sockets)
+        for _ in range(_TURNS):  # the end of a connection is told in one of the next turns of the loop
+            left = [one for one in self.server_state.connections if one.transport is not None]
+            for connection in left:
+                connection.transport.abort()
+            if not left:
+                break
+            await asyncio.sleep(0)
 
 
 async def take_connection(config: TimedConfig, server: uvicorn.Server, connection: socket.socket) -> None:
