@@ -11,6 +11,7 @@ from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.core.call import Actor, Result
+from fourhands.core.ids import short_id
 from fourhands.workbench.layout.panes import find
 
 
@@ -43,6 +44,25 @@ async def test_everybody_means_their_own_terminal_by_a_title(app: App) -> None:
         await ask(app, "terminal.interrupt", who, terminalId="renamed")
         await ask(app, "tool.terminal_stop", who, sessionId="renamed")
         assert id not in [terminal.id for terminal in app.terminals.list()]
+
+
+async def test_the_short_form_of_an_id_means_that_terminal_everywhere_and_is_nobodys_title(app: App) -> None:
+    ada, bob = let_in(app, "ada").actor, let_in(app, "bob").actor
+    id = str((await ask(app, "terminal.create", ada, title="build")).data["terminalId"])
+    short = short_id(id)
+    await ask(app, "terminal.create", bob, title=f"{short}X")
+    for command, title in (("terminal.create", {}), ("terminal.rename", {"terminalId": f"{short}X"})):
+        refused = await app.call(f"openspace.{command}", {**title, "title": short}, actor=bob)
+        assert (refused.code, "form of an id" in refused.error) == ("bad-argument", True)
+    for who in (None, ada, bob):
+        assert (await ask(app, "terminal.read_output", who, terminalId=short)).success
+        await ask(app, "pane.focus", who, paneId=short)
+        pane = find(app.bench.state.layout, str(app.bench.state.layout.active_pane)).pane
+        assert next(tab.content for tab in pane.tabs if tab.id == pane.active_tab) == id
+    assert (await app.call("openspace.tool.terminal_stop", {"sessionId": short}, actor=bob)).code == "denied"
+    await ask(app, "tool.terminal_stop", ada, sessionId=short)
+    gone = await app.call("openspace.tool.terminal_continue", {"sessionId": short}, actor=ada)
+    assert gone.code == "not-found"
 
 
 async def test_a_taken_title_gets_a_number_and_the_result_says_so(app: App) -> None:

@@ -15,6 +15,7 @@ from fourhands.app import App
 from fourhands.commands.launching import COMPLETED_KEPT
 from fourhands.commands.tool_terminal import Active, session_table
 from fourhands.core.call import Actor, Call, Result
+from fourhands.core.ids import short_id
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.terminals.oneshot import OneShotLimits
@@ -312,11 +313,13 @@ async def test_long_output_of_a_terminal_is_cropped(app: App) -> None:
 async def test_results_have_the_words_that_models_know(app: App) -> None:
     agent = Agent(app)
     started = (await agent("terminal_start", command="cat")).data
-    id = started["id"]
+    id = str(started["id"])
     assert id == started["sessionId"]
-    assert started["text"] == f"Terminal Session Started\nID: {id}\nCommand: cat\nPosition: 0\n\nOutput:\n"
+    assert started["text"] == f"Terminal Session Started\nID: {short_id(id)}\nCommand: cat\nPosition: 0\n\nOutput:\n"
     more = (await agent("terminal_continue", sessionId=id, stdin="hello\n")).data
-    words = f"Terminal Session: {id}\nPosition: {more['position']}\nComplete: false\n\nOutput:\nhello\nhello\n"
+    words = (
+        f"Terminal Session: {short_id(id)}\nPosition: {more['position']}\nComplete: false\n\nOutput:\nhello\nhello\n"
+    )
     assert (more["id"], more["text"]) == (id, words)
     done = (await agent("terminal_start", command="echo bye; exit 4")).data
     ended = f"Position: {done['position']}\nComplete: true\nExit code: 4\n\nOutput:\nbye\n"
@@ -326,14 +329,14 @@ async def test_results_have_the_words_that_models_know(app: App) -> None:
 
 
 def test_the_list_is_the_one_that_models_know() -> None:
-    one = Active(session_id="term-1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2)
-    two = msgspec.structs.replace(one, session_id="term-2", command="python server.py", position=2048, uptime_s=120.0)
+    one = Active(session_id="term_1", title="a", command="npm run dev", position=1024, running=True, uptime_s=45.2)
+    two = msgspec.structs.replace(one, session_id="term_2", command="python server.py", position=2048, uptime_s=120.0)
     assert session_table([one, two]) == (
         "Active Terminal Sessions:\n"
         "ID           | Command                        | Position | Running | Uptime\n"
         "-------------|--------------------------------|----------|---------|--------\n"
-        "term-1       | npm run dev                    | 1024     | Yes     | 45s\n"
-        "term-2       | python server.py               | 2048     | Yes     | 120s"
+        "term_1       | npm run dev                    | 1024     | Yes     | 45s\n"
+        "term_2       | python server.py               | 2048     | Yes     | 120s"
     )
 
 
@@ -347,7 +350,7 @@ async def test_the_list_is_a_table(app: App) -> None:
     lines = str(data["text"]).split("\n")
     assert lines[0] == "Active Terminal Sessions:"
     assert [cell.strip() for cell in lines[1].split("|")] == ["ID", "Command", "Position", "Running", "Uptime"]
-    row = next(line for line in lines if str(started["sessionId"]) in line)
+    row = next(line for line in lines if short_id(str(started["sessionId"])) in line)
     cells = [cell.strip() for cell in row.split("|")]
     assert cells[1:4] == ["echo x; cat", str(started["position"]), "Yes"]
     yours = {one["title"]: one["yours"] for one in data["sessions"]}  # type: ignore[attr-defined]
@@ -360,7 +363,7 @@ async def test_an_agent_stops_its_own_programs_only(app: App) -> None:
     assert (await agent("terminal_stop", sessionId="mine")).code == "denied"
     started = (await agent("terminal_start", command="cat")).data
     stopped = await agent("terminal_stop", sessionId=started["title"])
-    assert stopped.data["text"] == f"Terminal session {started['sessionId']} terminated."
+    assert stopped.data["text"] == f"Terminal session {short_id(str(started['sessionId']))} terminated."
     assert (await agent("terminal_continue", sessionId=started["sessionId"])).code == "not-found"
     assert app.bench.terminal(str(person.data["terminalId"])).exit is None
 

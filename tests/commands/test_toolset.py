@@ -15,6 +15,7 @@ from fourhands.commands.cropping import MOST_CHARACTERS, cropped
 from fourhands.commands.toolset import command_of, result_text, tool_name, toolset
 from fourhands.core.call import Result
 from fourhands.core.errors import NotFound
+from fourhands.core.ids import short_id
 from fourhands.core.registry import Registry
 from fourhands.settings import SafetySettings, Settings
 from fourhands.workbench.sessions import Session
@@ -170,7 +171,7 @@ async def test_a_command_in_the_background_is_a_terminal_at_once(model: Model) -
     done = await model.result("bash", command="echo up; cat", background=True, timeoutSeconds=0.01)
     id = str(done.data["sessionId"])
     text = result_text(model.app.registry.get("openspace.tool.bash"), done)
-    assert text == f"running in terminal {id}: terminal_continue reads it, terminal_stop ends it"
+    assert text == f"running in terminal {short_id(id)}: terminal_continue reads it, terminal_stop ends it"
     assert (await model("terminal_continue", sessionId=id)).endswith("\nComplete: false\n\nOutput:\nup\n")
     assert (await model("terminal_continue", sessionId=id, stdin="more\n")).endswith("Output:\nmore\nmore\n")
     await model("terminal_stop", sessionId=id)

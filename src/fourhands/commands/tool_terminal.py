@@ -17,6 +17,7 @@ from fourhands.commands.programs import is_mine, settings_of, short
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import Denied
+from fourhands.core.ids import short_id
 from fourhands.core.registry import Contribution
 from fourhands.settings import AgentDefaults
 from fourhands.workbench.terminals.handle import TerminalHandle
@@ -82,15 +83,15 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
 async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effects: Effects) -> Collected:
     """Start a program that keeps running (a server, a watcher, a shell, a debugger) in a terminal that both of you see.
 
-    Returns as soon as it has ended, asks for input or has printed nothing for a while; `reason` is which. Continue
-    with terminal_continue.
+    Returns as soon as it has ended, asks for input or has printed nothing for a while. Continue with
+    terminal_continue.
     """
     started = await launch(bench, call, effects, args.command, args.stdin)
     terminal, mine = started.terminal, settings_of(bench, call)
     seat = bench.seat(call.actor, terminal)
     seen = await _wait(seat, mine, finished=False)
     collected = await _collect(bench, call, effects, terminal, seat, seen, 0, mine, entered=False)
-    head = [STARTED, f"ID: {terminal.id}", f"Command: {short(collected.command, 500)}"]
+    head = [STARTED, f"ID: {short_id(terminal.id)}", f"Command: {short(collected.command, 500)}"]
     return msgspec.structs.replace(collected, pane_id=started.pane_id, text=_text(head, collected))
 
 
@@ -112,8 +113,8 @@ class TerminalContinue(Args, frozen=True, kw_only=True):
 async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call, effects: Effects) -> Collected:
     """Type into a terminal, or only read it, and return what it printed since your last read.
 
-    Returns as soon as the program has finished, asks for input or has settled; `reason` is which. If it asks for a
-    secret, the person must type it; `note` reports that.
+    Returns as soon as the program has finished, asks for input or has settled. If it asks for a secret, the person
+    must type it: a note says so.
     """
     terminal, mine = bench.terminal(args.session_id, call), settings_of(bench, call)
     effects.isolation = terminal.isolation
@@ -129,7 +130,7 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     # A wait that begins now would not notice a command that has finished already.
     seen = await _wait(seat, mine, finished=entered and finished == seat.finished_commands())
     collected = await _collect(bench, call, effects, terminal, seat, seen, start, mine, entered=entered)
-    return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {terminal.id}"], collected))
+    return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {short_id(terminal.id)}"], collected))
 
 
 class TerminalStop(Args, frozen=True, kw_only=True):
@@ -154,7 +155,7 @@ async def terminal_stop(bench: Workbench, args: TerminalStop, call: Call) -> Ter
     bench.seat(call.actor, terminal).require_own("stop")
     await terminal.close()
     bench.positions(call).pop(terminal.id, None)
-    return TerminalStopped(session_id=terminal.id, text=f"Terminal session {terminal.id} terminated.")
+    return TerminalStopped(session_id=terminal.id, text=f"Terminal session {short_id(terminal.id)} terminated.")
 
 
 class Active(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -292,7 +293,7 @@ def session_table(listed: list[Active]) -> str:
         return "No active terminal sessions."
     rows = [
         (
-            one.session_id,
+            short_id(one.session_id),
             short(one.command, 30),
             str(one.position),
             "Yes" if one.running else "No",

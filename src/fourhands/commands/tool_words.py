@@ -7,6 +7,7 @@ is left out.
 from typing import Any
 
 from fourhands.core.call import Result
+from fourhands.core.ids import short_id
 
 _WORTH_TELLING_MS = 1000.0
 
@@ -29,7 +30,8 @@ def ran(result: Result) -> str:
     """Put the outcome of a command into words."""
     data: dict[str, Any] = result.data
     if data.get("sessionId"):
-        return f"running in terminal {data['sessionId']}: terminal_continue reads it, terminal_stop ends it"
+        id = short_id(data["sessionId"])
+        return f"running in terminal {id}: terminal_continue reads it, terminal_stop ends it"
     code, signal, error = data.get("exitCode"), data.get("signal"), data.get("error")
     end = f"exit {code}" if code is not None else f"killed by {signal}" if signal else ""
     if data.get("code") == "timeout":

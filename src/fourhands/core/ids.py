@@ -8,13 +8,14 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = [high + low for high in _ALPHABET for low in _ALPHABET]
 _SHIFTS = range(120, -1, -10)
 _RANDOM_BITS = 80
-_FORM = re.compile(f"[a-z]+_[{_ALPHABET}]{{26}}")
+_SHORT = 4
+_FORM = re.compile(f"[a-z]+_[{_ALPHABET}]{{26}}|term_[{_ALPHABET}]{{{_SHORT}}}")
 
 
 class IdSource:
@@ -43,11 +44,20 @@ def ulid() -> str:
     return _IDS.ulid()
 
 
-def new_id(prefix: str) -> str:
-    """Return an id like `term_01J…`."""
-    return f"{prefix}_{ulid()}"
+def new_id(prefix: str, besides: Iterable[str] = ()) -> str:
+    """Return an id like `term_01J…`, whose short form none of `besides` has."""
+    taken = {short_id(one) for one in besides}
+    while short_id(made := f"{prefix}_{ulid()}") in taken:
+        pass  # the next one ends otherwise
+    return made
+
+
+def short_id(id: str) -> str:
+    """Return the form of an id that a model is told, since a whole one costs it 17 tokens each time: `term_7Q3F`."""
+    prefix, _, rest = id.partition("_")
+    return f"{prefix}_{rest[-_SHORT:]}"
 
 
 def is_id(text: str) -> bool:
-    """Return True if a text has the form of an id; a name of this form would be taken for one."""
+    """Return True if a text has the form of an id, or the short form of a terminal's; a name would be taken for one."""
     return _FORM.fullmatch(text) is not None

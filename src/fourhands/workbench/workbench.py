@@ -19,6 +19,7 @@ from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor, Call
 from fourhands.core.errors import BadCwd, FourhandsError, Unsupported
 from fourhands.core.event import EventBus
+from fourhands.core.ids import short_id
 from fourhands.core.question import Questions
 from fourhands.core.registry import Registry
 from fourhands.providers.egress.egress import Egress
@@ -204,7 +205,7 @@ class Workbench:
                 return terminal.owner == owner, not terminal.exited
             return (tab.owner == owner if owner else not tab.owner.startswith(f"{PREFIX}_")), True
 
-        return self.state.locate(name, rank)
+        return self.state.locate(next((id for id in known if short_id(id) == name), name), rank)
 
     def lease(self, terminal: Terminal) -> Lease:
         """Return the keyboard of a terminal."""

@@ -5,6 +5,7 @@ import re
 from tests.sources.doors import Doors, like
 from tests.sources.source_002 import DOCUMENT
 
+from fourhands.core.ids import short_id
 from fourhands.settings import SafetySettings
 
 STARTED = """\
@@ -38,7 +39,7 @@ term-2       | python server.py               | N        | Yes     | Ns"""
 def equal(text: str, *ids: str) -> str:
     """A tool's text with the document's ids, and N for positions and times."""
     for number, id in enumerate(ids, 1):
-        text = text.replace(id, f"term-{number}")
+        text = text.replace(short_id(id), f"term-{number}")
     text = re.sub(r"Position: \d+", "Position: N", text)
     return re.sub(r" +$", "", text, flags=re.MULTILINE).rstrip("\n")
 
@@ -268,9 +269,9 @@ async def list_text(doors: Doors) -> None:
     ]
     ids = [one["id"] for one in started]
     text, _ = await newcomer.tool("terminal_list", {})
-    names = {id: f"term-{number}" for number, id in enumerate(ids, 1)}
+    names = {short_id(id): f"term-{number}" for number, id in enumerate(ids, 1)}
     # Only their own rows: other items may have left terminals of a person's.
-    lines = [line for line in text.split("\n") if "term_" not in line or any(id in line for id in ids)]
+    lines = [line for line in text.split("\n") if "term_" not in line or any(short_id(id) in line for id in ids)]
     assert "\n".join(_printed(line, names) for line in lines) == LISTED
     await quit_all(newcomer)
 

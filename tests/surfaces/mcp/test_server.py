@@ -22,6 +22,7 @@ from tests.kit.mcp_client import (
 
 from fourhands.app import App
 from fourhands.commands.toolset import tool_name, toolset
+from fourhands.core.ids import short_id
 from fourhands.surfaces.mcp import clients as peers
 from fourhands.surfaces.mcp.limits import McpLimits
 from fourhands.surfaces.mcp.tools import Tools
@@ -82,7 +83,7 @@ async def test_a_tools_own_words_are_its_text_and_are_said_once(app: App, mode: 
         started = await client.call_tool("terminal_start", {"command": "echo hel''lo; exit 2"}, meta=WITH_FIELDS)
         told = started.structured_content
         assert told is not None
-        id = told["id"]
+        id = short_id(told["id"])
         assert text(started).startswith(
             f"Terminal Session Started\nID: {id}\nCommand: echo hel''lo; exit 2\nPosition: "
         )

@@ -372,7 +372,7 @@ class HostTerminals:
         if self._mending.locked():
             async with self._mending:  # the host is being renewed: what is started now is for the next one
                 pass
-        name = new_id("term")
+        name = new_id("term", self.known)
         try:
             return await self._start_as(name, launch, provider, cols, rows, facts)
         except HostLost:
@@ -381,7 +381,7 @@ class HostTerminals:
         await self._mend()
         # What a dead host had begun has ended with it. If only the way to it was cut, this ends it.
         self.client.tell("end", terminal=name, forget=True)
-        return await self._start_as(new_id("term"), launch, provider, cols, rows, facts)
+        return await self._start_as(new_id("term", self.known), launch, provider, cols, rows, facts)
 
     async def _start_as(
         self, name: str, launch: Launch, provider: str, cols: int, rows: int, facts: dict[str, Any]

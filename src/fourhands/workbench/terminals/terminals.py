@@ -15,7 +15,7 @@ from typing import Any
 
 from fourhands.core.errors import BadArgument, BadCwd, CommandNotFound, ExecDenied, LimitReached, NotFound, Unavailable
 from fourhands.core.event import Dispose
-from fourhands.core.ids import is_id, new_id
+from fourhands.core.ids import is_id, new_id, short_id
 from fourhands.core.tasks import Tasks
 from fourhands.host import processes
 from fourhands.host.log import Chunk
@@ -147,10 +147,10 @@ class Terminals:
         return max(self.named(name), key=lambda one: (one.owner == owner, not one.exited, one.created, one.id))
 
     def named(self, name: str) -> Sequence[Terminal]:
-        """Return the terminal of that id, else all of that title, at least one; an id's form is never a title."""
+        """Return the terminal of that id, whole or short, else all of that title, at least one; no id is a title."""
         if name in self._known:
             return [self._known[name]]
-        titled = [] if is_id(name) else [terminal for terminal in self._known.values() if terminal.title == name]
+        titled = [t for t in self._known.values() if name == (short_id(t.id) if is_id(name) else t.title)]
         if not titled:
             raise NotFound.of("terminal", name, [f"{t.title} ({t.id})" for t in self._known.values()])
         return titled
