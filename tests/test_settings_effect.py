@@ -40,6 +40,7 @@ UNATTENDED = (
     "tests/surfaces/mcp/test_unattended.py::test_settings_hold_for_a_configured_name_alone_and_flags_override_them"
 )
 MODELS = "tests/agents/connectors/test_chat_model_requests.py::test_a_model_is_asked_as_the_settings_say"
+PROJECT = "tests/agents/connectors/test_project.py::test_settings_switch_it_off_and_nothing_there_adds_nothing"
 SANDBOX = "tests/agents/connectors/test_sandbox.py"
 
 EFFECTS = {
@@ -120,6 +121,8 @@ EFFECTS = {
     "journal.keepDays": "test_the_journal_keeps_what_the_settings_say",
     "journal.keepBytes": "test_the_journal_keeps_what_the_settings_say",
     "journal.undoBytes": "test_the_journal_keeps_what_the_settings_say",
+    "project.instructions": PROJECT,
+    "project.skills": PROJECT,
     "notices.warnings": "test_the_page_and_its_door_are_as_the_settings_say",
     "server.host": "test_the_page_and_its_door_are_as_the_settings_say",
     "server.port": "test_the_page_and_its_door_are_as_the_settings_say",

@@ -176,6 +176,30 @@ async def editor(door: Door) -> None:
 
 
 @part
+async def project(door: Door) -> None:
+    (door.root / "p/q").mkdir(parents=True)
+    (door.root / "p/AGENTS.md").write_text("near")
+    assert (await door("project.instructions"))["paths"] == []
+    found = await door("project.instructions", directory="p/q")
+    assert (found["paths"], found["content"]) == (["p/AGENTS.md"], "# p/AGENTS.md\n\nnear")
+
+
+@part
+async def skill(door: Door) -> None:
+    folder = door.root / ".agents/skills/pdf"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDFs.\n---\nSteps\n")
+    (folder / "bytes").write_bytes(b"\x00\xff")
+    [found] = (await door("skill.list"))["skills"]
+    assert found == {**found, "name": "pdf", "description": "Reads PDFs.", "path": ".agents/skills/pdf/SKILL.md"}
+    read = await door("skill.read", name="pdf")
+    assert (read["content"][-6:], read["files"]) == ("Steps\n", ["bytes", "SKILL.md"])
+    assert await door.code("skill.read", name="pdf", path="bytes") == "bad-argument"
+    read = await door("skill.read", name="pdf", path="bytes", binary=True)
+    assert base64.b64decode(read["content"]) == b"\x00\xff"
+
+
+@part
 async def pane(door: Door) -> None:
     for name in "abc":
         (door.root / f"{name}.pane").write_text(name)

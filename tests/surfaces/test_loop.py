@@ -35,6 +35,9 @@ async def play(served: Served) -> set[str]:
     for name in ("README.md", "src/app.py", "gone.txt"):
         (root / name).write_text("one\ntwo\nthree\n")
     (root / "run.sh").write_text("echo from a script\n")
+    (root / ".agents/skills/pdf").mkdir(parents=True)
+    (root / ".agents/skills/pdf/SKILL.md").write_text("---\nname: pdf\ndescription: Reads PDFs.\n---\n")
+    (root / "AGENTS.md").write_text("be kind\n")
     session, token = served.agent()
 
     async with served.client() as person, served.client(token) as agent:
@@ -102,6 +105,9 @@ async def play(served: Served) -> set[str]:
             await call("pane.close", client, paneId="README.md")
             await call("terminal.limit", client)
             await call("workbench.platform", client)
+            await call("project.instructions", client, directory="src")
+            await call("skill.list", client)
+            await call("skill.read", client, name="pdf")
             await call("agent.list", client)
             await call("agent.help", client, command="openspace.file.read")
             await call("agent.configure", client, sessionId=session)

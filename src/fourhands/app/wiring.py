@@ -26,8 +26,10 @@ from fourhands.commands import (
     limit,
     network,
     pane,
+    project,
     rehearsal,
     safety,
+    skill,
     terminal,
     terminal_output,
     tool,
@@ -54,6 +56,7 @@ from fourhands.settings import Settings, load
 from fourhands.workbench.events import ActionDone
 from fourhands.workbench.files.watch import Watch
 from fourhands.workbench.network import build_network, take_notes
+from fourhands.workbench.project.watch import ProjectWatch
 from fourhands.workbench.records.consent import FileConsentStore
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.sandbox import announce, decide
@@ -78,8 +81,10 @@ CONTRIBUTIONS: tuple[Contribution, ...] = (
     limit.commands,
     network.commands,
     pane.commands,
+    project.commands,
     rehearsal.commands,
     safety.commands,
+    skill.commands,
     terminal.commands,
     terminal_output.commands,
     tool.commands,
@@ -198,6 +203,7 @@ class App:
                 lambda path, version: tell_editor(self.bench, path, version),
             )
             self.tasks.start(watch.run(), "the watch over open files")
+            self.tasks.start(ProjectWatch(self.bench.project, self.events).run(), "the watch over the project's skills")
             await self._clean_up(self.bench.left_behind() - set(self.bench.sessions.absent))
             if left := self.bench.left_behind():
                 await self._restore(left)

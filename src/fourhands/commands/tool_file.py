@@ -17,6 +17,7 @@ from fourhands.commands.editor import open_at
 from fourhands.commands.file import MOST_EDITS, EditFile, WriteFile, edit_file, plain_path, write_file
 from fourhands.commands.file_reading import ReadFile, read_content
 from fourhands.commands.file_redaction import search_for
+from fourhands.commands.skill import READ_AS, skill_text
 from fourhands.core.call import Call
 from fourhands.core.effects import Effects
 from fourhands.core.errors import BadArgument
@@ -41,7 +42,7 @@ _LONGEST_MATCH = 200
 class ReadLines(Args, frozen=True, kw_only=True):
     """Arguments of `openspace.tool.read`."""
 
-    path: Annotated[str, Meta(description="File in the workspace, or output:N.")]
+    path: Annotated[str, Meta(description="File in the workspace, output:N or skill:NAME/PATH.")]
     first: Annotated[From1, Meta(description="First line.")] = msgspec.field(default=1, name="from")
     column: Annotated[From1, Meta(description="Where to begin in it; for very long lines.")] = 1
     limit: Annotated[int, Meta(ge=1, le=100_000, description="Most lines.")] = MOST_LINES
@@ -74,12 +75,15 @@ class LinesRead(Struct, frozen=True, kw_only=True, rename="camel"):
 )
 async def read(bench: Workbench, args: ReadLines, call: Call) -> LinesRead:
     """Read lines of a text file, or of an output that was cropped."""
-    if args.path.startswith(SHORT):
-        text = bench.outputs.get(args.path, call.session)
+    if args.path.startswith((SHORT, READ_AS)):
+        version, encoding = "", "utf-8"
+        if args.path.startswith(SHORT):
+            text = bench.outputs.get(args.path, call.session)
+        else:
+            text, encoding = await skill_text(bench, call, args.path)
         lines = text.split("\n")
         total, ended = len(lines) - (not lines[-1]), not lines[-1]
         found = lines[args.first - 1 : args.first - 1 + args.limit]
-        version, encoding = "", "utf-8"
     else:
         # One line more than is wanted says whether the last one has an end.
         wanted = ReadFile(path=args.path, start_line=args.first, end_line=args.first + args.limit)

@@ -214,6 +214,13 @@ class CheckpointSettings(SettingsGroup, frozen=True, kw_only=True):
     large_bytes: Count = 20 << 20
 
 
+class ProjectSettings(SettingsGroup, frozen=True, kw_only=True):
+    """The workspace's own files that agents are told of: AGENTS.md or CLAUDE.md, and skills."""
+
+    instructions: bool = True
+    skills: bool = True
+
+
 class NoticeSettings(SettingsGroup, frozen=True, kw_only=True):
     """Toasts: errors always, infos never."""
 
@@ -251,6 +258,7 @@ class Settings(SettingsGroup, frozen=True, kw_only=True):
     safety: SafetySettings = SafetySettings()
     journal: JournalSettings = JournalSettings()
     checkpoints: CheckpointSettings = CheckpointSettings()
+    project: ProjectSettings = ProjectSettings()
     notices: NoticeSettings = NoticeSettings()
     server: ServerSettings = ServerSettings()
     upstreams: dict[str, UpstreamSettings] = {}

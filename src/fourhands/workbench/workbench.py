@@ -39,6 +39,7 @@ from fourhands.workbench.layout.panes import Tab, tabs
 from fourhands.workbench.layout.snapshot import BadSnapshot, Snapshot, StateChange, StateLimits, decode, encode
 from fourhands.workbench.layout.state import WorkbenchState
 from fourhands.workbench.layout.undo import UndoStack
+from fourhands.workbench.project.knowledge import ProjectKnowledge
 from fourhands.workbench.records.journal import Journal
 from fourhands.workbench.records.outputs import Outputs
 from fourhands.workbench.rehearsal.rehearsals import Rehearsals
@@ -102,6 +103,7 @@ class Workbench:
         limits = FileSettings(secret_names_extra=safety.secret_names, secret_names_removed=safety.not_secret_names)
         self._files = Workspace(root, person=True, settings=limits)
         self._agents_files = Workspace(root, person=False, settings=limits)
+        self.project = ProjectKnowledge(root, limits, settings.project, terminals.env, events)
         self._seats = Seats(self)
         self._judged: BoundedDict[tuple[str, str], str] = BoundedDict(_JUDGED)  # what a name meant for a judged call
         self._read_by: dict[str, dict[str, int]] = {}

@@ -43,6 +43,8 @@ async def test_resources_are_files_terminals_and_the_instructions(app: App, mode
         templates = [one.uri_template for one in (await client.list_resource_templates()).resource_templates]
         assert templates == [
             "fourhands://file/{+path}{?startLine,endLine,offset,limit}",
+            "fourhands://instructions/project{?directory}",
+            "skill://{name}/{+path}",
             "fourhands://terminal/{terminalId}{?since,lines}",
             "fourhands://output/{outputId}{?offset,limit}",
         ]

@@ -1196,6 +1196,24 @@ export interface PresenceChanged {
   browsers: number;
 }
 
+/** The workspace's instructions for agents, or its skills, are others than when somebody looked before. */
+export interface ProjectChanged {
+  instructions: string[];
+  skills: string[];
+}
+
+/** The instructions as one text, each file below its name, the nearest last; and the files, in this order. */
+export interface ProjectInstructions {
+  content: string;
+  paths: string[];
+  mimeType: string;
+}
+
+/** Arguments of `openspace.project.instructions`. */
+export interface ProjectInstructionsArgs {
+  directory?: string;
+}
+
 /** A question to a person, with everything they need to decide. */
 export interface Question {
   kind: "browser" | "confirmation" | "consent" | "network";
@@ -1619,6 +1637,44 @@ export interface ShowFile {
   line?: number | null;
   endLine?: number | null;
   highlight?: boolean;
+}
+
+/** One skill: its name, what it is for, and its file, by the path that `read` takes. */
+export interface Skill {
+  name: string;
+  description: string;
+  path: string;
+  source: "own" | "workspace";
+}
+
+/** A file of a skill; encoding base64 means: the bytes of no text. `files` are those in the skill's folder. */
+export interface SkillFile {
+  name: string;
+  path: string;
+  content: string;
+  encoding: string;
+  mimeType: string;
+  folder: string;
+  files: string[];
+}
+
+/** The skills by name, and the folders that are none, with the reason. */
+export interface SkillList {
+  skills: Skill[];
+  problems: SkillProblem[];
+}
+
+/** A folder that is no usable skill, and why. */
+export interface SkillProblem {
+  path: string;
+  problem: string;
+}
+
+/** Arguments of `openspace.skill.read`. */
+export interface SkillReadArgs {
+  name: string;
+  path?: string;
+  binary?: boolean;
 }
 
 /** Everything at one revision. */
@@ -2059,6 +2115,7 @@ export interface Commands {
   "openspace.pane.pin": { args: PanePinArgs; result: Nothing };
   "openspace.pane.resize": { args: PaneResizeArgs; result: Nothing };
   "openspace.pane.set_sizes": { args: PaneSetSizesArgs; result: Nothing };
+  "openspace.project.instructions": { args: ProjectInstructionsArgs; result: ProjectInstructions };
   "openspace.rehearsal.apply": { args: RehearsalApplyArgs; result: RehearsalApplied };
   "openspace.rehearsal.check": { args: RehearsalCheckArgs; result: RehearsalOffer };
   "openspace.rehearsal.discard": { args: RehearsalDiscardArgs; result: Nothing };
@@ -2069,6 +2126,8 @@ export interface Commands {
   "openspace.safety.judge": { args: SafetyJudgeArgs; result: LineClassified };
   "openspace.safety.sandbox": { args: Record<string, never>; result: SandboxInfo };
   "openspace.safety.set_asking": { args: SafetySetAskingArgs; result: AskingInForce };
+  "openspace.skill.list": { args: Record<string, never>; result: SkillList };
+  "openspace.skill.read": { args: SkillReadArgs; result: SkillFile };
   "openspace.terminal.authors": { args: WhoTyped; result: Authors };
   "openspace.terminal.close": { args: TerminalRef; result: Nothing };
   "openspace.terminal.create": { args: CreateTerminal; result: TerminalCreated };
@@ -2177,6 +2236,7 @@ export interface Events {
   "port.closed": PortClosed;
   "port.opened": PortOpened;
   "presence.changed": PresenceChanged;
+  "project.changed": ProjectChanged;
   "question.answered": QuestionAnswered;
   "question.asked": Question;
   "question.expired": QuestionExpired;

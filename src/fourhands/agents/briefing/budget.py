@@ -24,6 +24,15 @@ TURN_TERMINALS_TOKENS = 200
 TURN_COMMANDS_TOKENS = 300
 """Commands in that message that came or went since the briefing."""
 
+PROJECT_TOKENS = 6_000
+"""Instructions from the project's files that go first in each request to a chat model; a quarter of a small context."""
+
+SKILLS_TOKENS = 1_500
+"""The list of skills there: descriptions are shortened first, then skills left out."""
+
+TURN_PROJECT_TOKENS = 3_000
+"""Instructions from the project's files in the message of one turn, where they changed or came to count."""
+
 TERMINALS_TOKENS = 200
 """The digest of terminals in the instructions."""
 

@@ -21,11 +21,12 @@ from msgspec import UNSET
 
 from fourhands.agents.briefing.briefing import Briefer
 from fourhands.agents.briefing.feedback import turn_message
+from fourhands.agents.briefing.project import ProjectBriefing, joined
 from fourhands.agents.connectors import conversation
 from fourhands.agents.connectors.base import END_TURN, Connector, Recollection, StreamedMessage
 from fourhands.agents.connectors.completion import spoken
 from fourhands.agents.connectors.conversation import fit
-from fourhands.agents.connectors.endpoint import Endpoint, connected
+from fourhands.agents.connectors.endpoint import CHARACTERS_PER_TOKEN, Endpoint, connected
 from fourhands.agents.connectors.launcher import Launcher
 from fourhands.agents.connectors.model_list import models_at
 from fourhands.agents.connectors.refusals import Busy, CutOff, Refused, too_long
@@ -36,7 +37,9 @@ from fourhands.agents.connectors.traits import KnownEndpoints
 from fourhands.agents.connectors.usage import AgentUsage, added, cost_of, merged
 from fourhands.agents.models.dialects.calls import CallCollector, ToolCall
 from fourhands.agents.models.dialects.deltas import CallPiece, Stop, Text, Thought, Used
+from fourhands.agents.models.dialects.framed import framed
 from fourhands.agents.models.history import NO_TEXT, HistoryMessage
+from fourhands.core.call_events import CallFinished
 from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.event import Event
 from fourhands.core.ids import ulid
@@ -110,6 +113,7 @@ class ChatModel(Connector):
         if self.before is not None and self.before.history:
             self.history = conversation.answered(self.before.history)
         self._briefing = briefing
+        self._project = ProjectBriefing(bench, session)
         self._sleep = sleep
         self._requests = Requests(bench, session, endpoint, known or KnownEndpoints(), self._note)
         self._runner = ToolRunner(bench, session, self.tasks)
@@ -162,9 +166,11 @@ class ChatModel(Connector):
     async def round(self, text: str, *, last: bool) -> None:
         """Ask the model once. What it was not told counts as told only when an answer has begun."""
         history = self.history
-        told = turn_message(self.session, self.bench.registry, self.bench)
+        await self._project.look()
+        told, news = turn_message(self.session, self.bench.registry, self.bench), self._project.news()
         self._asking, self._commanded = True, False
-        content = "\n\n".join(filter(None, [told.framed if told else "", text, LAST_ROUND if last else ""]))
+        ours = [told.framed if told else "", framed(news.text) if news else ""]
+        content = "\n\n".join(filter(None, [*ours, text, LAST_ROUND if last else ""]))
         asked: HistoryMessage | None = None
         if content or not history or history[-1]["role"] != "tool":
             asked = {"role": "user", "content": content}
@@ -176,6 +182,8 @@ class ChatModel(Connector):
                 history.pop()
                 if told is not None:
                     told.restore()
+                if news is not None:
+                    news.restore()
             raise
         finally:
             self._asking = False
@@ -265,7 +273,9 @@ class ChatModel(Connector):
     # -- one request -----------------------------------------------------------------------------------------------
 
     async def _stream(self, heard: _Heard, history: list[HistoryMessage], *, tools: bool) -> None:
-        request = self._requests.make(history, self._briefing(self.session.id, tools=tools), tools=tools)
+        project = self._project.text(self._requests.room / CHARACTERS_PER_TOKEN)
+        system = joined((self._briefing(self.session.id, tools=tools), project))
+        request = self._requests.make(history, system, tools=tools)
         self.stop_reason = END_TURN  # what an earlier round ended with is of no interest any more
         async with contextlib.aclosing(spoken(self._client, self.endpoint, request)) as answer:
             async for delta in answer:
@@ -312,6 +322,9 @@ class ChatModel(Connector):
         if isinstance(data := event.payload, AgentReset) and data.session == self.session.id:
             self.cancel()
             self.history = []  # another list: what the turn that ends still adds to the old one is gone too
+            self._project.forget()
+        elif isinstance(data, CallFinished) and data.session == self.session.id:
+            self._project.note(data)
         super()._happened(event)
 
 
