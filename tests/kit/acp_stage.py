@@ -87,9 +87,11 @@ class Stage:
 
 
 @asynccontextmanager
-async def open_stage(recipe: Recipe | None = None, *, consent=True, mcp=None, settle_s=10.0, memory=None, **options):
+async def open_stage(
+    recipe: Recipe | None = None, *, settings=None, consent=True, mcp=None, settle_s=10.0, memory=None, **options
+):
     """A fake agent with these options; `memory` gives what it is to remember, for its session."""
-    async with open_app() as app:
+    async with open_app(settings) as app:
         for command in exec_commands.commands.commands:
             if command.id not in app.registry:
                 app.registry.add(command)

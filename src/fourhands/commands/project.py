@@ -1,11 +1,13 @@
 """Commands on a project: what its files tell agents."""
 
+import asyncio
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from fourhands.commands.file_redaction import text_for
 from fourhands.core.call import Call
+from fourhands.core.errors import BadArgument
 from fourhands.core.registry import Contribution
 from fourhands.workbench.project.instruction_files import MOST_BYTES
 from fourhands.workbench.workbench import Workbench
@@ -40,7 +42,10 @@ async def instructions(
 
     The person's own come first, then the workspace's, then those on the way to the directory: nearer ones count more.
     """
-    found = await bench.project.instructions(bench.relative(directory))
+    where = await asyncio.to_thread(bench.files(call.actor).stat, directory)
+    if where.kind != "directory":
+        raise BadArgument(f"{directory!r:.200} is not a directory", hint="give the directory in which you work")
+    found = await bench.project.instructions(where.path)
     parts = []
     for one in found:
         if one.problem:

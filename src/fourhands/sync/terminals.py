@@ -112,7 +112,7 @@ class SyncTerminals(Remote[Terminals]):
     get = _made(reads(Terminals.get))
 
     def named(self, name: str) -> Sequence[SyncTerminal]:
-        """Return the terminal of that id, else all of that title, at least one; an id's form is never a title."""
+        """Return the terminal of that id, whole or short, else all of that title, at least one; no id is a title."""
         return [SyncTerminal(one, self._thread) for one in self._read(lambda there: there.named(name))]
 
     @property

@@ -17,6 +17,7 @@ from tests.kit.npm_agents import claude
 from tests.kit.real_agents import Journey, on_stage
 
 from fourhands.agents.acp.catalogue import recipes
+from fourhands.core.ids import short_id
 
 MINUTE_MS = 60_000
 TOOLS: dict[str, tuple[str, dict[str, object]]] = {
@@ -146,7 +147,7 @@ async def _files(journey: Journey, script: Script) -> None:
 
 async def _our_server(journey: Journey, script: Script) -> None:
     await journey.turn("our tool")
-    assert terminal(journey, "echo hi").id in script.results[-1]
+    assert short_id(terminal(journey, "echo hi").id) in script.results[-1]
     (entry,) = await journey.app.journal.query(command="openspace.tool.terminal_list")
     assert (entry.call.origin, entry.call.session) == ("mcp", journey.session.id)
     # One question for one action, by whichever doors it comes.

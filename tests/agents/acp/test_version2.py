@@ -5,11 +5,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.acp2_messages import check2
+from tests.kit.acp_messages import check
 from tests.kit.acp_stage import LIMIT_S, OPTIONS, open_stage
 
 from fourhands.agents.acp.recipe import Recipe
 from fourhands.agents.acp.version2_updates import UpdatesOfVersion2
 from fourhands.core.errors import Unsupported
+from fourhands.settings import Settings
 
 pytestmark = pytest.mark.timeout(60)  # each starts a host and an agent
 
@@ -51,14 +54,16 @@ async def test_a_version_that_was_not_offered_is_refused_with_the_way_to_allow_i
 
 
 async def test_the_settings_of_an_agent_choose_its_version():
-    async with open_stage(version=2) as stage:
-        bench = stage.bench
-        bench.settings = msgspec.convert({"agents": {"fake": {"acpVersion": 2}}}, type(bench.settings))
-        assert stage.agent._newest_version() == 2  # noqa: SLF001 - what the next process is offered
-        bench.settings = msgspec.convert(
-            {"agents": {"acp": {"acpVersion": 2}, "fake": {"acpVersion": 1}}}, type(bench.settings)
-        )
-        assert stage.agent._newest_version() == 1  # noqa: SLF001
+    local = {"provider": "local"}
+    for agents, offered in [
+        ({"fake": {"acpVersion": 2, **local}}, 2),
+        ({"acp": {"acpVersion": 2}, "fake": {"acpVersion": 1, **local}}, 1),
+    ]:
+        settings = msgspec.convert({"agents": agents}, Settings)
+        async with open_stage(settings=settings, version=offered, mcp=lambda *_: []) as stage:
+            stage.hold = check2 if offered == 2 else check
+            await stage.turn(["say", "hello"])
+            assert (await spoken(stage))["initialize"]["protocolVersion"] == offered
 
 
 async def test_a_turn_ends_when_the_agent_is_idle_and_not_with_its_acknowledgement():

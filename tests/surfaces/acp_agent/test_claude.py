@@ -50,11 +50,12 @@ class Script:
 
 @pytest.mark.slow
 @pytest.mark.timeout(300)
-async def test_a_real_claude_serves_an_editor_in_the_workbench(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_real_claude_serves_an_editor_in_the_workbench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Terminals, unsaved text of the editor, modes, an image, a load: what an editor needs, end to end."""
     program, script = Path(claude()), Script()
+    (tmp_path / program.name).symlink_to(program)  # alone: its successor, beside it, would be taken
     async with Model(script) as model:
-        monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+        monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
         for name, value in (
             ("ANTHROPIC_BASE_URL", model.url),
             ("ANTHROPIC_API_KEY", "fake"),
