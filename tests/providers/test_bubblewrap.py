@@ -394,6 +394,22 @@ async def test_groups_that_cannot_be_entered_are_not_used(yard: Yard) -> None:
     assert not probe.works
 
 
+async def test_several_that_are_tried_at_once_find_the_same_and_each_is_tried_once(yard: Yard) -> None:
+    first = await ready(yard)
+    looks: list[tuple[str, ...]] = []
+
+    def find_bases(wanted: tuple[str, ...], also: tuple[str, ...]) -> list[cgroups.GroupBase]:
+        looks.append(wanted)
+        return cgroups.find_bases(wanted, also)
+
+    settings = BubblewrapSettings(require_limits=False, max_processes=100, max_memory=1 << 28)
+    tools = SandboxTools(find_bases=find_bases)
+    several = [Bubblewrap(settings, env=yard.env, tools=tools) for _ in range(4)]
+    found = await asyncio.gather(*(provider.probe() for provider in several * 2))
+    assert set(found) == {await first.probe()}
+    assert len(looks) == len(several)
+
+
 # -- refusals --------------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ ours stands in for it, see `stream.py`. One that cannot give its promised isolat
 """
 
 import abc
+import asyncio
 import enum
 import hashlib
 import os
@@ -192,15 +193,17 @@ class WorkspaceProvider(abc.ABC):
         self._env: Mapping[str, str] = dict(os.environ if env is None else env)
         self._workspace = ""
         self._probe: Probe | None = None
+        self._probing = asyncio.Lock()
 
     async def probe(self) -> Probe:
-        """Try it on this machine; the result is kept."""
-        if self._probe is None:
-            try:
-                self._probe = Probe(True, await self._try())
-            except Unavailable as error:
-                self._probe = Probe(False, str(error))
-        return self._probe
+        """Try it on this machine, once; the result is kept."""
+        async with self._probing:
+            if self._probe is None:
+                try:
+                    self._probe = Probe(True, await self._try())
+                except Unavailable as error:
+                    self._probe = Probe(False, str(error))
+            return self._probe
 
     @abc.abstractmethod
     async def _try(self) -> str:

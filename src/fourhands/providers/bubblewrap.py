@@ -7,6 +7,7 @@ host, and its first process is the host's spawner (`host/spawner.py`), which sta
 
 import asyncio
 import hashlib
+import itertools
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ _SPACES = ("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-
 _USER_SPACES = (("--unshare-user", "--disable-userns"), ("--unshare-user",), ())
 # Names of the keys in rings that have no namespace.
 _KEYS = ("/proc/keys", "/proc/key-users")
+_probes = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +152,8 @@ class Bubblewrap(WorkspaceProvider):
         return ", ".join(said) or "no limits configured"
 
     async def _try_entering(self, ceiling: cgroups.ResourceLimits) -> bool:
-        groups = cgroups.ControlGroups(self._bases, f"fourhands-probe-{os.getpid()}", ceiling)
+        # Two that are tried at once must not remove each other's groups.
+        groups = cgroups.ControlGroups(self._bases, f"fourhands-probe-{os.getpid()}-{next(_probes)}", ceiling)
         try:
             command = entrypoint.entering(groups.open("probe"), ["/bin/sh", "-c", "true"], signals=False)
             return (await _run(command))[0] == 0
