@@ -15,6 +15,7 @@ class Tool:
     name: str
     input: JSON = field(default_factory=dict)
     id: str = "call_1"
+    namespace: str = ""  # of its name; responses only
 
 
 @dataclass
@@ -184,6 +185,7 @@ def _output(answer: Answer) -> list[JSON]:
             "name": tool.name,
             "arguments": json.dumps(tool.input),
             "status": "completed",
+            **({"namespace": tool.namespace} if tool.namespace else {}),
         }
         for tool in answer.tools
     ]

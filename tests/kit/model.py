@@ -62,21 +62,43 @@ class Request:
     @property
     def results(self) -> dict[str, str]:
         """The results of tool calls, by the id of the call; fails where a call has two."""
-        if self.dialect == "responses":
-            outputs = [item for item in self.body["input"] if item.get("type") == "function_call_output"]
-            assert len({item["call_id"] for item in outputs}) == len(outputs), "a call has two results"
-            return {item["call_id"]: item["output"] for item in outputs}
         found: dict[str, str] = {}
-        for message in self.body["messages"]:
-            if message["role"] == "tool":
-                told = [(message["tool_call_id"], message["content"])]
-            else:
-                parts = message["content"] if isinstance(message["content"], list) else []
-                told = [(part["tool_use_id"], text_of(part)) for part in parts if part["type"] == "tool_result"]
-            for id, text in told:
-                assert id not in found, f"call {id} has two results"
-                found[id] = text
+        for id, text in self._results():
+            assert id not in found, f"call {id} has two results"
+            found[id] = text
         return found
+
+    def _results(self) -> Iterator[tuple[str, str]]:
+        if self.dialect == "responses":
+            for item in self.body["input"]:
+                if item.get("type") == "function_call_output":
+                    yield item["call_id"], text_of({"content": item["output"]})
+        elif self.dialect == "gemini":
+            for part in (part for message in self.body["contents"] for part in message["parts"]):
+                if told := part.get("functionResponse"):
+                    # Gemini's own programs put the tool's name before the id.
+                    texts = map(str, told["response"].values())
+                    yield told["id"].removeprefix(f"{told['name']}__"), "\n".join(texts)
+        else:
+            for message in self.body["messages"]:
+                if message["role"] == "tool":
+                    yield message["tool_call_id"], text_of(message)
+                    continue
+                parts = message["content"] if isinstance(message["content"], list) else []
+                yield from ((part["tool_use_id"], text_of(part)) for part in parts if part["type"] == "tool_result")
+
+    @property
+    def offered(self) -> set[str]:
+        """The names of the tools that the model may call; with `/` behind a namespace."""
+        names: set[str] = set()
+        for tool in self.body.get("tools") or ():
+            if "functionDeclarations" in tool:
+                names |= {one["name"] for one in tool["functionDeclarations"]}
+            elif tool.get("type") == "namespace":
+                names |= {f"{tool['name']}/{one['name']}" for one in tool["tools"]}
+            else:
+                names.add(tool.get("name") or tool.get("function", {}).get("name") or tool["type"])
+        return names
 
     @property
     def unanswered(self) -> list[str]:

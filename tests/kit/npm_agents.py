@@ -19,12 +19,21 @@ def opencode() -> str:
 
     It is the one of its package for this machine: the other needs an install script, and none is run here.
     """
-    machine = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
-    package = f"opencode-{platform.system().lower()}-{machine}"
+    package = f"opencode-{_machine()}"
     cpu = Path("/proc/cpuinfo")
-    if machine == "x64" and cpu.exists() and "avx2" not in cpu.read_text():
+    if package.endswith("-x64") and cpu.exists() and "avx2" not in cpu.read_text():
         package += "-baseline"
     return installed(HOME / "node_modules" / package / "bin" / "opencode")
+
+
+def claude_code() -> str:
+    """The path of Claude Code's own program, which its SDK brings."""
+    return installed(HOME / "node_modules" / "@anthropic-ai" / f"claude-agent-sdk-{_machine()}" / "claude")
+
+
+def codex() -> str:
+    """The path of Codex' own program."""
+    return installed(HOME / "node_modules" / ".bin" / "codex")
 
 
 def claude() -> str:
@@ -45,6 +54,12 @@ def codex_agent() -> str:
 def gemini() -> str:
     """The path of Gemini's program, as for `opencode`."""
     return installed(HOME / "node_modules" / ".bin" / "gemini")
+
+
+def _machine() -> str:
+    """This machine as packages are named after it."""
+    processor = {"x86_64": "x64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
+    return f"{platform.system().lower()}-{processor}"
 
 
 def missing(reason: str) -> NoReturn:

@@ -26,7 +26,7 @@ MAIN = [sys.executable, "-c", "from fourhands.app import main; main()"]
 class Home:
     """A workspace with everything below one directory; what is started in it is stopped with it."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, *, own_state: bool = True) -> None:
         self.root = Path(root)
         self.work = Path(os.path.realpath(root), "work")
         for name in ("work", "home", "state", "run"):
@@ -38,7 +38,7 @@ class Home:
             "TERM": "xterm",
             "HOME": f"{root}/home",
             "XDG_RUNTIME_DIR": f"{root}/run",
-            "XDG_STATE_HOME": f"{root}/state",
+            **({"XDG_STATE_HOME": f"{root}/state"} if own_state else {}),
             **{name: value for name, value in os.environ.items() if name.startswith("COV")},
         }
         self.places = WorkspaceDirs.of(self.work, self.env)
@@ -138,10 +138,10 @@ class Server:
 
 
 @contextlib.asynccontextmanager
-async def new_home() -> AsyncIterator[Home]:
-    """A home in which nothing runs any more at the end."""
+async def new_home(*, own_state: bool = True) -> AsyncIterator[Home]:
+    """A home in which nothing runs any more at the end; without `own_state`, the state is where most people have it."""
     with tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as root:
-        home = Home(root)
+        home = Home(root, own_state=own_state)
         try:
             yield home
         finally:

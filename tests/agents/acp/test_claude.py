@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import claude
 from tests.kit.real_agents import Journey, on_stage
@@ -35,15 +36,6 @@ TOOLS: dict[str, tuple[str, dict[str, object]]] = {
     "read": ("mcp__acp__Read", {"file_path": "{root}/notes.txt"}),
     "write": ("mcp__acp__Write", {"file_path": "{root}/new/made.txt", "content": "made by claude\n"}),
 }
-
-
-def environment(url: str, home: Path) -> dict[str, str]:
-    return {
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": "fake",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "NO_PROXY": "127.0.0.1",
-    }
 
 
 class Script:
@@ -93,7 +85,7 @@ def choice(event: Any) -> Any:
 async def test_a_real_claude_works_in_our_terminals_and_files(provider: str) -> None:
     program, script = claude(), Script()
     async with on_stage(
-        recipes()["claude"], [program], script, environment, choose=choice, nobody=True, provider=provider
+        recipes()["claude"], [program], script, own_models.claude, choose=choice, nobody=True, provider=provider
     ) as journey:
         script.root = str(journey.root)
         assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agents.acp.test_claude import environment
+from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import claude_agent
 from tests.kit.real_agents import Journey, on_stage
@@ -70,7 +70,7 @@ def newest(body: dict[str, Any]) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("provider", ["local", "bubblewrap", "landlock"])
 async def test_a_real_claude_agent_asks_here_and_goes_on_with_its_chats(provider: str) -> None:
     program, script = claude_agent(), Script()
-    async with on_stage(recipes()["claude"], [program], script, environment, provider=provider) as journey:
+    async with on_stage(recipes()["claude"], [program], script, own_models.claude, provider=provider) as journey:
         script.root = str(journey.root)
         assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)
         assert journey.session.title == "Claude Agent"

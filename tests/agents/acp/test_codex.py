@@ -3,31 +3,16 @@
 import dataclasses
 import itertools
 import json
-from pathlib import Path
 
 import pytest
+from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import codex_agent
 from tests.kit.real_agents import on_stage
 
 from fourhands.agents.acp.catalogue import recipes
 
-CONFIG = """
-model = "fake"
-model_provider = "fake"
-[model_providers.fake]
-name = "fake"
-base_url = "{url}/v1"
-wire_api = "responses"
-env_key = "OPENAI_API_KEY"
-"""
 LINE = "rm -rf precious; echo hi; exit 3"
-
-
-def environment(url: str, home: Path) -> dict[str, str]:
-    (home / ".codex").mkdir()
-    (home / ".codex" / "config.toml").write_text(CONFIG.replace("{url}", url))
-    return {"OPENAI_API_KEY": "fake", "NO_PROXY": "127.0.0.1"}
 
 
 class Script:
@@ -55,7 +40,7 @@ class Script:
 @pytest.mark.timeout(300)
 async def test_a_real_codex_asks_the_person_and_not_another_model() -> None:
     program, script = codex_agent(), Script()
-    async with on_stage(recipes()["codex"], [program], script, environment, provider="bubblewrap") as journey:
+    async with on_stage(recipes()["codex"], [program], script, own_models.codex, provider="bubblewrap") as journey:
         assert journey.session.title == "Codex"
         (journey.root / "precious").mkdir()
         await journey.turn("run it")

@@ -1,30 +1,14 @@
 """A real Gemini CLI by ACP, offline against a scripted model: reads, and writes of files that are not there yet."""
 
 import json
-from pathlib import Path
 
 import pytest
+from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import gemini
 from tests.kit.real_agents import on_stage
 
 from fourhands.agents.acp.catalogue import recipes
-
-SETTINGS = {
-    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
-    "privacy": {"usageStatisticsEnabled": False},
-}
-
-
-def environment(url: str, home: Path) -> dict[str, str]:
-    (home / ".gemini").mkdir()
-    (home / ".gemini" / "settings.json").write_text(json.dumps(SETTINGS))
-    return {
-        "GEMINI_API_KEY": "fake",
-        "GOOGLE_GEMINI_BASE_URL": url,
-        "GEMINI_MODEL": "gemini-2.5-flash",
-        "NO_PROXY": "127.0.0.1",
-    }
 
 
 class Script:
@@ -63,7 +47,9 @@ class Script:
 @pytest.mark.parametrize("provider", ["local", "bubblewrap", "landlock"])
 async def test_a_real_gemini_reads_edits_and_writes_a_new_file(provider: str) -> None:
     program, script = gemini(), Script()
-    async with on_stage(recipes()["gemini"], [program, "--acp"], script, environment, provider=provider) as journey:
+    async with on_stage(
+        recipes()["gemini"], [program, "--acp"], script, own_models.gemini, provider=provider
+    ) as journey:
         script.root = str(journey.root)
         assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)
         (journey.root / "notes.txt").write_text("one\n")

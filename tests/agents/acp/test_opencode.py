@@ -1,9 +1,9 @@
 """A real OpenCode as an ACP agent, offline against a scripted model: permissions, edits, our own tools, blocks."""
 
 import json
-from pathlib import Path
 
 import pytest
+from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import opencode
 from tests.kit.real_agents import on_stage
@@ -41,30 +41,14 @@ class Script:
         return Answer(["All ", 'done. %%OS{"cmd":"openspace.file', '.list","args":{}}%%'])
 
 
-def environment(url: str, home: Path) -> dict[str, str]:
-    models = {"fake": {"tool_call": True, "limit": {"context": 32000, "output": 4000}}}
-    options = {"baseURL": f"{url}/v1", "apiKey": "none"}
-    provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
-    known = {"model": "fake/fake", "small_model": "fake/fake", "enabled_providers": ["fake"]}
-    settings = {**known, "autoupdate": False, "share": "disabled", "provider": {"fake": provider}}
-    (home / "opencode.json").write_text(json.dumps(settings))
-    return {
-        **{f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("DATA", "CONFIG", "STATE", "CACHE")},
-        "OPENCODE_CONFIG": str(home / "opencode.json"),
-        "OPENCODE_DISABLE_MODELS_FETCH": "1",
-        "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
-        "OPENCODE_DISABLE_DEFAULT_PLUGINS": "1",
-        "OPENCODE_DISABLE_SHARE": "1",
-        "NO_PROXY": "127.0.0.1",
-    }
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("provider", ["local", "bubblewrap"])
 async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_taken_out(provider: str) -> None:
     program, script = opencode(), Script()
-    async with on_stage(recipes()["opencode"], [program, "acp"], script, environment, provider=provider) as journey:
+    async with on_stage(
+        recipes()["opencode"], [program, "acp"], script, own_models.opencode, provider=provider
+    ) as journey:
         script.root = str(journey.root)
         assert journey.bench.describe_session(journey.session).rung == {"local": "none"}.get(provider, provider)
         (journey.root / "notes.txt").write_text("one\n")

@@ -1,0 +1,192 @@
+"""Real MCP clients, set up and called by the very text of the manual, with the scripted model behind them.
+
+Attended: a workbench runs, a person is at its page. Unattended: nothing runs but what the client starts.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from tests.kit import npm_agents, own_models
+from tests.kit.counterparts.errands import PROMPT, ByTools, Errands
+from tests.kit.counterparts.recipes import Recipe, recipe
+from tests.kit.counterparts.report import Report
+from tests.kit.model import Model
+from tests.kit.own_models import OwnModel
+from tests.kit.program import Home, Server, new_home
+
+LIMIT_S = 150
+"""Clients need 2 to 10 s where nothing else runs."""
+
+REFUSAL = "no one is asked in this session (--ask-by never)"
+FOURHANDS = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "from fourhands.app import main; main()" "$@"\n'
+LOOP = Path(__file__).parent / "python_client.py"
+
+
+@dataclass(frozen=True)
+class McpClient:
+    """A client: its heading in the manual, its package in the lock, its programs, and how it is called by a person.
+
+    Without a line for that, the recipe has one.
+    """
+
+    name: str
+    package: str
+    programs: dict[str, Callable[[], str]]
+    line: str
+    voice: ByTools
+    model: OwnModel
+    files: bool = True  # of the recipe for a person are written; else its lines are typed instead
+
+
+def python_environment(url: str, home: Path) -> dict[str, str]:
+    """What the loop of the Python client needs."""
+    return {"MODEL_URL": url, "NO_PROXY": "127.0.0.1"}
+
+
+CLIENTS = (
+    McpClient(
+        "OpenCode",
+        "opencode-ai",
+        {"opencode": npm_agents.opencode},
+        f'opencode run "{PROMPT}"',
+        ByTools("fourhands_"),
+        own_models.opencode,
+    ),
+    McpClient(
+        "Claude Code",
+        "@agentclientprotocol/claude-agent-acp/node_modules/@anthropic-ai/claude-agent-sdk",
+        {"claude": npm_agents.claude_code},
+        f'claude -p "{PROMPT}" --allowedTools mcp__fourhands',
+        ByTools("mcp__fourhands__", loader="ToolSearch"),
+        own_models.claude,
+        files=False,
+    ),
+    McpClient(
+        "Codex",
+        "@openai/codex",
+        {"codex": npm_agents.codex},
+        "",
+        ByTools(namespace="mcp__fourhands"),
+        own_models.codex,
+    ),
+    McpClient(
+        "Gemini CLI",
+        "@google/gemini-cli",
+        {"gemini": npm_agents.gemini},
+        f'GEMINI_CLI_TRUST_WORKSPACE=true gemini -p "{PROMPT}"',
+        ByTools("mcp_fourhands_"),
+        partial(own_models.gemini, trusting=False),
+    ),
+    McpClient(
+        "Python",
+        "mcp",
+        {},
+        f"{shlex.quote(sys.executable)} {shlex.quote(str(LOOP))} recipe.py",
+        ByTools(),
+        python_environment,
+    ),
+)
+
+
+@dataclass
+class AtThePage:
+    """A person before the page: lets everybody in and allows once whatever is asked; keeps what that was."""
+
+    home: Home
+    asked: list[str] = field(default_factory=list)
+
+    @contextlib.asynccontextmanager
+    async def there(self) -> AsyncIterator["AtThePage"]:
+        """Sit there for the length of the block."""
+        async with self.home.page() as socket, asyncio.TaskGroup() as group:
+
+            async def answer() -> None:
+                async for message in socket:
+                    event = json.loads(message).get("event") or {}
+                    if event.get("kind") == "question.asked":
+                        group.create_task(self._answer(event["data"]))
+
+            task = group.create_task(answer())
+            try:
+                yield self
+            finally:
+                task.cancel()
+
+    async def _answer(self, question: dict[str, Any]) -> None:
+        consent = question["kind"] == "consent"
+        args = {"questionId": question["id"], "choice": "session" if consent else "once"}
+        done = await self.home.call("workbench.answer", args, f"{question['text']}\n{question['shown']}")
+        if done["success"]:  # nobody else was quicker
+            self.asked.append("consent" if consent else question["shown"])
+
+
+async def run(client: McpClient, *, attended: bool) -> Report:
+    """Let a client run the errands."""
+    told = recipe(client.name if attended else f"{client.name} in CI")
+    async with contextlib.AsyncExitStack() as stack:
+        home = await stack.enter_async_context(new_home(own_state=False))
+        subprocess.run(["git", "init", "--quiet", home.work], check=True)  # Codex works nowhere else unasked
+        errands = Errands(home.work, client.voice, "" if attended else REFUSAL)
+        model = await stack.enter_async_context(Model(errands))
+        env = _environment(home, client, model.url)
+        person = AtThePage(home)
+        if attended:
+            await stack.enter_async_context(Server(home))
+            await stack.enter_async_context(person.there())
+        lines = _follow(told, client, home, attended=attended)
+        began = time.monotonic()
+        output = "".join([await _type(line, home, env) for line in lines])
+        return Report(errands, output, time.monotonic() - began, asked=person.asked if attended else None)
+
+
+async def python_recipe(home: Home) -> str:
+    """Run the manual's own program; returns what it printed."""
+    client = next(client for client in CLIENTS if client.name == "Python")
+    subprocess.run(["git", "init", "--quiet", home.work], check=True)
+    (home.work / "recipe.py").write_text(recipe(client.name).python)
+    return await _type(f"{shlex.quote(sys.executable)} recipe.py", home, _environment(home, client, ""))
+
+
+def _follow(told: Recipe, client: McpClient, home: Home, *, attended: bool) -> list[str]:
+    """Write the files; returns the lines to type."""
+    (home.work / "recipe.py").write_text(told.python)
+    if client.files or not attended:
+        told.write(home.work, Path(home.env["HOME"]))
+    return [*told.lines, client.line] if client.line and (attended or told.python) else told.lines
+
+
+def _environment(home: Home, client: McpClient, url: str) -> dict[str, str]:
+    """A person's variables, with a path on which our program and the client's lie."""
+    bin = home.root / "bin"
+    bin.mkdir()
+    (bin / "fourhands").write_text(FOURHANDS)
+    (bin / "fourhands").chmod(0o755)
+    for name, find in client.programs.items():
+        (bin / name).symlink_to(os.path.realpath(find()))
+    return {**home.env, **client.model(url, Path(home.env["HOME"])), "PATH": f"{bin}:{home.env['PATH']}"}
+
+
+async def _type(line: str, home: Home, env: dict[str, str]) -> str:
+    """Run a line of shell to its end; returns what it printed."""
+    process = await asyncio.create_subprocess_exec(
+        "/bin/bash", "-c", line, cwd=home.work, env=env, stdin=-3, stdout=-1, stderr=asyncio.subprocess.STDOUT
+    )
+    try:
+        async with asyncio.timeout(LIMIT_S):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        out, _ = await process.communicate()
+        return f"{out.decode(errors='replace')}\n{line}: not done after {LIMIT_S} s"
+    return f"{out.decode(errors='replace')}\nexit {process.returncode}\n"
