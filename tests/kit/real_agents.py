@@ -94,10 +94,11 @@ async def on_stage(
     choose: Callable[[Event], Choice] = lambda event: "once",
     nobody: bool = False,
     provider: str = "local",
+    attended: bool = True,
 ) -> AsyncIterator[Journey]:
     """Start an agent whose model is `script`; `env` makes its environment from the model's address and its home.
 
-    It and its programs run in `provider`; as another user only where that is no sandbox.
+    It and its programs run in `provider`; as another user only where that is no sandbox. A person who attends chooses.
     """
     async with contextlib.AsyncExitStack() as stack:
         model = await stack.enter_async_context(Model(script))
@@ -115,7 +116,8 @@ async def on_stage(
         session = app.bench.begin_session(recipe.name, "acp")
         session.state = replace(session.state, provider=provider)
         app.gate.consent.grant(session.id)
-        app.questions.attend()
+        if attended:
+            app.questions.attend()
         servers = OwnServer(served.url, app.bench.root, lambda one: served.running.tokens.issue(one.actor), own)
         agent = AcpAgent(app.bench, session, recipe, argv, env=own, mcp_servers=servers)
         journey = Journey(served, agent, model, choose)

@@ -72,6 +72,9 @@ def test_a_tools_output_is_told_once_though_its_text_has_it_too(registry: Regist
     stopped = result(command="openspace.tool.terminal_stop", data={"text": "Terminal\nterminated."})
     alone = render([stopped], registry, kept)
     assert "terminated." in alone
+    ran = {"ok": False, "output": "one\ntwo\nthree\n", "exitCode": 3, "stdout": "one\ntwo\n", "stderr": "three\n"}
+    told = render([result(command="openspace.tool.bash", data=ran)], registry, kept)
+    assert ("exitCode 3" in told, [told.count(word) for word in ("one\n", "two\n", "three\n")]) == (True, [1, 1, 1])
 
 
 async def test_what_could_not_be_sent_comes_again_before_what_is_newer(here: World):
@@ -220,7 +223,7 @@ def test_a_long_result_says_what_is_missing_and_how_to_read_it(registry: Registr
 async def test_what_is_shortened_can_be_read_by_an_id(here: World):
     session = here.session()
     long = "".join(f"line {number}\n" for number in range(5000))
-    data: dict[str, object] = {"output": long, "stderr": long, "small": 1}
+    data: dict[str, object] = {"output": long, "report": long, "small": 1}
     more: dict[str, object] = {"output": "line\n" * 5000, "outputId": "kept-by-itself"}
     short: dict[str, object] = {"output": "short\n"}
     for number, values in enumerate((data, more, short), 1):
@@ -231,7 +234,7 @@ async def test_what_is_shortened_can_be_read_by_an_id(here: World):
     message = turn_message(session, here.registry, here.bench)
     assert message is not None
     ids = re.findall(r'openspace.tool.read_output \{"outputId": "([^"]*)"\} has all of it', message.text)
-    assert ids == ["call1", "call1.stderr", "kept-by-itself"]
+    assert ids == ["call1", "call1.report", "kept-by-itself"]
     outputs = here.bench.outputs
     assert [outputs.get(id, session.id) for id in ids[:2]] == [long, long]
     for id, owner in (("kept-by-itself", session.id), ("call3", session.id), ("call1", "another")):

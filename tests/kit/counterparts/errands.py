@@ -8,7 +8,7 @@ import itertools
 import json
 import re
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -140,22 +140,31 @@ class ByBlocks:
 class Errands:
     """The scripted model; `refusal` is in what it reads where nobody is there to be asked, "" where somebody is."""
 
-    def __init__(self, root: Path, voice: Voice, refusal: str = "", *, only: Iterable[str] = ERRANDS) -> None:
-        self.root = root
+    def __init__(self, voice: Voice, refusal: str = "") -> None:
+        self.root = Path()
         self.outcomes: list[Outcome] = []
         self.requests: list[Request] = []
         self._voice, self._refusal = voice, refusal
         self._ids = itertools.count(1)
-        self._acts = self._all(tuple(only))
+        self._acts = self._all()
         self._waits_for = ""
         self._began = 0.0
         self._over = False
+
+    def lay_out(self, root: Path) -> None:
+        """Make the files that it works on."""
+        self.root = root
         (root / "notes.txt").write_text(f"first: one\nsecond: {_KEPT}\n")
         (root / "precious").mkdir()
         (root / "precious" / "kept.txt").write_text("x")
 
     def __call__(self, request: Request) -> Answer:
         return replace(self._answer(request), id=str(next(self._ids)))  # some know messages by their ids
+
+    @property
+    def over(self) -> bool:
+        """True when there is nothing more to do."""
+        return self._over
 
     def _answer(self, request: Request) -> Answer:
         if not self._voice.is_turn(request):
@@ -187,12 +196,12 @@ class Errands:
         self._waits_for, self._began = f"call_{next(self._ids)}", time.monotonic()
         return self._voice.says(act, self._waits_for)
 
-    def _all(self, names: tuple[str, ...]) -> Generator[Act, Told, None]:
-        stories = {COMMAND: self._command, EDIT: self._edit, TERMINAL: self._terminal, DANGER: self._danger}
-        for name in names:
+    def _all(self) -> Generator[Act, Told, None]:
+        stories = (self._command(), self._edit(), self._terminal(), self._danger())
+        for name, story in zip(ERRANDS, stories, strict=True):
             began, problem = time.monotonic(), ""
             try:
-                yield from stories[name]()
+                yield from story
             except Unexpected as found:
                 problem = str(found)
             self.outcomes.append(Outcome(name, problem, time.monotonic() - began))

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.kit import npm_agents, own_models
-from tests.kit.counterparts.errands import PROMPT, ByTools, Errands
+from tests.kit.counterparts.errands import DANGEROUS, PROMPT, ByTools, Errands
 from tests.kit.counterparts.recipes import Recipe, recipe
 from tests.kit.counterparts.report import Report
 from tests.kit.model import Model
@@ -137,7 +137,8 @@ async def run(client: McpClient, *, attended: bool) -> Report:
     async with contextlib.AsyncExitStack() as stack:
         home = await stack.enter_async_context(new_home(own_state=False))
         subprocess.run(["git", "init", "--quiet", home.work], check=True)  # Codex works nowhere else unasked
-        errands = Errands(home.work, client.voice, "" if attended else REFUSAL)
+        errands = Errands(client.voice, "" if attended else REFUSAL)
+        errands.lay_out(home.work)
         model = await stack.enter_async_context(Model(errands))
         env = _environment(home, client, model.url)
         person = AtThePage(home)
@@ -147,7 +148,8 @@ async def run(client: McpClient, *, attended: bool) -> Report:
         lines = _follow(told, client, home, attended=attended)
         began = time.monotonic()
         output = "".join([await _type(line, home, env) for line in lines])
-        return Report(errands, output, time.monotonic() - began, asked=person.asked if attended else None)
+        asked = (person.asked, ["consent", DANGEROUS]) if attended else ([], [])
+        return Report(errands, output, time.monotonic() - began, *asked)
 
 
 async def python_recipe(home: Home) -> str:
@@ -160,9 +162,8 @@ async def python_recipe(home: Home) -> str:
 
 def _follow(told: Recipe, client: McpClient, home: Home, *, attended: bool) -> list[str]:
     """Write the files; returns the lines to type."""
-    (home.work / "recipe.py").write_text(told.python)
     if client.files or not attended:
-        told.write(home.work, Path(home.env["HOME"]))
+        told.write(home)
     return [*told.lines, client.line] if client.line and (attended or told.python) else told.lines
 
 

@@ -1,9 +1,10 @@
 """The recipes of docs/mcp.md, as a reader follows them: what to write into which file, and what to type."""
 
 import re
-import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.kit.program import Home
 
 MANUAL = Path(__file__).parents[3] / "docs" / "mcp.md"
 
@@ -20,16 +21,12 @@ class Recipe:
     lines: list[str] = field(default_factory=list)
     python: str = ""
 
-    def write(self, work: Path, home: Path) -> None:
-        """Write the files; what is in one that is there already stays before it."""
-        for name, text in self.files.items():
-            path = home / name[2:] if name.startswith("~/") else work / name
+    def write(self, home: Home) -> None:
+        """Write the files, the program as recipe.py; what is in one that is there already stays before it."""
+        for name, text in {**self.files, **({"recipe.py": self.python} if self.python else {})}.items():
+            path = Path(home.env["HOME"], name[2:]) if name.startswith("~/") else home.work / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(path.read_text() + text if path.exists() else text)
-
-    def line(self, program: str) -> str:
-        """The line that calls a program, whatever variables stand before it."""
-        return next(line for line in self.lines if program in shlex.split(line))
 
 
 def recipe(title: str) -> Recipe:

@@ -1,26 +1,26 @@
 """What came of the errands of one counterpart."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tests.kit.counterparts.errands import DANGER, DANGEROUS, ERRANDS, Errands
+from tests.kit.counterparts.errands import DANGER, ERRANDS, Errands
 
 
 @dataclass
 class Report:
-    """The errands when all is over; `asked` is what a person was asked and answered, None where nobody was there."""
+    """The errands when all is over, what the client printed, what the person was asked, and what they should have been."""
 
     errands: Errands
     output: str
     seconds: float
-    asked: list[str] | None = None
+    asked: list[str] = field(default_factory=list)
+    to_be_asked: list[str] = field(default_factory=list)
 
     def problem(self, errand: str) -> str:
         """Return what went wrong with an errand; "" if nothing did."""
         for outcome in self.errands.outcomes:
             if outcome.errand == errand:
-                if errand == DANGER and not outcome.problem and self.asked not in (None, ["consent", DANGEROUS]):
-                    return f"the person was asked about {self.asked}"
-                return outcome.problem
+                wrongly = errand == DANGER and self.asked != self.to_be_asked
+                return outcome.problem or (f"the person was asked {self.asked}" if wrongly else "")
         stopped = "; ".join(outcome.problem for outcome in self.errands.outcomes if not outcome.errand)
         return f"not reached: {stopped or self.output[-1500:]}"
 

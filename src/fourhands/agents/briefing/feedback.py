@@ -38,6 +38,8 @@ _HOW = {
 }
 _BY_ID = "openspace.tool.read_output"
 _INLINE = 100
+# Of a program, what its output has already: in the words that models know, and apart.
+_IN_OUTPUT = ("text", "stdout", "stderr")
 _FRAME = 24  # two fences of usual length, the word behind the first, and line ends
 
 STRAY = (
@@ -244,8 +246,8 @@ def _sorted_data(result: CommandResult, names: set[str], read_only: bool) -> tup
     how = next((text for name, text in _HOW.items() if name in names), "")
     room = HEAD_CHARS // 2
     for name, value in (result.data or {}).items():
-        if value is None or (name == "text" and "output" in (result.data or {})):
-            continue  # the text of a tool has its output once more
+        if value is None or (name in _IN_OUTPUT and "output" in (result.data or {})):
+            continue
         small = _json(value)
         if len(small) <= min(_INLINE, room - len(name)) and _is_plain(value):
             inline.append(f"{name} {small}")
