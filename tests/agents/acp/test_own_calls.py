@@ -33,11 +33,12 @@ async def test_what_the_gate_would_run_unasked_is_allowed_at_once(stage):
         wants("mcp__fourhands__openspace_terminal_list", {}),
         wants("fourhands_bash", {}, rawInput={"command": "pwd"}),  # OpenCode
         wants("ls", None, rawInput=None, toolCallId="mcp_fourhands_bash__c1", content=_shown({"command": "ls"})),
+        wants(**_codex()),
     )
-    assert [answer["result"] for answer in answers] == [ALLOWED] * 4
+    assert [answer["result"] for answer in answers] == [ALLOWED] * 5
     assert not stage.of("question.asked")
     entries = await stage.app.journal.query(command="session/request_permission")
-    assert [entry.result.success for entry in entries] == [True] * 4
+    assert [entry.result.success for entry in entries] == [True] * 5
 
 
 async def test_what_was_allowed_at_the_agents_door_is_not_asked_about_at_the_gate(stage):
@@ -80,7 +81,19 @@ async def test_a_refusal_and_its_reason_reach_the_agent(stage):
     assert (await comes(stage, "rm -rf victim")).code == "no-answer"
 
 
+def _codex(server="fourhands", title="mcp.fourhands.bash", args=None, **more):
+    """How Codex tells of a call, beside the name of the server."""
+    given = {"server": server, "tool": "bash", "arguments": args or {"command": "ls"}, **more}
+    return {"tool": title, "kind": "execute", "rawInput": given}
+
+
 ODD: list[dict[str, object]] = [
+    _codex(server="other"),
+    _codex(title="mcp.fourhands.read"),
+    _codex(title="mcp.other.bash"),
+    _codex(also="this"),
+    _codex(args={"command": "ls", "description": "d"}),
+    {**_codex(), "kind": "other"},
     {"args": {"command": "ls", "description": "d"}},  # the agent's own tool has such arguments
     {"args": {"command": 5}},
     {"args": {}},
@@ -126,10 +139,22 @@ async def test_cancel_withdraws_the_question_and_answers_the_request(stage):
     assert {"outcome": {"outcome": "cancelled"}} in [message.get("result") for message in stage.sent()]
 
 
-async def test_with_no_one_there_the_request_is_cancelled(stage):
+async def test_with_no_one_there_the_gate_refuses_in_words_that_the_model_reads(stage):
+    Path(stage.app.bench.root, "victim").touch()
     stage.person.leave()
     (answer,) = await stage.turn(wants())
-    assert answer["result"] == {"outcome": {"outcome": "cancelled"}}
+    assert answer["result"] == ALLOWED
+    refused = await comes(stage, "rm -rf victim")
+    assert (refused.code, Path(stage.app.bench.root, "victim").exists()) == ("no-answer", True)
+    assert "no one is available to approve this" in str(refused.error)
+
+
+async def test_a_question_that_nobody_answers_is_not_asked_again_at_the_gate(stage):
+    await stage.prompt(wants())
+    question = await stage.person.question()
+    stage.app.questions.withdraw(question.id, "too late")
+    await stage.agent.idle()
+    assert json.loads(stage.said().removeprefix("RESULT "))["result"] == {"outcome": {"outcome": "cancelled"}}
 
 
 async def test_a_tool_that_runs_nothing_itself_is_asked_about_though_its_command_looks_safe(stage):

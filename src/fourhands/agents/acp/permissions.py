@@ -131,7 +131,7 @@ class AcpPermissions:
         if task.cancelled():
             return dict(_CANCELLED)
         error = task.result()
-        if error is None:
+        if error is None or _nobody_is_there(error):  # then the gate refuses it, in words that reach the model
             return _outcome(by_kind["allow_once"])
         refused = await self._bench.gate.record(call, Result.failure(error))
         if isinstance(error, Denied) and error.data.get(
@@ -216,6 +216,10 @@ def _options(listed: list[Any]) -> list[PermissionOption]:
         with contextlib.suppress(msgspec.ValidationError):
             found.append(msgspec.convert(one, PermissionOption))
     return found
+
+
+def _nobody_is_there(error: FourhandsError) -> bool:
+    return isinstance(error, NoAnswer) and error.data.get("reason") == "nobody"
 
 
 def _refusal(by_kind: Mapping[str, PermissionOption]) -> PermissionOption | None:

@@ -22,6 +22,7 @@ _LONGEST = 1_000_000
 # The names that Claude Code, Gemini CLI and OpenCode make of the server's name and the tool's; others join them by one
 # of these signs. Gemini's stand in front of the id of the call.
 _TOOL = re.compile(r"(?:mcp__fourhands__|mcp_fourhands_|fourhands[_./])([a-z][a-z0-9_]*)")
+_CODEX = re.compile(r"mcp\.fourhands\.([a-z][a-z0-9_]*)")
 _STEP = re.compile(r"mcp_fourhands_([a-z][a-z0-9]*(?:_[a-z0-9]+)*)__.*", re.DOTALL)
 
 
@@ -34,6 +35,8 @@ class OwnCalls:
 
     def of_step(self, step: Mapping[str, Any], origin: CallOrigin = "acp") -> Call | None:
         """Return the call that a tool call of ACP stands for; None if it is another tool's."""
+        if (told := _told_by_codex(step)) is not None:
+            return self._call(*told, origin)
         if step.get("kind") not in (None, "other"):
             return None
         named = _TOOL.fullmatch(str(step.get("title"))) or _STEP.fullmatch(str(step.get("toolCallId")))
@@ -69,6 +72,17 @@ def _id(bench: Workbench, tool: str) -> str:
         return command_of(bench.registry, tool)
     except FourhandsError:
         return tool
+
+
+def _told_by_codex(step: Mapping[str, Any]) -> tuple[str, object] | None:
+    """Return tool and arguments of a call of ours as Codex tells it, as something to run, with the server beside them."""
+    given = step.get("rawInput")
+    if step.get("kind") != "execute" or not isinstance(given, dict) or set(given) != {"server", "tool", "arguments"}:
+        return None
+    named = _CODEX.fullmatch(str(step.get("title")))
+    if named is None or (given["server"], given["tool"]) != ("fourhands", named[1]):
+        return None
+    return named[1], given["arguments"]
 
 
 def _arguments(step: Mapping[str, Any]) -> object:
