@@ -15,10 +15,10 @@ $(shell rm -f $(VENV)/ready $(VENV)/runs)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run test coverage check types docs bench soak mutate wheel clean tools web web-journeys pictures
+.PHONY: help run test coverage check types docs bench counterparts soak mutate wheel clean tools web web-journeys pictures
 
 help: ## this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | awk -F'|' '{printf "  make %-12s %s\n", $$1, $$2}'
 
 define NEED_PYTHON
 @$(PYTHON) -c '$(NEW_ENOUGH)' 2>/dev/null || { echo "Fourhands: it needs Python 3.11 or later, and $(PYTHON) is \
@@ -68,7 +68,7 @@ check: $(VENV)/ready web/node_modules/.ready ## format, lint, types, architectur
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@cd web && npm run --silent check
-	@$(BIN)/pytest -q -m 'not slow' --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_types.py tests/test_names.py \
+	@$(BIN)/pytest -q -m 'not slow' --timeout 300 tests/test_architecture.py tests/test_generated.py tests/test_counterparts.py tests/test_types.py tests/test_names.py \
 		tests/test_mutants.py tests/test_patching.py tests/test_sizes.py tests/test_walks.py
 
 types: $(VENV)/ready ## write the page's types from the Python structs
@@ -98,6 +98,9 @@ bench: $(VENV)/ready tools web web-journeys ## ratios against a bare PTY reader,
 
 pictures: $(VENV)/ready tools web web-journeys ## take the manual's pictures of the page anew, into docs/pictures
 	@$(BIN)/python -m scripts.pictures $(ARGS)
+
+counterparts: $(VENV)/ready tools ## let real agents and clients run their errands, into the table of docs/agents.md (3 minutes)
+	@$(BIN)/python -m scripts.counterparts $(ARGS)
 
 docs: $(VENV)/ready ## write the generated reference pages
 	@$(BIN)/python -m scripts.reference

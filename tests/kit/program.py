@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import AsyncIterator
@@ -146,3 +147,5 @@ async def new_home(*, own_state: bool = True) -> AsyncIterator[Home]:
             yield home
         finally:
             await home.run("stop")
+            # Of a client that passes no variables on.
+            shutil.rmtree(WorkspaceDirs.of(home.work, {}).runtime, ignore_errors=True)

@@ -8,10 +8,10 @@ import contextlib
 import json
 import os
 import shlex
-import subprocess
+import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,15 +21,17 @@ from tests.kit import npm_agents, own_models
 from tests.kit.counterparts.errands import DANGEROUS, PROMPT, ByTools, Errands
 from tests.kit.counterparts.recipes import Recipe, recipe
 from tests.kit.counterparts.report import Report
-from tests.kit.model import Model
+from tests.kit.model import Model, Request
 from tests.kit.own_models import OwnModel
 from tests.kit.program import Home, Server, new_home
+from tests.kit.tokens import compact
 
 LIMIT_S = 150
 """Clients need 2 to 10 s where nothing else runs."""
 
 REFUSAL = "no one is asked in this session (--ask-by never)"
-FOURHANDS = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "from fourhands.app import main; main()" "$@"\n'
+FOURHANDS = f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -P -m fourhands "$@"\n'
+REPOSITORY = "git init --quiet"  # Codex works nowhere else unasked
 LOOP = Path(__file__).parent / "python_client.py"
 
 
@@ -47,6 +49,17 @@ class McpClient:
     voice: ByTools
     model: OwnModel
     files: bool = True  # of the recipe for a person are written; else its lines are typed instead
+
+    def ours(self, requests: list[Request]) -> str:
+        """What the model reads of our server in the first request: tools, and each line of text that is about it."""
+        if not requests:
+            return ""
+        body = requests[0].body
+        tools = [tool for group in body.get("tools") or () for tool in group.get("functionDeclarations", [group])]
+        mark = self.voice.prefix or self.voice.namespace
+        texts = {name: value for name, value in body.items() if name != "tools"} if mark else {}
+        lines = [line for text in _texts(texts) for line in text.splitlines() if "fourhands" in line]
+        return "\n".join([*(compact(tool) for tool in tools if mark in json.dumps(tool)), *lines])
 
 
 def python_environment(url: str, home: Path) -> dict[str, str]:
@@ -136,7 +149,6 @@ async def run(client: McpClient, *, attended: bool) -> Report:
     told = recipe(client.name if attended else f"{client.name} in CI")
     async with contextlib.AsyncExitStack() as stack:
         home = await stack.enter_async_context(new_home(own_state=False))
-        subprocess.run(["git", "init", "--quiet", home.work], check=True)  # Codex works nowhere else unasked
         errands = Errands(client.voice, "" if attended else REFUSAL)
         errands.lay_out(home.work)
         model = await stack.enter_async_context(Model(errands))
@@ -146,18 +158,20 @@ async def run(client: McpClient, *, attended: bool) -> Report:
             await stack.enter_async_context(Server(home))
             await stack.enter_async_context(person.there())
         lines = _follow(told, client, home, attended=attended)
+        await _type(REPOSITORY, home, env)
         began = time.monotonic()
         output = "".join([await _type(line, home, env) for line in lines])
         asked = (person.asked, ["consent", DANGEROUS]) if attended else ([], [])
-        return Report(errands, output, time.monotonic() - began, *asked)
+        return Report(errands, output, time.monotonic() - began, *asked, ours=client.ours(errands.requests))
 
 
 async def python_recipe(home: Home) -> str:
     """Run the manual's own program; returns what it printed."""
     client = next(client for client in CLIENTS if client.name == "Python")
-    subprocess.run(["git", "init", "--quiet", home.work], check=True)
-    (home.work / "recipe.py").write_text(recipe(client.name).python)
-    return await _type(f"{shlex.quote(sys.executable)} recipe.py", home, _environment(home, client, ""))
+    env = _environment(home, client, "")
+    recipe(client.name).write(home)
+    await _type(REPOSITORY, home, env)
+    return await _type(f"{shlex.quote(sys.executable)} recipe.py", home, env)
 
 
 def _follow(told: Recipe, client: McpClient, home: Home, *, attended: bool) -> list[str]:
@@ -165,6 +179,14 @@ def _follow(told: Recipe, client: McpClient, home: Home, *, attended: bool) -> l
     if client.files or not attended:
         told.write(home)
     return [*told.lines, client.line] if client.line and (attended or told.python) else told.lines
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _texts(inner)
 
 
 def _environment(home: Home, client: McpClient, url: str) -> dict[str, str]:
@@ -181,13 +203,13 @@ def _environment(home: Home, client: McpClient, url: str) -> dict[str, str]:
 async def _type(line: str, home: Home, env: dict[str, str]) -> str:
     """Run a line of shell to its end; returns what it printed."""
     process = await asyncio.create_subprocess_exec(
-        "/bin/bash", "-c", line, cwd=home.work, env=env, stdin=-3, stdout=-1, stderr=asyncio.subprocess.STDOUT
+        *("/bin/bash", "-c", line), cwd=home.work, env=env, stdin=-3, stdout=-1, stderr=-2, start_new_session=True
     )
     try:
         async with asyncio.timeout(LIMIT_S):
             out, _ = await process.communicate()
     except TimeoutError:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         out, _ = await process.communicate()
         return f"{out.decode(errors='replace')}\n{line}: not done after {LIMIT_S} s"
     return f"{out.decode(errors='replace')}\nexit {process.returncode}\n"

@@ -20,12 +20,13 @@ async def main(recipe: str) -> None:
     server = runpy.run_path(recipe)["fourhands"]
     async with Client(server) as client, httpx.AsyncClient(base_url=os.environ["MODEL_URL"], trust_env=False) as model:
         tools = [
-            {"type": "function", "function": {"name": tool.name, "parameters": tool.input_schema}}
+            {"name": tool.name, "description": tool.description, "parameters": tool.input_schema}
             for tool in (await client.list_tools()).tools
         ]
+        functions = [{"type": "function", "function": tool} for tool in tools]
         messages: list[dict[str, Any]] = [{"role": "user", "content": "Run the tests and mend what fails."}]
         while True:
-            asked = {"model": "fake", "messages": messages, "tools": tools}
+            asked = {"model": "fake", "messages": messages, "tools": functions}
             answer = (await model.post("/v1/chat/completions", json=asked, timeout=60)).json()["choices"][0]["message"]
             messages.append(answer)
             if not answer.get("tool_calls"):

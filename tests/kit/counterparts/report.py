@@ -7,13 +7,18 @@ from tests.kit.counterparts.errands import DANGER, ERRANDS, Errands
 
 @dataclass
 class Report:
-    """The errands when all is over, what the client printed, what the person was asked, and what they should have been."""
+    """The errands when all is over, and what the client printed.
+
+    `asked` is what the person was asked, and `to_be_asked` what they should have been. `ours` is what the model read of
+    our tools and instructions in its first request, where that is counted.
+    """
 
     errands: Errands
     output: str
     seconds: float
     asked: list[str] = field(default_factory=list)
     to_be_asked: list[str] = field(default_factory=list)
+    ours: str = ""
 
     def problem(self, errand: str) -> str:
         """Return what went wrong with an errand; "" if nothing did."""

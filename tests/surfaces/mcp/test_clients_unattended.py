@@ -3,7 +3,18 @@
 import pytest
 from tests.kit.counterparts.mcp_clients import CLIENTS, McpClient, run
 
-OWN = {"bash", "edit", "write", "Bash", "Edit", "Write", "exec_command", "apply_patch", "run_shell_command", "write_file"}
+OWN = {
+    "bash",
+    "edit",
+    "write",
+    "Bash",
+    "Edit",
+    "Write",
+    "exec_command",
+    "apply_patch",
+    "run_shell_command",
+    "write_file",
+}
 """Tools of the clients themselves by which a model would get round the sandbox."""
 
 

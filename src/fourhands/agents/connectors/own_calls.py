@@ -75,7 +75,7 @@ def _id(bench: Workbench, tool: str) -> str:
 
 
 def _told_by_codex(step: Mapping[str, Any]) -> tuple[str, object] | None:
-    """Return tool and arguments of a call of ours as Codex tells it, as something to run, with the server beside them."""
+    """Return tool and arguments of a call of ours as Codex tells it: as something to run, beside the server's name."""
     given = step.get("rawInput")
     if step.get("kind") != "execute" or not isinstance(given, dict) or set(given) != {"server", "tool", "arguments"}:
         return None
