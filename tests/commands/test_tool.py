@@ -13,7 +13,7 @@ from tests.kit.workbench import open_app
 
 from fourhands.app import App
 from fourhands.commands.launching import COMPLETED_KEPT
-from fourhands.commands.tool_terminal import Active, session_table
+from fourhands.commands.tool_terminal import Active, session_table, without_echo
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.ids import short_id
 from fourhands.settings import SafetySettings, Settings
@@ -317,15 +317,36 @@ async def test_results_have_the_words_that_models_know(app: App) -> None:
     assert id == started["sessionId"]
     assert started["text"] == f"Terminal Session Started\nID: {short_id(id)}\nCommand: cat\nPosition: 0\n\nOutput:\n"
     more = (await agent("terminal_continue", sessionId=id, stdin="hello\n")).data
-    words = (
-        f"Terminal Session: {short_id(id)}\nPosition: {more['position']}\nComplete: false\n\nOutput:\nhello\nhello\n"
-    )
-    assert (more["id"], more["text"]) == (id, words)
+    words = f"Terminal Session: {short_id(id)}\nPosition: {more['position']}\nComplete: false\n\nOutput:\nhello\n"
+    assert (more["id"], more["text"], more["output"]) == (id, words, "hello\nhello\n")
     done = (await agent("terminal_start", command="echo bye; exit 4")).data
     ended = f"Position: {done['position']}\nComplete: true\nExit code: 4\n\nOutput:\nbye\n"
     assert str(done["text"]).endswith(f"Command: echo bye; exit 4\n{ended}")
     secret = (await agent("terminal_start", command="read -s -p 'Password: ' x")).data
     assert "\nNote: it asks for a secret: the person must type it" in str(secret["text"])
+
+
+async def test_typed_lines_are_not_told_again_when_a_python_echoes_them(app: App) -> None:
+    agent = Agent(app)
+    id = (await agent("terminal_start", command="python3")).data["id"]
+    more = (await agent("terminal_continue", sessionId=id, stdin="6 * 7\n")).data
+    assert str(more["text"]).rstrip().endswith("\n\nOutput:\n42\n>>>")
+    assert "6 * 7\n42\n" in str(more["output"])
+
+
+def test_only_a_whole_echo_at_the_beginning_is_left_out() -> None:
+    for output, typed, told in (
+        (" 2.1.0\nPublish? ", "2.1.0\n", "Publish? "),  # behind the blank of a prompt that was read before
+        ("a\nb\nok\n", "a\r\nb\r", "ok\n"),
+        ("\n$ ", "\n", "$ "),
+        ("late\nls\na.py\n", "ls\n", "late\nls\na.py\n"),
+        ("lsof\nx\n", "ls\n", "lsof\nx\n"),
+        ("make te", "make te", "make te"),  # it stands there and waits for more
+        ("42\n", None, "42\n"),
+        ("  indented\n", "", "  indented\n"),
+        ("\n", "secret\n", "\n"),
+    ):
+        assert without_echo(output, typed) == told
 
 
 def test_the_list_is_the_one_that_models_know() -> None:

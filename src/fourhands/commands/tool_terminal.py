@@ -48,7 +48,8 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
 
     `reason` states why the wait ended: the program exited, the shell's command finished, input is wanted (`input` is
     its kind), the output settled, or the longest interval passed. `id` is `sessionId` again, and `text` the whole
-    result in the words that models know: a surface that sends only one of the two forms loses nothing.
+    result in the words that models know, but for the echo of typed lines: a surface that sends only one of the two
+    forms loses nothing.
     """
 
     id: str
@@ -92,7 +93,7 @@ async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effe
     seen = await _wait(seat, mine, finished=False)
     collected = await _collect(bench, call, effects, terminal, seat, seen, 0, mine, entered=False)
     head = [STARTED, f"ID: {short_id(terminal.id)}", f"Command: {short(collected.command, 500)}"]
-    return msgspec.structs.replace(collected, pane_id=started.pane_id, text=_text(head, collected))
+    return msgspec.structs.replace(collected, pane_id=started.pane_id, text=_text(head, collected, args.stdin))
 
 
 class TerminalContinue(Args, frozen=True, kw_only=True):
@@ -130,7 +131,8 @@ async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call
     # A wait that begins now would not notice a command that has finished already.
     seen = await _wait(seat, mine, finished=entered and finished == seat.finished_commands())
     collected = await _collect(bench, call, effects, terminal, seat, seen, start, mine, entered=entered)
-    return msgspec.structs.replace(collected, text=_text([f"Terminal Session: {short_id(terminal.id)}"], collected))
+    head = [f"Terminal Session: {short_id(terminal.id)}"]
+    return msgspec.structs.replace(collected, text=_text(head, collected, args.stdin))
 
 
 class TerminalStop(Args, frozen=True, kw_only=True):
@@ -268,7 +270,17 @@ async def _collect(
     )
 
 
-def _text(head: list[str], seen: Collected) -> str:
+def without_echo(output: str, typed: str | None) -> str:
+    """Return what a terminal printed without the lines that were typed into it, where it begins with their echo.
+
+    Their writer has them already. What was typed without Enter stays: the echo is all that says where it stands.
+    """
+    lines = (typed or "").replace("\r\n", "\n").replace("\r", "\n")
+    printed = output.lstrip(" ")  # the blank behind the prompt, which was read before
+    return printed[len(lines) :] if lines.endswith("\n") and printed.startswith(lines) else output
+
+
+def _text(head: list[str], seen: Collected, typed: str | None) -> str:
     """Return the result as text in the form that models know, with a further line for each fact that is set."""
     lines = [*head, f"Position: {seen.position}"]
     if seen.complete or head[0] != STARTED:
@@ -281,7 +293,7 @@ def _text(head: list[str], seen: Collected) -> str:
         lines.append(f"Missing: positions {seen.gap[0]} to {seen.gap[1]}, no longer stored")
     if seen.note:
         lines.append(f"Note: {seen.note}")
-    lines += ["", "Output:", seen.output]
+    lines += ["", "Output:", without_echo(seen.output, typed)]
     if seen.screen is not None:
         lines += ["", "Screen:", *seen.screen]
     return "\n".join(lines)

@@ -23,7 +23,6 @@ Position: N
 Complete: false
 
 Output:
-y
 Server started on port 3000"""
 
 STOPPED = "Terminal session term-1 terminated."
