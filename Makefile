@@ -93,7 +93,7 @@ soak: $(VENV)/ready tools ## the long forms of the tests (about an hour)
 mutate: $(VENV)/ready tools web web-journeys ## break guards on purpose, one at a time: each must be noticed (ARGS='--area agents --jobs 2')
 	@$(BIN)/python -m scripts.mutate $(ARGS)
 
-bench: $(VENV)/ready tools web web-journeys ## ratios against a bare PTY reader, terminado and pexpect; writes bench/results.md
+bench: $(VENV)/ready tools web web-journeys ## ratios against bare PTYs, terminado, pexpect and DesktopCommander; writes bench/results.md
 	@$(BIN)/python -m bench $(ARGS)
 
 pictures: $(VENV)/ready tools web web-journeys ## take the manual's pictures of the page anew, into docs/pictures

@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import proxy, rows
+from bench import proxy, rows, tokens
 from bench.page import page_rows
 from bench.targets import SKELETON, Ours, Terminado, bare_flood, flood_command, ours, terminado, write_flood
 
@@ -107,9 +107,10 @@ def over_sockets(rounds: int, size: int) -> list[rows.Row]:
 
 
 async def everything(rounds: int, size: int) -> list[rows.Row]:
+    paid = await tokens.rows()  # first: it may have to fetch what is compared, and says so if it cannot
     over = await asyncio.to_thread(over_sockets, rounds, size)
     page = await asyncio.to_thread(page_rows, rounds)
-    return [*over, *page, *await rows.in_process(rounds), *await proxy.rows()]
+    return [*over, *page, *await rows.in_process(rounds), *await proxy.rows(), *paid]
 
 
 def write(found: list[rows.Row], load: str) -> None:
@@ -122,7 +123,7 @@ def write(found: list[rows.Row], load: str) -> None:
     machine = f"{platform.system()} {platform.release()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     lines.append(f"{machine}; load {load}.")
     lines += ["", "| what | measured | aim | figures |", "|---|---|---|---|"]
-    lines += [f"| {row.what} | {row.value:.3g} | {row.aim} | {row.detail} |" for row in found]
+    lines += [f"| {row.what} | {rows.figure(row.value)} | {row.aim} | {row.detail} |" for row in found]
     RESULTS.write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
 

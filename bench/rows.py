@@ -28,6 +28,11 @@ class Row:
     detail: str
 
 
+def figure(value: float) -> str:
+    """A number as it is read: three digits of a ratio or a time, all of a count."""
+    return f"{value:,.0f}" if value >= 1000 or value == int(value) else f"{value:.3g}"
+
+
 def _rss(pid: int) -> int:
     for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
         if line.startswith("Pss:"):

@@ -10,15 +10,12 @@ import pytest_asyncio
 from tests.kit.agree import agreeable_person
 from tests.kit.mcp_client import over_http
 from tests.kit.server import Served, serve_app
-from tests.kit.tokens import TYPICAL, compact, counted, lay_out, typical_texts
+from tests.kit.tokens import TYPICAL, counted, lay_out, standing, typical_texts
 
 from fourhands import Toolset
-from fourhands.agents.briefing.briefing import compose
-from fourhands.agents.briefing.budget import BRIEFING_TOKENS
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-TOOLS_TOKENS = 2_500
 PAGE = " ".join((Path(__file__).parents[2] / "docs" / "mcp.md").read_text().split())
 
 
@@ -37,23 +34,17 @@ async def served() -> AsyncIterator[Served]:
 
 
 async def test_the_core_tools_and_the_briefing_are_short_in_every_form(served: Served) -> None:
-    token = served.agent()[1]
-    async with over_http(served.running, token, "legacy") as client:
-        listed = await client.list_tools()
-        instructions = client.instructions or ""
-    sent = listed.model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
-    async with Toolset(served.places.workspace, places=served.places) as tools:
-        forms = [tools.openai(), tools.openai(responses=True), tools.anthropic()]
-        assert [one["name"] for one in tools.anthropic()] == [one["name"] for one in sent]
-    lists = counted([compact(one) for one in (sent, *forms)])
-    assert all(1000 < number <= TOOLS_TOKENS for number in lists), lists
-    blocks, beside_tools, welcome = counted(
-        [compose(served.app.registry, tools=tools) for tools in (False, True)] + [instructions]
-    )
-    assert 1000 < blocks <= BRIEFING_TOKENS
-    assert 0 < beside_tools <= 500
-    assert 0 < welcome <= 100
-    for name, number in (("MCP", lists[0]), ("OpenAI", lists[1]), ("Anthropic", lists[3])):
+    async with (
+        over_http(served.running, served.agent()[1], "legacy") as client,
+        Toolset(served.places.workspace, places=served.places) as tools,
+    ):
+        told = await standing(client, served.app.registry, tools)
+        assert [one["name"] for one in tools.anthropic()] == [one.name for one in (await client.list_tools()).tools]
+    tokens = dict(zip([one.what for one in told], counted([one.text for one in told]), strict=True))
+    assert {one.what: tokens[one.what] for one in told if not 0 < tokens[one.what] <= one.most} == {}
+    large = ("tools, MCP", "tools, OpenAI", "tools, Anthropic", "instructions with blocks")
+    assert all(tokens[what] > 1000 for what in large), tokens
+    for name, number in ((name, tokens[f"tools, {name}"]) for name in ("MCP", "OpenAI", "Anthropic")):
         assert abs(documented(rf"about ([\d,]+) tokens for {name}") - number) <= 50, (name, number)
 
 

@@ -16,6 +16,11 @@ from mcp import Client
 from tests.kit.mcp_client import text
 from tests.kit.npm_agents import installed
 
+from fourhands import Toolset
+from fourhands.agents.briefing.briefing import compose
+from fourhands.agents.briefing.budget import BRIEFING_TOKENS
+from fourhands.core.registry import Registry
+
 HOME = Path(__file__).parent.parent / "tokens-npm"
 COUNT_S = 60
 
@@ -39,6 +44,42 @@ def counted(texts: Sequence[str]) -> list[int]:
 def compact(value: object) -> str:
     """JSON as it is sent to a model."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+async def tool_list(client: Client) -> tuple[int, str]:
+    """How many tools a server lists, and what hosts put of them into each request: names, descriptions, schemas."""
+    tools = (await client.list_tools()).tools
+    told = [{"name": one.name, "description": one.description, "inputSchema": one.input_schema} for one in tools]
+    return len(tools), compact(told)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What stands in every request of a model, and the most tokens that it may be."""
+
+    what: str
+    text: str
+    most: int
+
+
+TOOLS_TOKENS = 2_500
+
+
+async def standing(client: Client, registry: Registry, tools: Toolset) -> list[Standing]:
+    """The core tools in each form in which a model gets them, and the instructions for each kind of agent."""
+    listed = (await client.list_tools()).model_dump(mode="json", by_alias=True, exclude_none=True)["tools"]
+    lists = {
+        "tools, MCP": listed,
+        "tools, OpenAI": tools.openai(),
+        "tools, OpenAI's responses": tools.openai(responses=True),
+        "tools, Anthropic": tools.anthropic(),
+    }
+    return [
+        *(Standing(what, compact(one), TOOLS_TOKENS) for what, one in lists.items()),
+        Standing("instructions with blocks", compose(registry, tools=False), BRIEFING_TOKENS),
+        Standing("instructions beside tools", compose(registry, tools=True), 500),
+        Standing("instructions, MCP", client.instructions or "", 100),
+    ]
 
 
 @dataclass(frozen=True)
