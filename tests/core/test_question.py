@@ -6,7 +6,8 @@ from tests.kit.gate import AGENT, PERSON, Timers
 from fourhands.core.call import Actor
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
 from fourhands.core.event import Event, EventBus
-from fourhands.core.question import Answer, Answered, Question, Questions
+from fourhands.core.form import FieldValue
+from fourhands.core.question import DECISIONS, Answer, Answered, Question, Questions
 
 
 class Asking:
@@ -205,3 +206,52 @@ async def test_no_more_is_given_than_the_question_offers():
             asking.questions.answer(asked.id, Answer(choice="session", scopes=("see", "run")), PERSON)
         asking.questions.answer(asked.id, Answer(choice="session", scopes=("see",)), PERSON)
     assert isinstance(task.result(), Answered)
+
+
+async def test_who_cannot_show_a_kind_of_question_is_nobody_for_it():
+    asking = Asking(wait=True)
+    form = question(kind="form", options=("once", "deny", "dismiss"))
+    asking.questions.attend("s1", DECISIONS)
+    assert (asking.questions.audience("s1"), asking.questions.audience("s1", "form")) == (1, 0)
+    async with asyncio.TaskGroup() as group:
+        task = asking.start(group, form)
+        await asyncio.sleep(0)
+        assert asking.kinds() == []
+        asking.questions.attend("s1")
+        assert asking.kinds() == ["question.asked"]
+        asking.questions.answer(form.id, Answer(choice="dismiss"), PERSON)
+    assert task.result() == Answered(Answer(choice="dismiss"), PERSON)
+    asking.questions.ask_only("s1", "forms")
+    asking.questions.attend("s2")
+    assert asking.questions.audience("s1", "form") == 1
+
+
+async def test_a_form_is_closed_by_values_that_pass_its_check_only():
+    asking = Asking()
+    asking.questions.attend()
+
+    def check(values):
+        if "name" not in values:
+            raise BadArgument("the name is missing", field="name")
+
+    form = question(kind="form", options=("once", "deny"))
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(asking.questions.ask(form, check=check))
+        plain = asking.start(group, other := question())
+        await asyncio.sleep(0)
+        refused: list[dict[str, FieldValue] | None] = [None, {}, {"x": 1}]
+        for values in refused:
+            with pytest.raises(BadArgument, match="is missing"):
+                asking.questions.answer(form.id, Answer(choice="once", values=values), PERSON)
+        for id, given in (
+            (form.id, Answer(choice="deny", values={"name": "x"})),
+            (other.id, Answer(choice="once", values={"name": "x"})),
+        ):
+            with pytest.raises(BadArgument, match="values are for a form"):
+                asking.questions.answer(id, given, PERSON)
+        with pytest.raises(Denied):
+            asking.questions.answer(form.id, Answer(choice="once", values={"name": "x"}), AGENT)
+        asking.questions.answer(form.id, Answer(choice="once", values={"name": "x"}), PERSON)
+        asking.questions.answer(other.id, Answer(choice="once"), PERSON)
+    assert task.result().answer.values == {"name": "x"}
+    assert isinstance(plain.result(), Answered)

@@ -14,6 +14,7 @@ from fourhands.surfaces.acp_agent.connection import AgentConnection, AgentSource
 
 LIMIT_S = 40
 Choose = Callable[[list[schema.PermissionOption]], str]
+Response = schema.AcceptElicitationResponse | schema.DeclineElicitationResponse | schema.CancelElicitationResponse
 
 
 def first(options: list[schema.PermissionOption]) -> str:
@@ -29,6 +30,9 @@ class Editor:
         self.asked: list[schema.ToolCallUpdate] = []
         self.buffers: dict[str, str] = {}
         self.hold = False  # questions stay unanswered
+        self.elicited: list[tuple[str, Any]] = []  # messages, and what was to be filled in or opened
+        self.completed: list[str] = []
+        self.filled: Response = schema.CancelElicitationResponse(action="cancel")
         self._news = asyncio.Event()
         self.connection: ClientSideConnection
 
@@ -53,6 +57,17 @@ class Editor:
             raise acp.RequestError(-32002, f"no buffer {path}")
         return schema.ReadTextFileResponse(content=self.buffers[path])
 
+    async def create_elicitation(self, message: str, mode: Any, **_: Any) -> Response:
+        self.elicited.append((message, mode))
+        self._news.set()
+        if self.hold:
+            await asyncio.Event().wait()
+        return self.filled
+
+    async def complete_elicitation(self, elicitation_id: str, **_: Any) -> None:
+        self.completed.append(elicitation_id)
+        self._news.set()
+
     def on_connect(self, conn: Any) -> None:
         pass
 
@@ -71,8 +86,11 @@ class Editor:
     def text(self, kind: str = "agent_message_chunk") -> str:
         return "".join(one.content.text for one in self.of(kind))
 
-    async def begin(self, *, reads: bool = True) -> schema.InitializeResponse:
+    async def begin(self, *, reads: bool = True, elicits: bool = False) -> schema.InitializeResponse:
         can = schema.ClientCapabilities(fs=schema.FileSystemCapabilities(read_text_file=reads))
+        if elicits:
+            form, url = schema.ElicitationFormCapabilities(), schema.ElicitationUrlCapabilities()
+            can.elicitation = schema.ElicitationCapabilities(form=form, url=url)
         about = schema.Implementation(name="zed", title="Zed", version="1")
         async with asyncio.timeout(LIMIT_S):
             return await self.connection.initialize(1, client_capabilities=can, client_info=about)
@@ -101,7 +119,7 @@ async def open_editor(source: AgentSource, spec: str, choose: Choose = first) ->
     )
     reader, writer = await asyncio.open_connection(sock=theirs)
     editor = Editor(choose)
-    editor.connection = acp.connect_to_agent(editor, writer, reader)  # type: ignore[arg-type]
+    editor.connection = acp.connect_to_agent(editor, writer, reader, use_unstable_protocol=True)  # type: ignore[arg-type]
     try:
         yield editor
     finally:

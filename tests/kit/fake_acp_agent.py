@@ -8,7 +8,8 @@ In params "$session" and "$terminal" stand for the session and the last terminal
 text, `RESULT {…}`. Everything received is appended to the file FAKE_LOG, and as {"asked": …} what it asks itself.
 With version 2 it speaks the draft of that version, where prompts are only acknowledged, and ["batch", [message, …]]
 sends several messages at once. FAKE_OPTIONS is JSON: capabilities, info, version, auth, modes, stderr, exit, silent,
-stubborn, forgetful, deaf (to the end of its input and to SIGTERM), mute (methods that it never answers).
+stubborn, forgetful, deaf (to the end of its input and to SIGTERM), mute (methods that it never answers), elicits
+(params of an elicitation, by the method of ours during which it asks; "$id" is the id of our request).
 """
 
 import json
@@ -186,9 +187,19 @@ def opened(params: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def elicit(message: dict[str, Any], params: dict[str, Any]) -> None:
+    """Ask the person something first."""
+    known = {name: message["id"] if value == "$id" else value for name, value in params.items()}
+    begin("elicitation/create", {"sessionId": None, **known}).get()
+    serve(message)
+
+
 def serve(message: dict[str, Any]) -> None:
     method, params, id = message["method"], message.get("params") or {}, message.get("id")
     if method in OPTIONS.get("mute", ()):
+        return
+    if asked := OPTIONS.get("elicits", {}).pop(method, None):
+        threading.Thread(target=elicit, args=(message, asked), daemon=True).start()
         return
     if method == "session/cancel":
         cancelled.set()

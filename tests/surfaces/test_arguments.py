@@ -32,6 +32,8 @@ from tests.kit.server import LIMIT_S, Served, until
 from fourhands.agents.connectors.launcher import LaunchContext, Launcher
 from fourhands.app import CONTRIBUTIONS
 from fourhands.app.connectors import register_all
+from fourhands.core.form import FormField
+from fourhands.core.question import Question
 from fourhands.core.registry import Registry
 from fourhands.workbench.terminals.terminal import Terminal
 
@@ -621,6 +623,12 @@ async def workbench(door: Door) -> None:
         await door("workbench.answer", questionId=question, choice="deny", reason="not on a Sunday")
         refused = await call
         assert (refused["code"], "not on a Sunday" in json.dumps(refused)) == ("denied", True)
+        field = FormField(name="who", kind="text", title="Who")
+        form = Question(kind="form", session="", text="Who?", options=("once",), fields=(field,))
+        filled = group.create_task(door.served.app.questions.ask(form))
+        await until(door.served.app.questions.open)
+        await door("workbench.answer", questionId=form.id, choice="once", values={"who": "Ann"})
+        assert (await filled).answer.values == {"who": "Ann"}
         for name in ("first", "second"):
             await asker("file.write", path=f"{name}.undo", content=name)
         newest, older = [a for a in (await door("workbench.actions"))["actions"] if "undo" in a["description"]][:2]

@@ -7,6 +7,7 @@ from msgspec import Meta, Struct
 
 from fourhands.commands.base import Nothing
 from fourhands.core.call import Call, Scope
+from fourhands.core.form import FieldValue
 from fourhands.core.invocation import NAME, typed
 from fourhands.core.question import Answer, Choice, Question, Review
 from fourhands.core.registry import Contribution
@@ -106,7 +107,7 @@ async def actions(bench: Workbench) -> Actions:
     return Actions(actions=bench.undo.actions())
 
 
-@commands.add("answer", label="Answer question", actors=("person",), hand=True)
+@commands.add("answer", label="Answer question", actors=("person",), hand=True, conceals=("values",))
 async def answer(
     bench: Workbench,
     call: Call,
@@ -120,9 +121,13 @@ async def answer(
         tuple[Scope, ...] | None,
         Meta(description="Of a consent: what the agent may do. Default: all that is asked for."),
     ] = None,
+    values: Annotated[
+        dict[str, FieldValue] | None,
+        Meta(description="Of a form, with once: the values by the names of its fields. They go to its agent alone."),
+    ] = None,
 ) -> Nothing:
     """Answer an agent's question; the first answer counts."""
-    given = Answer(choice=choice, text=text, args=args, reason=reason, scopes=scopes)
+    given = Answer(choice=choice, text=text, args=args, reason=reason, scopes=scopes, values=values)
     bench.questions.answer(question_id, given, call.actor)
     return Nothing()
 

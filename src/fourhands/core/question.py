@@ -9,12 +9,13 @@ No answer is neither yes nor no: it is the error `no-answer`; a refusal is `deni
 - An agent never answers: a surface that speaks for a person (a page, an ACP or MCP client) passes that person as `by`.
 - A session may be asked about in one way only (`AskBy`): by forms alone, its questions are told to `private` listeners
   and to no page; by none, they are refused at once.
+- Who can only say yes or no cannot fill in a form: they announce the kinds that they can show, and others wait.
 """
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
@@ -24,10 +25,14 @@ from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor, Scope
 from fourhands.core.errors import BadArgument, Conflict, Denied, NoAnswer, NotFound
 from fourhands.core.event import Dispose, Event, EventBus, EventData, Signal
+from fourhands.core.form import FieldValue, FormField, OfferedLink
 from fourhands.core.ids import new_id
 from fourhands.core.timing import Later, Timer, call_later
 
-Choice = Literal["once", "edit", "session", "always", "never", "deny"]
+Choice = Literal["once", "edit", "session", "always", "never", "deny", "dismiss"]
+QuestionKind = Literal["consent", "confirmation", "browser", "network", "form", "link"]
+DECISIONS: Final[frozenset[QuestionKind]] = frozenset({"consent", "confirmation", "browser", "network"})
+"""The kinds that are answered by a choice alone. A form is filled in, a link is opened."""
 _REMEMBERED = 256
 
 
@@ -44,7 +49,7 @@ class Question(EventData, frozen=True, kw_only=True):
 
     event = "question.asked"
 
-    kind: Literal["consent", "confirmation", "browser", "network"]
+    kind: QuestionKind
     session: str
     text: str  # the sentence
     options: tuple[Choice, ...]
@@ -58,6 +63,8 @@ class Question(EventData, frozen=True, kw_only=True):
     rule: str = ""  # the narrow rule that "session" would save, in words
     facts: tuple[str, ...] = ()  # where it would run and whether it can be undone, in plain words
     detail: dict[str, object] = field(default_factory=dict)  # such as the deletion preview: files matched, bytes
+    fields: tuple[FormField, ...] = ()  # of a form: what is to be filled in
+    link: OfferedLink | None = None  # of a link: what is to be opened
     actor: Actor | None = None  # who wants it
     limit_s: float | None = field(default=None, name="limitSeconds")
     id: str = field(default_factory=lambda: new_id("question"))
@@ -110,10 +117,19 @@ QuestionClosed: TypeAlias = QuestionAnswered | QuestionExpired | QuestionWithdra
 """The events after which a question is no longer open."""
 
 
+class QuestionCompleted(EventData, frozen=True, kw_only=True):
+    """What a person was sent to a link for is done, as the agent says; the question was answered before."""
+
+    event = "question.completed"
+    id: str
+    session: str
+
+
 class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
     """A person's choice: `edit` brings a new text or new arguments, `deny` may bring a reason.
 
-    Of the scopes that a question offers, all are meant where none are named.
+    Of the scopes that a question offers, all are meant where none are named. A form is sent by `once`, with its
+    `values`; `dismiss` is neither yes nor no.
     """
 
     choice: Choice
@@ -121,6 +137,7 @@ class Answer(Struct, frozen=True, kw_only=True, rename="camel"):
     args: dict[str, object] | None = None
     reason: str = ""
     scopes: tuple[Scope, ...] | None = None
+    values: dict[str, FieldValue] | None = None
 
 
 class Answered(Struct, frozen=True):
@@ -144,13 +161,17 @@ class Review(Struct, frozen=True, kw_only=True, rename="camel"):
 Reviewer = Callable[[str], Awaitable[Review]]
 """Classifies a text that a person may put in place of the asked one; raises `BadArgument` for one that cannot be."""
 
+ValuesCheck = Callable[[dict[str, FieldValue]], object]
+"""Looks at the values of a form that is sent; raises `BadArgument`, whose data name the field, if they do not fit."""
+
 
 class _Open:
     """A question that waits, and the future its asker waits on."""
 
-    def __init__(self, question: Question, reviewer: Reviewer | None) -> None:
+    def __init__(self, question: Question, reviewer: Reviewer | None, check: ValuesCheck | None) -> None:
         self.question = question
         self.reviewer = reviewer
+        self.check = check
         self.future: asyncio.Future[Answered] = asyncio.get_running_loop().create_future()
         self.timer: Timer | None = None
         self.shown = False
@@ -175,14 +196,17 @@ class Questions:
         self._later = later
         self._open: dict[str, _Open] = {}
         self._closed: BoundedDict[str, str] = BoundedDict(_REMEMBERED)  # how each ended
-        self._audience: dict[object, str | None] = {}
+        self._audience: dict[object, tuple[str | None, Collection[QuestionKind] | None]] = {}
 
-    def attend(self, session: str | None = None) -> Dispose:
-        """Announce someone who can answer, for one session or for all, until the returned function is called."""
+    def attend(self, session: str | None = None, kinds: Collection[QuestionKind] | None = None) -> Dispose:
+        """Announce someone who can answer, for one session or for all, until the returned function is called.
+
+        `kinds` are those of the questions that they can show; None for all.
+        """
         token = object()
-        self._audience[token] = session
+        self._audience[token] = session, kinds
         for waiting in list(self._open.values()):
-            if not waiting.shown and self.audience(waiting.question.session):
+            if not waiting.shown and self.audience(waiting.question.session, waiting.question.kind):
                 self._show(waiting)
 
         def leave() -> None:
@@ -190,13 +214,14 @@ class Questions:
 
         return leave
 
-    def audience(self, session: str | None = None) -> int:
-        """Return how many could answer a question of this session."""
+    def audience(self, session: str | None = None, kind: QuestionKind | None = None) -> int:
+        """Return how many could answer a question of this session, and of this kind."""
         way = self._ways.get(session or "")
         if way == "never":
             return 0
-        pages = sum(attended is None for attended in self._audience.values()) if way != "forms" else 0
-        own = sum(attended == session for attended in self._audience.values() if attended is not None)
+        able = [one for one, kinds in self._audience.values() if kind is None or kinds is None or kind in kinds]
+        pages = sum(attended is None for attended in able) if way != "forms" else 0
+        own = sum(attended == session for attended in able if attended is not None)
         return pages + (own if way != "page" else 0)
 
     def ask_only(self, session: str, way: AskBy | None) -> None:
@@ -216,26 +241,28 @@ class Questions:
         shown = (one for one in questions if private or self._ways.get(one.session) != "forms")
         return [question for question in shown if session is None or question.session == session]
 
-    def require_asking(self, session: str, about: str, text: str) -> None:
+    def require_asking(self, session: str, about: str, text: str, kind: QuestionKind | None = None) -> None:
         """Return if this session's questions reach anyone; raises `Denied` at once where they never will."""
         way = self._ways.get(session)
-        if way == "never" or (way == "forms" and not self.audience(session)):
+        if way == "never" or (way == "forms" and not self.audience(session, kind)):
             raise unasked(way, about, text)
 
-    async def ask(self, question: Question, reviewer: Reviewer | None = None) -> Answered:
+    async def ask(
+        self, question: Question, reviewer: Reviewer | None = None, check: ValuesCheck | None = None
+    ) -> Answered:
         """Wait for a person's answer; a refusal is an answer too. `NoAnswer` when none comes.
 
-        The reviewer classifies the text of a person who edits.
+        The reviewer classifies the text of a person who edits; a form is closed only by values that pass the check.
         """
-        self.require_asking(question.session, question.kind, question.text)
-        there = self.audience(question.session)
+        self.require_asking(question.session, question.kind, question.text, question.kind)
+        there = self.audience(question.session, question.kind)
         if not there and not self.wait_for_audience:
             raise NoAnswer(
                 f"no one is available to approve this: {question.text}",
                 hint="try again when the person has opened the workbench in a browser, or let them do this",
                 reason="nobody",
             )
-        waiting = _Open(msgspec.structs.replace(question, created=self._now()), reviewer)
+        waiting = _Open(msgspec.structs.replace(question, created=self._now()), reviewer, check)
         self._open[question.id] = waiting
         try:
             if there:
@@ -265,6 +292,10 @@ class Questions:
             if not answer.scopes or not set(answer.scopes) <= set(question.scopes):
                 accepted = ", ".join(question.scopes)
                 raise BadArgument("consent needs some of its scopes", hint=f"one or more of {accepted}; or choose deny")
+        if answer.values is not None and (question.kind != "form" or answer.choice != "once"):
+            raise BadArgument("values are for a form that is sent", hint="leave values out")
+        if waiting.check is not None and answer.choice == "once":
+            waiting.check(answer.values or {})
         told = QuestionAnswered(id=id, session=question.session, choice=answer.choice, by=by, reason=answer.reason)
         self._end(id, told, f"answered by {by.name}: {answer.choice}")
         waiting.future.set_result(Answered(answer, by))

@@ -1,17 +1,31 @@
 """Questions to the person as session/request_permission, for those who sit in an editor and look at no page.
 
-Every page that attends is asked too; the first answer counts, and the other side's question is withdrawn.
+Every page that attends is asked too; the first answer counts, and the other side's question is withdrawn. A form or a
+link goes to an editor that has announced elicitation; to others it is not shown, and only the page asks.
 """
 
 import asyncio
 import contextlib
 from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from fourhands.agents.acp.elicitation.form import schema_of
+from fourhands.agents.acp.elicitation.requests import COMPLETE
+from fourhands.agents.acp.elicitation.requests import REQUEST as ELICITATION
 from fourhands.agents.acp.jsonrpc import RpcConnection
+from fourhands.core.bounded import BoundedDict
 from fourhands.core.call import Actor
-from fourhands.core.errors import FourhandsError
+from fourhands.core.errors import BadArgument, FourhandsError
 from fourhands.core.event import Dispose, Event
-from fourhands.core.question import Answer, Choice, Question, QuestionClosed
+from fourhands.core.question import (
+    DECISIONS,
+    Answer,
+    Choice,
+    Question,
+    QuestionClosed,
+    QuestionCompleted,
+    QuestionKind,
+)
 from fourhands.core.tasks import Tasks
 from fourhands.workbench.workbench import Workbench
 
@@ -22,6 +36,9 @@ _OPTIONS: dict[Choice, tuple[str, str]] = {
     "never": ("Never allow", "reject_always"),
     "deny": ("Refuse", "reject_once"),
 }
+_ACTIONS: Final[dict[object, Choice]] = {"accept": "once", "decline": "deny", "cancel": "dismiss"}
+_MODES: Final[dict[str, QuestionKind]] = {"form": "form", "url": "link"}
+_LINKS: Final = 100
 
 
 class EditorQuestions:
@@ -39,20 +56,31 @@ class EditorQuestions:
         self._tasks = tasks
         self._peer = peer
         self._about = about
+        self._shown = DECISIONS
+        self._kinds: dict[str, frozenset[QuestionKind]] = {}  # that can be shown, by session
+        self._links: BoundedDict[str, None] = BoundedDict(_LINKS)  # that were opened in the editor
         self._leave: dict[str, Dispose] = {}
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._forget = bench.events.published.subscribe(self._happened)
+
+    def introduced(self, capabilities: object) -> None:
+        """Take note of what the other side can show, as it says in `clientCapabilities`."""
+        offered = capabilities.get("elicitation") if isinstance(capabilities, dict) else None
+        modes = offered if isinstance(offered, dict) else {}
+        self._shown = DECISIONS | {kind for mode, kind in _MODES.items() if modes.get(mode) not in (None, False)}
 
     def attend(self, session: str) -> None:
         """Ask the questions of this session from now on, and those that are open."""
         if session in self._leave:
             return
-        self._leave[session] = self._bench.questions.attend(session)
+        self._kinds[session] = self._shown
+        self._leave[session] = self._bench.questions.attend(session, self._shown)
         for question in self._bench.questions.open(session):
             self._begin(question)
 
     def leave(self, session: str) -> None:
         """Ask no more questions of this session."""
+        self._kinds.pop(session, None)
         self._leave.pop(session, lambda: None)()
         for question in self._bench.questions.open(session):
             self._end(question.id)
@@ -74,9 +102,12 @@ class EditorQuestions:
                 self._begin(question)
         elif isinstance(data, Question | QuestionClosed):
             self._end(data.id)  # Answered elsewhere: the editor is told to withdraw it.
+        elif isinstance(data, QuestionCompleted) and data.id in self._links:
+            del self._links[data.id]
+            self._peer.notify(COMPLETE, {"elicitationId": data.id})
 
     def _begin(self, question: Question) -> None:
-        if question.id not in self._asking:
+        if question.id not in self._asking and question.kind in self._kinds[question.session]:
             self._asking[question.id] = self._tasks.start(self._ask(question), "a question to an editor")
 
     def _end(self, id: str) -> None:
@@ -85,6 +116,23 @@ class EditorQuestions:
             asking.cancel()
 
     async def _ask(self, question: Question) -> None:
+        try:
+            answer = await (self._decide(question) if question.kind in DECISIONS else self._elicit(question))
+        except FourhandsError:
+            self._deaf(question)
+            return
+        self._asking.pop(question.id, None)
+        questions = self._bench.questions
+        with contextlib.suppress(FourhandsError):
+            if answer is None:
+                questions.withdraw(question.id, f"{self.client} gave no answer")
+                return
+            try:
+                questions.answer(question.id, answer, Actor.person("acp", self.client))
+            except BadArgument as error:  # the form is gone there: it cannot be corrected
+                questions.withdraw(question.id, f"{self.client} sent values that do not fit: {error.message}")
+
+    async def _decide(self, question: Question) -> Answer | None:
         options = [
             {"optionId": choice, "name": _OPTIONS[choice][0], "kind": _OPTIONS[choice][1]}
             for choice in question.options
@@ -102,25 +150,38 @@ class EditorQuestions:
             step["content"] = [{"type": "content", "content": {"type": "text", "text": "\n".join(question.facts)}}]
         step |= self._about(question)
         params = {"sessionId": question.session, "toolCall": step, "options": options}
-        try:
-            answer = await self._peer.request("session/request_permission", params)
-        except FourhandsError:
-            self._deaf(question)
-            return
+        answer = await self._peer.request("session/request_permission", params)
         outcome = answer.get("outcome") if isinstance(answer, dict) else None
         chosen = outcome.get("optionId") if isinstance(outcome, dict) else None
         choice = next((choice for choice in question.options if choice == chosen), None)
-        self._asking.pop(question.id, None)
-        with contextlib.suppress(FourhandsError):
-            if choice is None:
-                self._bench.questions.withdraw(question.id, f"{self.client} gave no answer")
-            else:
-                self._bench.questions.answer(question.id, Answer(choice=choice), Actor.person("acp", self.client))
+        return None if choice is None else Answer(choice=choice)
+
+    async def _elicit(self, question: Question) -> Answer | None:
+        params = {"sessionId": question.session, "message": question.text, **self._about(question)}
+        if question.link is None:
+            params |= {"mode": "form", "requestedSchema": schema_of(question.fields)}
+        else:
+            params |= {"mode": "url", "elicitationId": question.id, "url": question.link.url}
+        given: Any = await self._peer.request(ELICITATION, params)
+        choice = _ACTIONS.get(given.get("action")) if isinstance(given, dict) else None
+        if choice is None:
+            return None
+        if choice != "once":
+            return Answer(choice=choice)
+        if question.link is not None:
+            self._links[question.id] = None
+            return Answer(choice=choice)
+        content = given.get("content")
+        return Answer(choice=choice, values=content if isinstance(content, dict) else {})
 
     def _deaf(self, question: Question) -> None:
         """Stop counting the other side as an audience: it cannot be asked. Its question stays open for others only."""
         self._asking.pop(question.id, None)
         self._leave.pop(question.session, lambda: None)()
-        if not self._bench.questions.audience(question.session):
+        questions = self._bench.questions
+        if question.kind not in DECISIONS and not self._peer.closed:  # it can still say yes or no
+            self._kinds[question.session] = DECISIONS
+            self._leave[question.session] = questions.attend(question.session, DECISIONS)
+        if not questions.audience(question.session, question.kind):
             with contextlib.suppress(FourhandsError):
-                self._bench.questions.withdraw(question.id, "no one is available to approve this")
+                questions.withdraw(question.id, "no one is available to approve this")

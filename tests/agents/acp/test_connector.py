@@ -67,7 +67,7 @@ async def test_an_agent_runs_commands_in_our_terminals(stage):
         ["call", "terminal/release", {"terminalId": "$terminal"}],
         ["call", "terminal/output", {"terminalId": "$terminal"}],
         ["call", "terminal/create", {"sessionId": "other", "command": "ls"}],
-        ["call", "elicitation/create", {"message": "?", "mode": "form"}],
+        ["call", "fs/delete", {"path": "a.txt"}],
     )
     assert answers[1]["result"] == {"exitCode": 3, "signal": None}
     assert answers[2]["result"] == {
@@ -243,11 +243,14 @@ async def test_what_we_send_is_as_in_the_golden_file():
             ["call", "terminal/create", {"command": "ls", "sessionId": "other"}],
             ["call", "terminal/create", {"command": ["ls"]}],
             ["call", "elicitation/create", {"message": "?", "mode": "form"}],
+            ["call", "fs/delete", {"path": f"{root}/a.txt"}],
         )
         for action, choice in (
             (permission(), "once"),
             (["call", "terminal/create", {"command": "no-such-program-here"}], "once"),
             (["call", "terminal/create", {"command": "rm -rf /"}], "deny"),
+            (["call", "elicitation/create", {"message": "?", "mode": "form", "requestedSchema": {}}], "once"),
+            (["call", "elicitation/create", {"message": "?", "mode": "form", "requestedSchema": {}}], "deny"),
         ):
             await stage.prompt(action)
             stage.person.answer(await stage.person.question(), choice)

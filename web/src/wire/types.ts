@@ -717,6 +717,13 @@ export interface ExplainCommand {
   command?: string | null;
 }
 
+/** One of the values that a field accepts. */
+export interface FieldChoice {
+  value: string;
+  title: string;
+  description: string;
+}
+
 /** A file that agents changed; the texts are absent where it did not exist, is binary or too large to show. */
 export interface FileChange {
   path: string;
@@ -808,6 +815,22 @@ export interface FileShown {
 export interface FileWritten {
   version: string;
   created: boolean;
+}
+
+/** One field of a form. `least` and `most` bound a number, the length of a text, the count of choices. */
+export interface FormField {
+  name: string;
+  kind: "boolean" | "choice" | "choices" | "integer" | "number" | "text";
+  title: string;
+  description: string;
+  required: boolean;
+  default: string | number | number | boolean | string[] | null;
+  choices: FieldChoice[];
+  least: number | null;
+  most: number | null;
+  pattern: string;
+  format: "" | "date" | "date-time" | "email" | "uri";
+  secret: boolean;
 }
 
 /** Lines that match, and names: the first of each, with how many there are. */
@@ -1039,6 +1062,13 @@ export interface NetworkRule {
 /** An empty result: the command worked. */
 export interface Nothing {}
 
+/** An address that a person is asked to open, its host, and what is odd about it. */
+export interface OfferedLink {
+  url: string;
+  host: string;
+  warnings: string[];
+}
+
 /** Arguments of `openspace.editor.open`. */
 export interface OpenEditor {
   path: string;
@@ -1216,10 +1246,10 @@ export interface ProjectInstructionsArgs {
 
 /** A question to a person, with everything they need to decide. */
 export interface Question {
-  kind: "browser" | "confirmation" | "consent" | "network";
+  kind: "browser" | "confirmation" | "consent" | "form" | "link" | "network";
   session: string;
   text: string;
-  options: ("always" | "deny" | "edit" | "never" | "once" | "session")[];
+  options: ("always" | "deny" | "dismiss" | "edit" | "never" | "once" | "session")[];
   scopes: ("arrange" | "run" | "see" | "write")[];
   command: string;
   terminal: string;
@@ -1230,6 +1260,8 @@ export interface Question {
   rule: string;
   facts: string[];
   detail: Record<string, unknown>;
+  fields: FormField[];
+  link: OfferedLink | null;
   actor: Actor | null;
   limitSeconds: number | null;
   id: string;
@@ -1241,9 +1273,15 @@ export interface Question {
 export interface QuestionAnswered {
   id: string;
   session: string;
-  choice: "always" | "deny" | "edit" | "never" | "once" | "session";
+  choice: "always" | "deny" | "dismiss" | "edit" | "never" | "once" | "session";
   by: Actor;
   reason: string;
+}
+
+/** What a person was sent to a link for is done, as the agent says; the question was answered before. */
+export interface QuestionCompleted {
+  id: string;
+  session: string;
 }
 
 /** A question was not answered in time. */
@@ -2016,11 +2054,12 @@ export interface WhoTyped {
 /** Arguments of `openspace.workbench.answer`. */
 export interface WorkbenchAnswerArgs {
   questionId: string;
-  choice: "always" | "deny" | "edit" | "never" | "once" | "session";
+  choice: "always" | "deny" | "dismiss" | "edit" | "never" | "once" | "session";
   text?: string | null;
   args?: Record<string, unknown> | null;
   reason?: string;
   scopes?: ("arrange" | "run" | "see" | "write")[] | null;
+  values?: Record<string, string | number | number | boolean | string[]> | null;
 }
 
 /** The panes as they are after some changes. */
@@ -2239,6 +2278,7 @@ export interface Events {
   "project.changed": ProjectChanged;
   "question.answered": QuestionAnswered;
   "question.asked": Question;
+  "question.completed": QuestionCompleted;
   "question.expired": QuestionExpired;
   "question.held": QuestionHeld;
   "question.withdrawn": QuestionWithdrawn;

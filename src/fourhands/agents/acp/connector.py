@@ -16,6 +16,8 @@ from typing import Any, TypeVar
 
 from fourhands.agents.acp.approvals import Approvals
 from fourhands.agents.acp.catalogue import parse, recipes
+from fourhands.agents.acp.elicitation.requests import REQUEST as ELICITATION
+from fourhands.agents.acp.elicitation.requests import AcpElicitations
 from fourhands.agents.acp.errors import UnknownSession
 from fourhands.agents.acp.events import AgentExited
 from fourhands.agents.acp.files import AcpFiles
@@ -35,7 +37,7 @@ from fourhands.agents.connectors.launcher import Launcher, started_here
 from fourhands.agents.connectors.process import AgentProcess
 from fourhands.agents.connectors.resume import ResumeFile
 from fourhands.agents.connectors.sandbox import AgentOrder, AgentSandbox
-from fourhands.core.errors import CommandNotFound, Conflict, FourhandsError, TimedOut, Unsupported
+from fourhands.core.errors import BadArgument, CommandNotFound, Conflict, FourhandsError, TimedOut, Unsupported
 from fourhands.core.event import Event
 from fourhands.workbench.agent_options import Described, PastChat
 from fourhands.workbench.events import AgentReset
@@ -84,7 +86,13 @@ class AcpAgent(Connector):
         self.permissions = AcpPermissions(bench, session, allowed, self.updates.known, self.tasks)
         self.terminals = AcpTerminals(bench, self._place, allowed)
         self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
-        methods = {**self.terminals.methods, **self.files.methods, "session/request_permission": self._permission}
+        self.elicitations = AcpElicitations(bench, session)
+        methods = {
+            **self.terminals.methods,
+            **self.files.methods,
+            "session/request_permission": self._permission,
+            ELICITATION: self._elicit,
+        }
         self._sandbox = AgentSandbox(bench, session)
         order = AgentOrder(tuple(argv), env, recipe.env, recipe.sandbox)
         self.runtime = AcpRuntime(
@@ -93,8 +101,9 @@ class AcpAgent(Connector):
             self.tasks,
             starter=partial(self._sandbox.starter, order),
             methods=methods,
-            notifications={"session/update": self._update},
+            notifications={"session/update": self._update, **self.elicitations.notifications},
             on_end=self._process_ended,
+            within=self.elicitations.timed,
             newest=self._newest_version(),
         )
         bench.controls[session.id] = self
@@ -108,6 +117,7 @@ class AcpAgent(Connector):
         """Withdraw from the workbench: the agent's options, its questions, its terminals."""
         self.bench.controls.pop(self.session.id, None)
         self.permissions.cancel()
+        self.elicitations.cancel()
         self.terminals.close()
 
     # -- the process -----------------------------------------------------------------------------------------------
@@ -248,7 +258,7 @@ class AcpAgent(Connector):
         """Await some work of the agent, for as long as its start may take."""
         limit_s = self.recipe.start_seconds
         try:
-            async with asyncio.timeout(limit_s):
+            async with self.elicitations.timed(limit_s):
                 return await work
         except TimeoutError:
             raise TimedOut(f"{self.session.name} did not answer within {limit_s:g} s") from None
@@ -304,6 +314,7 @@ class AcpAgent(Connector):
         """Stop the turn: the agent is told, and what it asks is answered with "cancelled"."""
         peer.notify("session/cancel", {"sessionId": self.acp.id})
         self.permissions.cancel()
+        self.elicitations.cancel()
         self.updates.cancel()
 
     async def _settled(self) -> AcpPeer:
@@ -338,6 +349,20 @@ class AcpAgent(Connector):
     async def _permission(self, params: dict[str, Any]) -> dict[str, object]:
         self._place(str(params.get("sessionId")))
         return await self.permissions.ask(params)
+
+    async def _elicit(self, params: dict[str, Any]) -> dict[str, object]:
+        """Ask the person what the agent wants to know, in its session or while a request without one is under way."""
+        session, request = params.get("sessionId"), params.get("requestId")
+        if session is None:
+            link = self.runtime.link
+            if link is None or not link.awaits(request):
+                raise BadArgument(
+                    f"no request {request!r:.100} is under way",
+                    hint="an elicitation has the sessionId of its session, or the requestId of a request to the agent",
+                )
+        elif self.acp.id:  # while a session begins, its id is not known here yet
+            self._place(str(session))
+        return await self.elicitations.ask(params)
 
 
 def _installed(recipe: Recipe, argv: tuple[str, ...], path: str, cwd: str) -> tuple[tuple[str, ...], str]:

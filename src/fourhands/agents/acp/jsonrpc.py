@@ -173,6 +173,10 @@ class RpcConnection:
         self._send({"jsonrpc": "2.0", "id": number, "method": method, "params": params or {}})
         return number, future
 
+    def awaits(self, number: object) -> bool:
+        """Return True if a request of ours with this id has no answer yet."""
+        return isinstance(number, int) and not isinstance(number, bool) and number in self._asked
+
     def notify(self, method: str, params: Mapping[str, object] | None = None) -> None:
         """Tell something that needs no answer; of no effect after the end."""
         self._send({"jsonrpc": "2.0", "method": method, "params": params or {}})

@@ -8,6 +8,7 @@ import asyncio
 import logging
 import shlex
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from fourhands.agents.acp.errors import rpc_error
@@ -30,7 +31,7 @@ class ProcessEnded(Protocol):
 class AcpRuntime:
     """One agent's process. Callers hold `lock` around reading `peer` and calling `start`.
 
-    `newest` is the version of the protocol to offer.
+    `newest` is the version of the protocol to offer; `within` limits a block to some seconds.
     """
 
     def __init__(
@@ -43,10 +44,13 @@ class AcpRuntime:
         methods: Mapping[str, RpcHandler],
         notifications: Mapping[str, RpcListener],
         on_end: ProcessEnded,
+        within: Callable[[float], AbstractAsyncContextManager[object]] = asyncio.timeout,
         newest: int = 1,
     ) -> None:
         self.lock = asyncio.Lock()
         self.process: AgentProcess | None = None
+        self.link: AcpPeer | None = None
+        """The newest connection, also while its agent starts."""
         self._name = name
         self._argv = tuple(argv)
         self._tasks = tasks
@@ -54,6 +58,7 @@ class AcpRuntime:
         self._methods = methods
         self._notifications = notifications
         self._on_end = on_end
+        self._within = within
         self._newest = newest
         self._peer: AcpPeer | None = None
         self._life: asyncio.Task[None] | None = None
@@ -68,7 +73,7 @@ class AcpRuntime:
         if self._life is not None:
             await asyncio.wait([self._life])  # or its end would take away what the next one has begun
         process = self.process = await launch(await self._starter(), self._tasks, self._name)
-        peer = AcpPeer(
+        peer = self.link = AcpPeer(
             process.reader,
             process.writer,
             self._tasks,
@@ -81,7 +86,7 @@ class AcpRuntime:
         life = self._life = self._tasks.start(self._live(process, peer), f"agent {self._name}")
         trial = f"try it in a terminal: {shlex.join(self._argv)}"
         try:
-            async with asyncio.timeout(limit_s):
+            async with self._within(limit_s):
                 await shake_hands(peer)
         except TimeoutError:
             life.cancel()

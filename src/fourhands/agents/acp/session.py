@@ -10,6 +10,7 @@ from typing import Any
 
 import fourhands
 from fourhands.agents.acp.chosen import ChosenSettings, word
+from fourhands.agents.acp.elicitation.requests import CAPABILITIES as ELICITATION
 from fourhands.agents.acp.errors import AUTH_REQUIRED
 from fourhands.agents.acp.events import AgentSwitched, AgentTitled, OptionsOffered
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
@@ -30,6 +31,7 @@ CAPABILITIES: dict[str, object] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
     "session": {"configOptions": {"boolean": {}}},
+    "elicitation": ELICITATION,
 }
 """The offer to agents, in words of version 1; for version 2 see `Version2`."""
 

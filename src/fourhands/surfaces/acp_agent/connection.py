@@ -146,6 +146,7 @@ class AgentConnection:
             self._client = "".join(filter(str.isprintable, about["name"]))[:_NAME] or self._client
             self._questions.client = self._client
         offered = params.get("clientCapabilities")
+        self._questions.introduced(offered)
         files = offered.get("fs") if isinstance(offered, dict) else None
         self._reads_buffers = isinstance(files, dict) and files.get("readTextFile") is True
         return answer

@@ -15,7 +15,7 @@ from contextvars import ContextVar
 from fourhands.core.call import Actor, Call, Result
 from fourhands.core.errors import Conflict
 from fourhands.core.event import Event
-from fourhands.core.question import Answer, Question, QuestionClosed
+from fourhands.core.question import DECISIONS, Answer, Question, QuestionClosed
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
@@ -48,7 +48,7 @@ class PendingCall:
         self._by = Actor.person(f"person-{call.actor.id}", f"you, in {client}")
         self._leave: Callable[[], None] | None = None
         if attends:
-            self._leave = bench.questions.attend(call.session)
+            self._leave = bench.questions.attend(call.session, DECISIONS)
             self._forms.opened(call.actor.id)
         self._unsubscribe = bench.events.published.subscribe(self._happened)
         self._deafen = bench.questions.private.subscribe(self._happened)
@@ -126,7 +126,7 @@ class PendingCall:
         data = event.payload
         if isinstance(data, Question):
             # Only what this very call asks, and only where its client can show it.
-            if CURRENT.get() is self and self._leave is not None:
+            if CURRENT.get() is self and self._leave is not None and data.kind in DECISIONS:
                 self.open[data.id] = data
                 self.changed.set()
         elif isinstance(data, QuestionClosed) and self.open.pop(data.id, None) is not None:
