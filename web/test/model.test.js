@@ -5,6 +5,7 @@ import { test } from "node:test";
 import { Chat } from "../.test/model/chat.js";
 import { toolNews } from "../.test/model/tool.js";
 import { diffParts, unifiedLines } from "../.test/model/diff.js";
+import { limitsOf, typedDefault, typedValue } from "../.test/model/form.js";
 import { rank, score } from "../.test/model/fuzzy.js";
 import { moveSash, place, sideAt, withSizes } from "../.test/model/geometry.js";
 import { Marks, stretches } from "../.test/model/ink.js";
@@ -448,4 +449,22 @@ test("characters take the columns that the emulator counts, and a mark joins wha
   const before = widths.charProperties(0x6f22, 0);
   assert.equal((before >> 1) & 3, 2);
   assert.equal(widths.charProperties(0x301, before), before | 1);
+});
+
+test("what is typed into a form is a value of its field, or said to be none", () => {
+  const field = (kind, more = {}) => ({ name: "f", kind, title: "F", description: "", required: false, default: null, choices: [], least: null, most: null, pattern: "", format: "", secret: false, ...more });
+  assert.equal(typedValue(field("text"), " as it is "), " as it is ");
+  assert.equal(typedValue(field("text"), ""), null);
+  assert.equal(typedValue(field("text", { format: "email" }), " ann@x.org "), "ann@x.org");
+  assert.equal(typedValue(field("number"), " 1.5 "), 1.5);
+  assert.equal(typedValue(field("integer"), ""), null);
+  assert.throws(() => typedValue(field("number"), "many"), /F is a number/);
+  assert.throws(() => typedValue(field("integer"), "9007199254740993"), /whole number/);
+  const at = field("text", { format: "date-time", default: "2026-01-31T12:00:00Z" });
+  assert.equal(typedValue(at, typedDefault(at)), "2026-01-31T12:00:00.000Z");
+  assert.throws(() => typedValue(at, "soon"), /a date and a time/);
+  assert.equal(typedDefault(field("integer", { default: 3 })), "3");
+  assert.equal(typedDefault({ ...at, default: "soon" }), "");
+  const limits = (kind, least, most) => limitsOf(field(kind, { least, most }));
+  assert.deepEqual([limits("text", 0, 5), limits("text", 2, 5), limits("number", 0, 9), limits("choices", 1, 1), limits("integer", 1, null), limits("text", 0, null)], ["at most 5 characters", "2 to 5 characters", "0 to 9", "1 choice", "1 or more", ""]);
 });

@@ -164,6 +164,8 @@ export function describe(step: Pick<Step, "command" | "args">, title: (id: strin
     case "openspace.agent.resume":
       return ["resumed", title(text(args.sessionId)) || "the agent", ""];
     case "openspace.workbench.answer":
+      if (args.choice === "dismiss") return ["left a question without an answer", "", ""];
+      if (args.values !== undefined) return ["filled in a form", "", ""];
       return [args.choice === "deny" ? "refused" : "allowed", text(args.choice) === "deny" ? text(args.reason) : `(${text(args.choice)})`, ""];
     default: {
       const [noun, verb] = step.command.split(".").slice(-2);

@@ -2,6 +2,7 @@
 
 import { ago, describe, type Step } from "../model/steps.ts";
 import { nameOf } from "../model/keys.ts";
+import type { Question } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { copyText, h, perFrame, place, setText } from "./dom.ts";
 
@@ -39,7 +40,7 @@ export class Activity {
           "div",
           { class: "deed agent", style: "cursor:default" },
           h("span", { class: "who" }),
-          h("span", { class: "what", title: question.shown || question.text }, question.kind === "consent" ? "asks for consent" : `wants ${question.shown || question.text}`),
+          h("span", { class: "what", title: question.shown || question.text }, wish(question)),
           h("time", {}, "now"),
         ),
       ),
@@ -168,4 +169,10 @@ export class Activity {
     bind.addEventListener("click", () => this.waitForKey(bind, step));
     return h("div", { class: "more" }, step.recorded ? null : h("p", { class: "warn" }, UNRECORDED), step.error ? h("p", { class: "minus" }, step.error) : null, h("pre", { class: "mono", tabindex: "0" }, json), again, copy, bind);
   }
+}
+
+function wish({ kind, shown, text }: Question): string {
+  if (kind === "consent") return "asks for consent";
+  if (kind === "form") return `asks: ${text}`;
+  return `${kind === "link" ? "asks to open" : "wants"} ${shown || text}`;
 }

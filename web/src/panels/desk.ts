@@ -66,8 +66,8 @@ export class Desk {
   }
 
   // Answer a question with the person's signature under it and under what they saw.
-  async answer(args: Commands["openspace.workbench.answer"]["args"], seen: string): Promise<void> {
-    await this.told(this.link.sign("openspace.workbench.answer", args, seen), false);
+  async answer(args: Commands["openspace.workbench.answer"]["args"], seen: string, quiet = false): Promise<Answer<unknown>> {
+    return this.told(this.link.sign("openspace.workbench.answer", args, seen), quiet);
   }
 
   private async told(call: Promise<Answer<unknown>>, quiet: boolean): Promise<Answer<unknown>> {

@@ -1,5 +1,5 @@
-// What an agent asks a person: consent to act at all, and leave for one command. Cards in the agent's pane; when that is
-// not to be seen, a dialog that does not block the page.
+// What an agent asks a person: consent to act at all, leave for one command, a form to fill in, a link to open. Cards in
+// the agent's pane; when that is not to be seen, a dialog that does not block the page.
 //
 // The way out is the default: Deny has the focus, and for a moment after it appears nothing can be approved by a key
 // that was meant for something else.
@@ -7,6 +7,7 @@
 import type { Question, Review } from "../wire/types.ts";
 import type { Desk } from "./desk.ts";
 import { debounce, h } from "./dom.ts";
+import { FormFields } from "./form.ts";
 import { rehearseButton } from "./rehearsal.ts";
 import { type Scope, ScopeBoxes } from "./scopes.ts";
 import { size } from "./size.ts";
@@ -102,12 +103,14 @@ export class Questions {
   }
 
   private answer(question: Question, choice: Choice, more: { text?: string; reason?: string; scopes?: Scope[] } = {}): void {
-    void this.desk.answer({ questionId: question.id, choice, ...more }, `${question.text}\n${question.shown}`);
+    void this.desk.answer({ questionId: question.id, choice, ...more }, seenOf(question));
   }
 
   private card(question: Question): Shown {
     if (question.kind === "network") return this.network(question);
     if (question.kind === "browser") return this.browser(question);
+    if (question.kind === "form") return this.form(question);
+    if (question.kind === "link" && question.link) return this.link(question, question.link);
     return question.kind === "consent" ? this.consent(question) : this.confirmation(question);
   }
 
@@ -190,6 +193,74 @@ export class Questions {
     return { element, tick: () => countDown(question, left) };
   }
 
+  // What an agent wants to know. Sent is what the server finds nothing wrong with; until then the form stays.
+  private form(question: Question): Shown {
+    const who = this.nameOf(question);
+    const left = h("span", { class: "left" });
+    const fields = new FormFields(question.fields, question.id);
+    const sending = h("button", { class: "button main", type: "submit" }, "Send");
+    const born = performance.now();
+    const send = async () => {
+      const values = fields.values();
+      if (!values) return;
+      sending.disabled = true;
+      const answer = await this.desk.answer({ questionId: question.id, choice: "once", values }, seenOf(question), true);
+      sending.disabled = false;
+      if (!answer.success && !fields.refuse(answer.data?.field, answer.error)) this.desk.toasts.show(answer.error, answer.hint, "error");
+    };
+    const element = h(
+      "section",
+      { class: "ask", role: "dialog", "aria-label": `${who} asks you`, "data-question": question.id },
+      h("h3", {}, `${who} asks`),
+      h(
+        "form",
+        { novalidate: "", autocomplete: "off" },
+        h("p", { class: "message" }, question.text),
+        fields.element,
+        h("div", { class: "row" }, sending, ...this.waysOut(question), left),
+      ),
+    );
+    element.querySelector("form")?.addEventListener("submit", (event) => {
+      event.preventDefault();
+      // By a key in the first moment: it was meant for something else.
+      if (performance.now() - born >= DEAF_MS) void send();
+    });
+    (fields.first ?? element.querySelector(".row .button:nth-child(2)"))?.setAttribute("data-default", "");
+    return { element, tick: () => countDown(question, left) };
+  }
+
+  // An address that an agent wants to be opened: the whole of it is shown, and it is opened by the person's own click.
+  private link(question: Question, { url, host, warnings }: NonNullable<Question["link"]>): Shown {
+    const who = this.nameOf(question);
+    const left = h("span", { class: "left" });
+    const at = url.toLowerCase().indexOf(host.toLowerCase());
+    const shown = [url.slice(0, at), h("b", {}, url.slice(at, at + host.length)), url.slice(at + host.length)];
+    const open = h("a", { class: `button ${warnings.length ? "risky" : "main"}`, href: url, target: "_blank", rel: "noopener noreferrer" }, `Open ${host}`);
+    const born = performance.now();
+    open.addEventListener("click", (event) => {
+      if (event.detail === 0 && performance.now() - born < DEAF_MS) event.preventDefault();
+      else this.answer(question, "once");
+    });
+    const [decline, cancel] = this.waysOut(question);
+    decline.setAttribute("data-default", "");
+    const element = h(
+      "section",
+      { class: "ask", role: "alertdialog", "aria-label": `${who} asks you to open a page`, "data-question": question.id },
+      h("h3", {}, `${who} asks you to open a page`),
+      h("p", { class: "message" }, question.text),
+      h("pre", { tabindex: "0", class: "url", "aria-label": "Address" }, ...shown),
+      ...warnings.map((words) => h("p", { class: "level" }, words)),
+      h("div", { class: "row" }, open, decline, cancel, left),
+    );
+    return { element, tick: () => countDown(question, left) };
+  }
+
+  private waysOut(question: Question): [HTMLElement, HTMLElement] {
+    const button = (label: string, title: string, choice: Choice) =>
+      h("button", { class: "button", type: "button", title, on: { click: () => this.answer(question, choice) } }, label);
+    return [button("Decline", "Tell the agent that you do not want to", "deny"), button("Cancel", "Leave it without an answer", "dismiss")];
+  }
+
   private confirmation(question: Question): Shown {
     const who = this.nameOf(question);
     const dangerous = question.level === "dangerous";
@@ -266,7 +337,13 @@ export class Questions {
   }
 }
 
+// What a person has read before they answer, which is signed with the answer.
+function seenOf({ text, shown }: Question): string {
+  return `${text}\n${shown}`;
+}
+
 function announcement(question: Question, who: string): string {
+  if (question.kind === "form" || question.kind === "link") return `${who} asks: ${question.text}`;
   if (question.kind === "network") return question.text;
   if (question.kind === "browser") return "Allow this browser?";
   return question.kind === "consent" ? `${who} asks for consent` : `${who} wants to run: ${question.shown}`;
