@@ -42,6 +42,7 @@ UNATTENDED = (
 MODELS = "tests/agents/connectors/test_chat_model_requests.py::test_a_model_is_asked_as_the_settings_say"
 PROJECT = "tests/agents/connectors/test_project.py::test_settings_switch_it_off_and_nothing_there_adds_nothing"
 SANDBOX = "tests/agents/connectors/test_sandbox.py"
+DIRECTORIES = "tests/agents/connectors/test_directories.py"
 
 EFFECTS = {
     "terminal.maxTerminals": "test_terminals_are_made_as_the_settings_say",
@@ -66,6 +67,8 @@ EFFECTS = {
     "agents.cwd": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.processVariables": f"{SANDBOX}::test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_agent",
     "agents.allowedHosts": f"{SANDBOX}::test_its_own_programs_and_ours_share_a_sandbox_and_it_ends_like_any_agent",
+    "agents.additionalDirectories": f"{DIRECTORIES}::test_a_directory_of_the_settings_is_shown_read_only_and_named",
+    "agents.acpVersion": "tests/agents/acp/test_version2.py::test_the_settings_of_an_agent_choose_its_version",
     "agents.allow": UNATTENDED,
     "agents.askBy": UNATTENDED,
     "agents.tools": UNATTENDED,

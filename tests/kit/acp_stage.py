@@ -88,7 +88,7 @@ class Stage:
 
 @asynccontextmanager
 async def open_stage(
-    recipe: Recipe | None = None, *, settings=None, consent=True, mcp=None, settle_s=10.0, memory=None, **options
+    recipe: Recipe | None = None, *, consent=True, mcp=None, settle_s=10.0, memory=None, settings=None, **options
 ):
     """A fake agent with these options; `memory` gives what it is to remember, for its session."""
     async with open_app(settings) as app:

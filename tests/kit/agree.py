@@ -214,6 +214,7 @@ STORY = [
     Case("agent.set_option", {"sessionId": "helper", "option": "model", "value": "x"}, "unsupported"),
     Case("agent.list_chats", {"sessionId": "helper"}, "unsupported"),
     Case("agent.load_chat", {"sessionId": "helper", "chat": "x"}, "unsupported"),
+    Case("agent.delete_chat", {"sessionId": "helper", "chat": "x"}, "unsupported"),
     Case("agent.sign_in", {"sessionId": "helper", "method": "x"}, "unsupported"),
     Case("agent.attach", {"sessionId": "helper", "terminalId": "none"}, "not-found"),
     Case("agent.detach", {"sessionId": "helper", "terminalId": "none"}, "not-found"),

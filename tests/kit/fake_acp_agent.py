@@ -50,7 +50,7 @@ TWO = OPTIONS.get("version") == 2
 incoming: "queue.Queue[dict[str, Any] | None]" = queue.Queue()
 answers: dict[int, "queue.Queue[dict[str, Any]]"] = {}
 cancelled = threading.Event()
-state: dict[str, Any] = {"session": "", "terminal": "", "signed_in": not OPTIONS.get("auth")}
+state: dict[str, Any] = {"session": "", "terminal": "", "signed_in": not OPTIONS.get("auth"), "deleted": []}
 lock = threading.Lock()
 numbers = iter(range(1000, 10**9))
 
@@ -231,12 +231,16 @@ def serve(message: dict[str, Any]) -> None:
             send({"id": id, "result": answer})
     elif method == "session/close":
         send({"id": id, "result": {}})
+    elif method == "session/delete":
+        state["deleted"].append(params["sessionId"])
+        send({"id": id, "result": {}})
     elif method in ("authenticate", "auth/login"):
         state["signed_in"] = True
         send({"id": id, "result": {}})
     elif method == "session/list":
         first = {"sessionId": "a", "cwd": "/", "title": "A chat", "updatedAt": "2026-01-01T00:00:00Z"}
         page = [first] if "cursor" not in params else [{"sessionId": "b", "cwd": "/"}]
+        page = [one for one in page if one["sessionId"] not in state["deleted"]]
         send({"id": id, "result": {"sessions": page, **({} if "cursor" in params else {"nextCursor": "more"})}})
     elif method in ("session/set_mode", "session/set_config_option"):
         send({"id": id, "result": {"configOptions": CONFIG2 if TWO else CONFIG} if "config" in method else {}})

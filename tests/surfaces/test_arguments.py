@@ -419,7 +419,7 @@ async def safety(door: Door) -> None:
 async def agent_(door: Door) -> None:
     served = door.served
     log = Path(served.places.state, "fake.log")
-    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}}}
+    capabilities = {"loadSession": True, "sessionCapabilities": {"list": {}, "resume": {}, "delete": {}}}
     options = {"capabilities": capabilities, "modes": ["ask", "code"], "auth": "browser"}
     env = {**served.app.terminals.env, "FAKE_LOG": str(log), "FAKE_OPTIONS": json.dumps(options)}
     wiring = LaunchContext(served.running.hub.briefing, lambda s: served.running.tokens.issue(s.actor), served.url, env)
@@ -453,6 +453,8 @@ async def agent_(door: Door) -> None:
         change = received("session/set_config_option")[0]
         assert (change["configId"], change["value"]) == ("model", "big")
         assert [chat["id"] for chat in (await of("agent.list_chats"))["chats"]] == ["a", "b"]
+        await of("agent.delete_chat", chat="a")
+        assert received("session/delete") == [{"sessionId": "a"}]
         await of("agent.load_chat", chat="b")
         assert received("session/load")[0]["sessionId"] == "b"
         await of("agent.prompt", text="hello there")

@@ -178,6 +178,7 @@ async def play(served: Served) -> set[str]:
         await call("agent.set_mode", sessionId=session, mode="none")
         await call("agent.set_option", sessionId=session, option="none", value="none")
         await call("agent.load_chat", sessionId=session, chat="none")
+        await call("agent.delete_chat", sessionId=session, chat="none")
         await call("agent.sign_in", sessionId=session, method="none")
         await call("agent.consent", sessionId=session, allow=True)
         await call("agent.start", agent="tour")

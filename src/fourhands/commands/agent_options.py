@@ -83,6 +83,18 @@ async def load_chat(
     return Nothing()
 
 
+@commands.add("delete_chat", label="Delete past chat", actors=("person",), destructive=True)
+async def delete_chat(
+    bench: Workbench,
+    *,
+    session_id: SessionId,
+    chat: Annotated[str, Meta(min_length=1, description="Id of a chat that the agent remembers, but not of this one.")],
+) -> Nothing:
+    """Delete a chat that an agent remembers: the agent forgets it for good."""
+    await _controls(bench, session_id).delete_chat(chat)
+    return Nothing()
+
+
 @commands.add("sign_in", label="Sign agent in", actors=("person",), hand=True)
 async def sign_in(
     bench: Workbench,

@@ -116,7 +116,7 @@ class AgentNeeds:
 
     Of the person's files some are shown, some also written, and some copied into the cell's home when the cell is
     built, for programs that replace them. All these are in `places`, the agent's directories inside. `port` is the one
-    TCP port to reach, where the cell has no network.
+    TCP port to reach, where the cell has no network. `directories` are shown as those of the settings are, read-only.
     """
 
     readable: tuple[ShownPath, ...] = ()
@@ -124,6 +124,7 @@ class AgentNeeds:
     copied: tuple[ShownPath, ...] = ()
     places: tuple[str, ...] = ()
     port: int = 0
+    directories: tuple[str, ...] = ()
 
     @property
     def household(self) -> str:

@@ -137,6 +137,9 @@ def build_view(
     for path in (*readable, *settings.readable):
         shown[os.path.realpath(path)] = (False, "")
     shown[workspace] = (True, "")
+    for path in needs.directories if needs is not None else ():
+        if not any(within(path, one) for one in shown):
+            shown[path] = (False, "")
 
     is_secret = (lambda path: BUILT_IN.match(path)) if settings.hide_secrets else None
     found = autorun.search(workspace, "" if private else real_home, budget, is_secret)

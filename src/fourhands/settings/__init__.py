@@ -106,6 +106,7 @@ class AgentSettings(ModelSettings, SettingsGroup, frozen=True, kw_only=True):
     In a sandbox the agent's own process gets `processVariables` of your environment, and reaches `allowedHosts`.
     `allow`, `askBy` and `tools` hold for what comes by `fourhands mcp --name NAME`, and for no kind of agent.
     `acpVersion` is the newest version of ACP to offer to an agent that speaks it; 2 is a draft.
+    `additionalDirectories` are shown to it besides the workspace, read-only, and named to one that speaks ACP.
     """
 
     provider: NonEmpty | None = None
@@ -116,6 +117,7 @@ class AgentSettings(ModelSettings, SettingsGroup, frozen=True, kw_only=True):
     ask_by: AskBy | None = None
     tools: tuple[NonEmpty, ...] = ()
     acp_version: Literal[1, 2] | None = None
+    additional_directories: tuple[AbsolutePath, ...] = ()
     bash: AgentBash = AgentBash()
     persistent: AgentPersistent = AgentPersistent()
 

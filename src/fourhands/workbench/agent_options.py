@@ -94,6 +94,10 @@ class AgentOptions(Protocol):
         """Go on with one of them."""
         ...
 
+    async def delete_chat(self, chat_id: str) -> None:
+        """Let it forget one of them for good."""
+        ...
+
     async def sign_in(self, method_id: str) -> None:
         """Sign in by one of the ways it offers."""
         ...

@@ -19,11 +19,12 @@ class Connect(Protocol):
         id: str | None = None,
         fresh: bool = False,
         servers: Sequence[dict[str, object]] = (),
+        directories: Sequence[str] = (),
     ) -> Session:
         """Start the agent that `spec` names, its programs in `cwd`, and return its session.
 
         It goes on with the session `id`, or with one that an earlier run left; `fresh`, with none. `servers` are
-        further MCP servers that it may use.
+        further MCP servers that it may use, `directories` further ones that it may work in.
         """
         ...
 

@@ -152,6 +152,7 @@ class Session:
     fresh: bool = False  # a chat of its own from the start: it does not go on with that of another session
     resumable: bool = False  # its agent goes, and may go on with the chat later
     servers: tuple[dict[str, object], ...] = ()  # further MCP servers, as an editor names them to its agent
+    directories: tuple[str, ...] = ()  # further ones to work in, as an editor names them
     usage: SessionUsage | None = None
 
     @property

@@ -101,6 +101,29 @@ async def test_modes_options_and_older_chats_by_commands():
         assert result.code == "denied"  # an agent does not choose its own mode by us
 
 
+async def test_a_chat_is_deleted_for_good_and_no_other_and_not_the_one_that_is_open():
+    for listed in (True, False):
+        can: dict[str, dict[str, str]] = {"delete": {}, **({"list": {}} if listed else {})}
+        async with open_stage(capabilities={"sessionCapabilities": can}) as stage:
+
+            async def delete(chat, stage=stage):
+                args = {"sessionId": stage.agent.session.id, "chat": chat}
+                return await stage.app.call("openspace.agent.delete_chat", args)
+
+            await stage.agent.ready()
+            assert (await delete(stage.agent.acp.id)).code == "conflict"
+            assert (await delete("nope")).code == ("not-found" if listed else "")
+            assert (await delete("b")).success
+            sent = [m["params"]["sessionId"] for m in stage.sent() if m.get("method") == "session/delete"]
+            assert sent == (["b"] if listed else ["nope", "b"])
+            if listed:
+                assert [one.id for one in await stage.agent.chats()] == ["a"]
+                assert (await delete("b")).code == "not-found"
+            args = {"sessionId": stage.agent.session.id, "chat": "a"}
+            refused = await stage.app.call("openspace.agent.delete_chat", args, actor=stage.agent.session.actor)
+            assert refused.code == "denied"
+
+
 async def test_a_chat_is_not_loaded_into_a_turn():
     async with open_stage(capabilities={"loadSession": True}) as stage:
         await stage.prompt(["say", "begun"], ["hang"])
@@ -123,7 +146,7 @@ async def test_a_chat_that_cannot_be_loaded_leaves_the_one_that_is():
 
 
 async def test_what_an_agent_cannot_do_is_said(stage):
-    for attempt in (stage.agent.chats(), stage.agent.load_chat("x")):
+    for attempt in (stage.agent.chats(), stage.agent.load_chat("x"), stage.agent.delete_chat("x")):
         with pytest.raises(Unavailable):
             await attempt
     session = stage.bench.begin_session("plain", "test")

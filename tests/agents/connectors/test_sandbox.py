@@ -26,7 +26,7 @@ from fourhands.core.event import Event
 from fourhands.providers.base import Isolation
 from fourhands.providers.landlock import Landlock
 from fourhands.providers.local import Local
-from fourhands.settings import AgentSettings, Settings
+from fourhands.settings import AgentSettings, SandboxSettings, Settings
 from fourhands.workbench.sessions import Session
 
 HOSTILE = Path(FAKE).parent / "hostile" / "acp_agent.py"
@@ -82,11 +82,16 @@ async def staged(
     *,
     env: dict[str, str] | None = None,
     prepare: Any = None,
+    directories: tuple[str, ...] = (),
+    sandbox: SandboxSettings | None = None,
     **options: Any,
 ) -> AsyncIterator[Stage]:
     kind = AgentSettings(process_variables=("FAKE_LOG",), allowed_hosts=("a.example.org",))
-    named = AgentSettings(process_variables=("FAKE_OPTIONS",), allowed_hosts=("b.example.org:443",))
-    async with serve_app(Settings(agents={"acp": kind, "fake": named})) as served:
+    named = AgentSettings(
+        process_variables=("FAKE_OPTIONS",), allowed_hosts=("b.example.org:443",), additional_directories=directories
+    )
+    settings = Settings(agents={"acp": kind, "fake": named}, sandbox=sandbox or SandboxSettings())
+    async with serve_app(settings) as served:
         app = served.app
         app.providers.register("old", Landlock(env=environment(served.places), version=3))
         app.providers.register("boxed", Boxed())

@@ -55,7 +55,12 @@ class World:
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
     log = tmp_path_factory.mktemp("fake") / "log"
     worlds: list[World] = []
-    options = {"capabilities": {"loadSession": True, "promptCapabilities": {"image": True}}, "modes": ["ask", "plan"]}
+    capabilities = {
+        "loadSession": True,
+        "promptCapabilities": {"image": True},
+        "sessionCapabilities": {"additionalDirectories": {}},
+    }
+    options = {"capabilities": capabilities, "modes": ["ask", "plan"]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAKE_LOG", str(log))
         patch.setenv("FAKE_OPTIONS", json.dumps(options))
@@ -162,10 +167,21 @@ async def test_bad_requests_are_refused_with_what_is_wrong(world: World) -> None
         await editor.begin()
         session = await editor.new(str(world.root))
         image = {"type": "image", "mimeType": "image/png"}
+
+        def further(*paths: str) -> dict[str, Any]:
+            return {"cwd": str(world.root), "mcpServers": [], "additionalDirectories": list(paths)}
+
         cases: list[tuple[str, dict[str, Any], int, str]] = [
             ("initialize", {"protocolVersion": "x"}, -32602, "whole number"),
             ("session/new", {"cwd": "/etc", "mcpServers": []}, -32602, "outside"),
             ("session/new", {"cwd": 3, "mcpServers": []}, -32602, "bad params"),
+            ("session/new", further("/etc"), -32602, "directory '/etc' is not in the workspace"),
+            ("session/new", further(str(world.root), "etc"), -32602, "absolute paths, not 'etc'"),
+            ("session/new", further(""), -32602, "absolute paths"),
+            ("session/new", further(str(world.root / "none")), -32602, "no directory"),
+            ("session/new", {**further(), "additionalDirectories": None}, -32602, "bad params"),
+            ("session/new", {**further(), "additionalDirectories": [1]}, -32602, "bad params"),
+            ("session/load", {**further("/etc"), "sessionId": session}, -32602, "is not in the workspace"),
             ("session/load", {"cwd": str(world.root), "sessionId": "nope", "mcpServers": []}, -32002, "no session"),
             ("session/prompt", {"sessionId": "nope", "prompt": []}, -32002, "no session"),
             ("session/prompt", {"sessionId": session, "prompt": []}, -32602, "at least one"),
@@ -252,6 +268,24 @@ async def test_an_acp_agent_s_steps_plan_modes_and_terminals_are_passed_on(world
         shown = [part for one in told for part in one.content or ()]
         assert {part.type for part in shown} == {"content", "diff"}
         assert any("printed" in part.content.text for part in shown if part.type == "content")
+
+
+async def test_directories_of_the_workspace_are_passed_on_to_an_agent_that_takes_them(world: World) -> None:
+    (world.root / "part").mkdir()
+    parts = [str(world.root / "part"), str(world.root)]
+    async with open_editor(world.source, world.fake) as editor:
+        hello = await editor.begin()
+        assert hello.agent_capabilities is not None
+        assert hello.agent_capabilities.session_capabilities is not None
+        assert hello.agent_capabilities.session_capabilities.additional_directories is not None
+        before = len(world.bench.sessions)
+        with pytest.raises(acp.RequestError, match="allow it by additionalDirectories under"):
+            await editor.connection.new_session(str(world.root), additional_directories=["/etc"], mcp_servers=[])
+        assert len(world.bench.sessions) == before  # nothing was started with less
+        await editor.connection.new_session(str(world.root), additional_directories=parts, mcp_servers=[])
+        lines = [json.loads(line) for line in world.log.read_text().splitlines()]  # type: ignore[attr-defined]
+        begun = [one["params"] for one in lines if one.get("method") == "session/new"][-1]
+        assert begun["additionalDirectories"] == parts[:1]
 
 
 async def test_a_cancelled_turn_ends_as_cancelled_and_the_next_one_works(world: World) -> None:

@@ -1,8 +1,10 @@
 // The palette: every command and every file by a few letters; a command's arguments are asked for one by one.
 
+import type { PastChat } from "../wire/types.ts";
 import { rank } from "../model/fuzzy.ts";
 import { tabs } from "../model/geometry.ts";
 import { type Argument, argumentsOf, BadValue, type ManifestCommand, parseValue } from "../model/schema.ts";
+import { showChats } from "./chats.ts";
 import type { Desk } from "./desk.ts";
 import { ask, show } from "./dialog.ts";
 import { debounce, h } from "./dom.ts";
@@ -396,7 +398,9 @@ export class Palette {
     }
     const answer = await this.desk.run(command.id, args);
     if (!answer.success) return;
-    if (command.readOnly || command.announced) {
+    if (command.id === "openspace.agent.list_chats") {
+      showChats(this.desk, String(args.sessionId), answer.chats as PastChat[]);
+    } else if (command.readOnly || command.announced) {
       const { success: _, ...data } = answer;
       show(command.label, h("pre", { class: "json", tabindex: "0" }, JSON.stringify(data, null, 2)));
     } else if (/\.(open|create|show|focus)$/.test(command.id)) {

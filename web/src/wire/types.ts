@@ -108,6 +108,12 @@ export interface AgentConsented {
   allowedBy: string;
 }
 
+/** Arguments of `openspace.agent.delete_chat`. */
+export interface AgentDeleteChatArgs {
+  sessionId: string;
+  chat: string;
+}
+
 /** A terminal is no longer attached to an agent's chat; `reason` is empty where a person detached it. */
 export interface AgentDetached {
   session: string;
@@ -2098,6 +2104,7 @@ export interface Commands {
   "openspace.agent.attach": { args: AttachTerminal; result: AttachedList };
   "openspace.agent.configure": { args: ConfigureAgent; result: AgentConfigured };
   "openspace.agent.consent": { args: AgentConsentArgs; result: Nothing };
+  "openspace.agent.delete_chat": { args: AgentDeleteChatArgs; result: Nothing };
   "openspace.agent.describe": { args: SessionRef; result: Described };
   "openspace.agent.detach": { args: AttachTerminal; result: AttachedList };
   "openspace.agent.drop_rule": { args: AgentDropRuleArgs; result: Nothing };

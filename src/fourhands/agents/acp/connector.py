@@ -73,7 +73,16 @@ class AcpAgent(Connector):
         super().__init__(bench, session, memory)
         self.recipe = recipe
         cwd = partial(bench.own_cwd, session)
-        self.acp = AcpSession(session, cwd, argv[0], self._emit, auth=recipe.auth, servers=mcp_servers)
+        self._sandbox = AgentSandbox(bench, session)
+        self.acp = AcpSession(
+            session,
+            cwd,
+            argv[0],
+            self._emit,
+            auth=recipe.auth,
+            servers=mcp_servers,
+            directories=lambda: self._sandbox.directories,
+        )
         self.acp.id = self._earlier = self.before.remote if self.before is not None else ""
         self.acp.chosen.take(self.before.chosen if self.before is not None else {})
         self._briefing = briefing
@@ -85,7 +94,12 @@ class AcpAgent(Connector):
         self.updates = Updates(self, self.acp, self._emit)
         self.permissions = AcpPermissions(bench, session, allowed, self.updates.known, self.tasks)
         self.terminals = AcpTerminals(bench, self._place, allowed)
-        self.files = AcpFiles(bench, self._place, missing_is_empty=recipe.missing_file_is_empty)
+        self.files = AcpFiles(
+            bench,
+            self._place,
+            missing_is_empty=recipe.missing_file_is_empty,
+            directories=lambda: self._sandbox.directories,
+        )
         self.elicitations = AcpElicitations(bench, session)
         methods = {
             **self.terminals.methods,
@@ -93,7 +107,6 @@ class AcpAgent(Connector):
             "session/request_permission": self._permission,
             ELICITATION: self._elicit,
         }
-        self._sandbox = AgentSandbox(bench, session)
         order = AgentOrder(tuple(argv), env, recipe.env, recipe.sandbox)
         self.runtime = AcpRuntime(
             session.name,
@@ -242,6 +255,10 @@ class AcpAgent(Connector):
         self.keep()
         await self.terminals.sweep(before)
         self._briefed = False  # it may have been begun by another program
+
+    async def delete_chat(self, chat_id: str) -> None:
+        """Let the agent forget one of its older sessions, for good."""
+        await self._in_time(self.acp.delete(await self.ready(), chat_id))
 
     async def sign_in(self, method_id: str) -> None:
         """Sign in by one of the methods that the agent offers; an agent that could not begin without then can."""

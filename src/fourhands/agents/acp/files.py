@@ -2,12 +2,12 @@
 
 A read includes what the person has typed and not saved, on the page or in an editor that shows the agent. A write is
 refused if the file has changed since the same session read it, and can be undone. Everything is confined to the
-workspace.
+workspace; files of the agent's further directories are read, and not written.
 """
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct
@@ -15,10 +15,13 @@ from msgspec import Meta, Struct
 from fourhands.agents.acp.errors import decode_params, rpc_failure
 from fourhands.agents.acp.jsonrpc import RpcHandler
 from fourhands.agents.acp.terminals import AcpContext
+from fourhands.commands.file_redaction import text_for
 from fourhands.core.call import Call, Result
-from fourhands.core.errors import FourhandsError
+from fourhands.core.errors import BadArgument, FourhandsError
 from fourhands.core.quote import mended
+from fourhands.providers.visibility import within
 from fourhands.safety.paths.errors import BadPath
+from fourhands.workbench.files.workspace import Workspace
 from fourhands.workbench.workbench import Workbench
 
 
@@ -40,14 +43,23 @@ class WriteTextFile(Struct, frozen=True, rename="camel"):
 
 
 class AcpFiles:
-    """The files of one ACP connection. `missing_is_empty`: some agents cannot take "not found" for an answer."""
+    """The files of one ACP connection. `missing_is_empty`: some agents cannot take "not found" for an answer.
+
+    `directories` gives the resolved ones besides the workspace whose files are read.
+    """
 
     def __init__(
-        self, bench: Workbench, resolve: Callable[[str], AcpContext], *, missing_is_empty: bool = False
+        self,
+        bench: Workbench,
+        resolve: Callable[[str], AcpContext],
+        *,
+        missing_is_empty: bool = False,
+        directories: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self._bench = bench
         self._resolve = resolve
         self._missing_is_empty = missing_is_empty
+        self._directories = directories
 
     @property
     def methods(self) -> dict[str, RpcHandler]:
@@ -59,6 +71,11 @@ class AcpFiles:
         wanted = decode_params(params, ReadTextFile)
         place = self._resolve(wanted.session_id)
         path = self._inside(wanted.path)
+        if (directory := self._further(path)) is not None:
+            result = await self._read_further(place, directory, path)
+            if not result.success:
+                raise rpc_failure(result)
+            return {"content": _lines(str(result.data["content"]), wanted.line, wanted.limit)}
         draft = self._draft(mended(path), place)
         if draft is None and (wanted.line is not None or wanted.limit is not None) and self._is_large(path, place):
             return {"content": await self._some(place, path, wanted)}
@@ -101,6 +118,26 @@ class AcpFiles:
     async def _call_read(self, place: AcpContext, args: dict[str, object]) -> Result:
         call = Call(command="openspace.file.read", args=args, actor=place.session.actor, origin="acp")
         return await self._bench.gate.run(call)
+
+    def _further(self, path: str) -> str | None:
+        """Return the directory besides the workspace in which a path lies."""
+        real = os.path.realpath(path) if "\0" not in path else path
+        return next((one for one in self._directories() if within(real, one)), None)
+
+    async def _read_further(self, place: AcpContext, directory: str, path: str) -> Result:
+        """Read a file that no command reads, under the rules for agents; the journal has it like any other."""
+        call = Call(command="openspace.file.read", args={"path": path}, actor=place.session.actor, origin="acp")
+        files = Workspace(directory, settings=self._bench.files(call.actor).settings)
+        try:
+            await self._bench.gate.consent.require(call, "see")
+            found = await asyncio.to_thread(files.read_text, os.path.realpath(path))
+            if found.binary:
+                raise BadArgument(f"{path!r} is a binary file of {found.size} bytes", hint="a program can look into it")
+            text = await asyncio.to_thread(text_for, self._bench, call, found.text)
+            result = Result(success=True, data={"content": text})
+        except FourhandsError as error:
+            result = Result.failure(error)
+        return await self._bench.gate.record(call, result)
 
     async def write(self, params: dict[str, Any]) -> dict[str, object]:
         """Replace a file's text, or create it with the directories that are missing."""

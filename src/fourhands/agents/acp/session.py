@@ -15,7 +15,7 @@ from fourhands.agents.acp.errors import AUTH_REQUIRED
 from fourhands.agents.acp.events import AgentSwitched, AgentTitled, OptionsOffered
 from fourhands.agents.acp.jsonrpc import PeerFailed, RpcConnection
 from fourhands.agents.acp.permissions import shortened
-from fourhands.core.errors import BadArgument, FourhandsError, Unavailable, Unsupported
+from fourhands.core.errors import BadArgument, Conflict, FourhandsError, NotFound, Unavailable, Unsupported
 from fourhands.core.event import EventData
 from fourhands.workbench.agent_options import AgentOption, Choosable, Described, PastChat, chats, choosables, options
 from fourhands.workbench.events import AgentChanged, AgentNoted
@@ -53,6 +53,7 @@ class AcpSession:
         *,
         auth: str = "",
         servers: McpServers | None = None,
+        directories: Callable[[], Sequence[str]] = tuple,
     ) -> None:
         self.id = ""
         self.agent: dict[str, Any] = {}  # its answer to initialize
@@ -69,6 +70,7 @@ class AcpSession:
         self._emit = emit
         self._auth = auth
         self._servers = servers
+        self._directories = directories  # of the person's settings; an editor's are the session's
 
     # -- the beginning ---------------------------------------------------------------------------------------------
 
@@ -147,7 +149,11 @@ class AcpSession:
     def _surroundings(self) -> dict[str, object]:
         servers = self._servers(self._session, self.can("mcpCapabilities", "http")) if self._servers else ()
         named = [one for one in self._session.servers if self._can_use(one)]
-        return {"cwd": self._cwd(), "mcpServers": [*servers, *named]}
+        life: dict[str, object] = {"cwd": self._cwd(), "mcpServers": [*servers, *named]}
+        directories = dict.fromkeys((*self._directories(), *self._session.directories))
+        if directories and self.can("sessionCapabilities", "additionalDirectories"):
+            life["additionalDirectories"] = [one for one in directories if one != life["cwd"]]
+        return life
 
     def _can_use(self, server: Mapping[str, object]) -> bool:
         kind = server.get("type")
@@ -253,6 +259,18 @@ class AcpSession:
             if not cursor:
                 break
         return tuple(found)
+
+    async def delete(self, peer: RpcConnection, chat_id: str) -> None:
+        """Let the agent forget one of the sessions that it remembers, for good."""
+        if not self.can("sessionCapabilities", "delete"):
+            raise Unsupported(f"{self._name} cannot delete past chats")
+        if chat_id == self.id:
+            raise Conflict(f"{self._name} is in this chat", hint="begin a new one before: openspace.agent.reset")
+        if self.can("sessionCapabilities", "list"):  # to delete what is not there would succeed in silence
+            known = [one.id for one in await self.chats(peer)]
+            if chat_id not in known:
+                raise NotFound.of("chat", chat_id[:200], known)
+        await peer.request("session/delete", {"sessionId": chat_id})
 
     # -- what the agent says of itself -----------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from typing import TypeAlias
 
 from fourhands.agents.briefing.briefing import Briefer
 from fourhands.agents.connectors.base import FORGOTTEN, Connector
+from fourhands.agents.connectors.directories import named_directories
 from fourhands.agents.connectors.resume import ResumeFiles
 from fourhands.core.call_events import AgentConsented
 from fourhands.core.consent import Arrival
@@ -89,6 +90,7 @@ class Launcher:
         id: str | None = None,
         fresh: bool = False,
         servers: Sequence[dict[str, object]] = (),
+        directories: Sequence[str] = (),
     ) -> Session:
         """Start the agent that `spec` names, its programs in `cwd`, and return its session: `Connect` says which."""
         spec = spec.strip()
@@ -110,6 +112,7 @@ class Launcher:
         if goes_on or session.id in absent:  # the session goes on; if the agent remembers it is only known later
             self.bench.events.emit(AgentNoted(session=session.id, text=FORGOTTEN))
         try:
+            session.directories = await asyncio.to_thread(named_directories, self.bench, session, directories)
             connector = kind(self, session, spec)
             consent = self.bench.gate.consent
             if consent.state(session.id) == "granted":  # remembered: who was told of the session does not know it yet

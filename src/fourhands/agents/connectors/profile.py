@@ -107,6 +107,7 @@ def needs_of(
     home: str,
     env: Mapping[str, str],
     port: int = 0,
+    directories: tuple[str, ...] = (),
 ) -> AgentNeeds:
     """Return what the sandbox has to show for an agent; makes the directories that it would make. Blocking."""
     readable: dict[str, str] = {}
@@ -133,7 +134,7 @@ def needs_of(
         if os.path.isabs(value) and os.path.isfile(value) and not BUILT_IN.match(value):
             readable |= {path: path for path in shown_for(value) if path not in writable}
     places = tuple(_joined(home, directory.path) for directory in profile.directories)
-    return AgentNeeds(_paths(readable), _paths(writable), _paths(copied), places, port)
+    return AgentNeeds(_paths(readable), _paths(writable), _paths(copied), places, port, directories)
 
 
 def _joined(place: str, name: str) -> str:

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from fourhands.agents.connectors.directories import own_directories
 from fourhands.agents.connectors.process import AgentStarter, ChildStarter
 from fourhands.agents.connectors.profile import AgentProfile, hosts_of, inner_program, needs_of, variables_of
 from fourhands.core.child import PipedChild, Take
@@ -21,7 +22,7 @@ from fourhands.providers.base import CellProvider, Isolation, Launch, Provider, 
 from fourhands.providers.egress.agents import WORKBENCH
 from fourhands.providers.view import TOOLS
 from fourhands.providers.visibility import home_of
-from fourhands.workbench.events import AgentChanged
+from fourhands.workbench.events import AgentChanged, AgentNoted
 from fourhands.workbench.sessions import AgentPlace, Session
 from fourhands.workbench.terminals.oneshot import Starter, find_program
 from fourhands.workbench.workbench import Workbench
@@ -71,9 +72,10 @@ class CellStarter:
 
 
 class AgentSandbox:
-    """The place of one agent's process; `starter` decides it anew for each start."""
+    """The place of one agent's process; `starter` decides it anew for each start, and finds its `directories`."""
 
     def __init__(self, bench: Workbench, session: Session) -> None:
+        self.directories: tuple[str, ...] = ()
         self._bench = bench
         self._session = session
 
@@ -81,6 +83,9 @@ class AgentSandbox:
         """Return what starts the process where it belongs; `session.place` says where that is."""
         provider = await self.provider()
         cwd = self._bench.own_cwd(self._session)
+        self.directories, wrong = await asyncio.to_thread(own_directories, self._bench, self._session)
+        for text in wrong:
+            self._bench.events.emit(AgentNoted(session=self._session.id, text=text))
         if provider is None:
             self.go_without()
             return ChildStarter(order.argv, cwd=cwd, env=_persons(order), with_input=order.with_input)
@@ -135,7 +140,8 @@ class AgentSandbox:
             port = urlsplit(network["HTTP_PROXY"]).port or 0
         program = find_program(order.argv[0], order.env.get("PATH", os.defpath), bench.root)
         home = home_of(bench.terminals.env)
-        needs = await asyncio.to_thread(needs_of, profile, program, order.argv[1:], variables, home, order.env, port)
+        given = (profile, program, order.argv[1:], variables, home, order.env, port, self.directories)
+        needs = await asyncio.to_thread(needs_of, *given)
         starter = await bench.terminals.starter(provider, session.id, needs)
         mark = new_id("run")
         own = {**profile.env, **order.own, **network, processes.MARK: mark, "PWD": cwd}

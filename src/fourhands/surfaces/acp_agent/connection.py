@@ -12,19 +12,20 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 from msgspec import Struct
 
-import fourhands
 from fourhands.agents.acp.errors import AUTH_REQUIRED, UnknownSession, decode_params, rpc_error
 from fourhands.agents.acp.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, RpcConnection, RpcError
+from fourhands.agents.connectors.directories import named_directories
 from fourhands.core.call import Actor, Call
 from fourhands.core.errors import BadCwd, FourhandsError, Unsupported
 from fourhands.core.event import Event
 from fourhands.core.question import Question
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.acp_agent.choices import modes_on_wire, options_on_wire
+from fourhands.surfaces.acp_agent.introduction import introduction
 from fourhands.surfaces.acp_agent.prompt import read_prompt
 from fourhands.surfaces.acp_agent.session_updates import SessionUpdates, Update
 from fourhands.surfaces.acp_agent.shown_terminals import ShownTerminals
@@ -34,20 +35,17 @@ from fourhands.workbench.sessions import Session
 from fourhands.workbench.terminals.launch import resolve_cwd
 from fourhands.workbench.workbench import Workbench
 
-PROTOCOL_VERSION = 1
 STOP_REASONS = ("end_turn", "max_tokens", "max_turn_requests", "refusal", "cancelled")
-
-CAPABILITIES: dict[str, object] = {
-    "loadSession": True,
-    "promptCapabilities": {"image": True, "audio": True, "embeddedContext": True},
-    "mcpCapabilities": {"http": True, "sse": True},
-    "sessionCapabilities": {"list": {}, "resume": {}, "close": {}, "delete": {}},
-}
 
 BUFFER_S = 2.0
 """The time in which an editor must say what stands in a file that is open in it."""
 
 _NAME = 60
+
+
+class _Further(TypedDict):
+    servers: list[dict[str, Any]]
+    directories: list[str]
 
 
 class Surroundings(Struct, frozen=True, rename="camel"):
@@ -56,6 +54,12 @@ class Surroundings(Struct, frozen=True, rename="camel"):
     cwd: str
     session_id: str = ""
     mcp_servers: list[dict[str, Any]] = []
+    additional_directories: list[str] = []
+
+    @property
+    def further(self) -> _Further:
+        """What an agent is started with besides: MCP servers and directories."""
+        return {"servers": self.mcp_servers, "directories": self.additional_directories}
 
 
 class NamedSession(Struct, frozen=True, rename="camel"):
@@ -168,7 +172,7 @@ class AgentConnection:
     async def _new(self, params: dict[str, Any]) -> dict[str, object]:
         wanted = decode_params(params, Surroundings)
         cwd = self._cwd(wanted.cwd)
-        session = await self._bench.connect(self._spec, cwd=cwd, fresh=True, servers=wanted.mcp_servers)
+        session = await self._bench.connect(self._spec, cwd=cwd, fresh=True, **wanted.further)
         return {"sessionId": session.id, **await self._begun(session, wanted.cwd)}
 
     async def _load(self, params: dict[str, Any]) -> dict[str, object]:
@@ -190,12 +194,15 @@ class AgentConnection:
             known = [one.session for one in self._left()]
             if id not in known:
                 raise UnknownSession.of("session", id[:200], [*(one.id for one in self._here()), *known])
-            session = await self._bench.connect(self._spec, cwd=cwd, id=id, servers=wanted.mcp_servers)
+            session = await self._bench.connect(self._spec, cwd=cwd, id=id, **wanted.further)
         elif session.spec != self._spec:
             raise UnknownSession(
                 f"session {id!r:.200} is one of {session.name!r}, not of {self._spec!r}",
                 hint="start the editor's command with that agent",
             )
+        else:
+            named = wanted.additional_directories
+            session.directories = await asyncio.to_thread(named_directories, self._bench, session, named)
         return await self._begun(session, wanted.cwd), self._places[session.id]
 
     async def _begun(self, session: Session, cwd: str) -> dict[str, object]:
@@ -392,19 +399,6 @@ class AgentConnection:
         step = question.detail.get("toolCall")
         id = step.get("toolCallId") if isinstance(step, dict) else None
         return {"toolCallId": id} if isinstance(id, str) and id else {}
-
-
-def introduction(params: dict[str, Any], spec: str) -> dict[str, object]:
-    """Return the answer to `initialize`, which needs no workbench yet."""
-    version = params.get("protocolVersion")
-    if isinstance(version, bool) or not isinstance(version, int):
-        raise RpcError(INVALID_PARAMS, f"protocolVersion must be a whole number, not {version!r:.100}")
-    return {
-        "protocolVersion": PROTOCOL_VERSION,
-        "agentCapabilities": CAPABILITIES,
-        "authMethods": [],  # those of the agent, which is not started yet: they come with the error -32000
-        "agentInfo": {"name": "fourhands", "title": f"Fourhands: {spec}", "version": fourhands.__version__},
-    }
 
 
 def _spelled(path: str, cwd: str) -> str:

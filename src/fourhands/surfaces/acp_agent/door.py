@@ -18,7 +18,8 @@ from msgspec import Struct
 from fourhands.agents.acp.jsonrpc import INVALID_PARAMS, LARGEST_LINE, PARSE_ERROR, RpcError
 from fourhands.core.errors import Unavailable
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.surfaces.acp_agent.connection import AgentConnection, AgentSource, introduction
+from fourhands.surfaces.acp_agent.connection import AgentConnection, AgentSource
+from fourhands.surfaces.acp_agent.introduction import introduction
 from fourhands.surfaces.acp_socket import SocketLink, dial, listening
 from fourhands.surfaces.discovery import held
 from fourhands.surfaces.stdio import (
