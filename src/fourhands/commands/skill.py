@@ -4,7 +4,7 @@ import base64
 import mimetypes
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, structs
 
 from fourhands.commands.file_redaction import text_for
 from fourhands.core.call import Call
@@ -27,14 +27,15 @@ class SkillList(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 @commands.add("list", label="List skills", read_only=True, example={})
-async def list_skills(bench: Workbench) -> SkillList:
+async def list_skills(bench: Workbench, call: Call) -> SkillList:
     """List the skills of the workspace and the person: instructions for particular tasks, each by what it is for.
 
     They are folders with a SKILL.md in .agents/skills, .claude/skills, .opencode/skills or .github/skills of the
     workspace, and in `skills` beside the person's settings or in their ~/.agents/skills. `path` is read with `read`.
     """
     found = await bench.project.skills()
-    known = [found.skills[name].skill for name in sorted(found.skills)]
+    skills = [found.skills[name].skill for name in sorted(found.skills)]
+    known = [structs.replace(one, description=bench.shown(call, one.description)) for one in skills]
     return SkillList(skills=known, problems=list(found.problems))
 
 

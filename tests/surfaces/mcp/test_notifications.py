@@ -230,7 +230,8 @@ async def test_open_files_are_listed_but_not_what_is_kept_from_agents(app: App, 
         await app.call("openspace.editor.open", {"path": name})
     async with connected(app, mode) as client:
         found = {one.uri: one for one in (await client.list_resources()).resources}
-        assert set(found) == {"fourhands://instructions", "fourhands://file/a%20b.py"}
+        always = {"fourhands://instructions", "fourhands://instructions/project"}
+        assert set(found) == {*always, "fourhands://file/a%20b.py"}
         assert found["fourhands://file/a%20b.py"].size == 1
         read = (await client.read_resource("fourhands://file/a%20b.py")).contents[0]
         assert read.mime_type == "text/x-python"

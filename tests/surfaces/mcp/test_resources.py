@@ -39,7 +39,7 @@ async def test_resources_are_files_terminals_and_the_instructions(app: App, mode
         wait = {"terminalId": "build", "pattern": "42", "since": sent["position"]}
         await client.call_tool("openspace_terminal_wait", wait)
         listed = {one.name: one.uri for one in (await client.list_resources()).resources}
-        assert set(listed) == {"instructions", "build"}
+        assert set(listed) == {"instructions", "project", "build"}
         templates = [one.uri_template for one in (await client.list_resource_templates()).resource_templates]
         assert templates == [
             "fourhands://file/{+path}{?startLine,endLine,offset,limit}",
@@ -118,10 +118,10 @@ async def test_a_terminal_is_read_from_a_position(app: App) -> None:
 @both
 async def test_the_prompt_is_the_instructions(app: App, mode: Mode) -> None:
     async with connected(app, mode) as client:
-        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["workbench", "terminal"]
+        assert [prompt.name for prompt in (await client.list_prompts()).prompts] == ["workbench", "terminal", "project"]
         got = await client.get_prompt("workbench")
         assert "openspace" in str(got.messages[0].content)
-        with pytest.raises(MCPError, match="prompts here: terminal, workbench"):
+        with pytest.raises(MCPError, match="prompts here: project, terminal, workbench"):
             await client.get_prompt("other")
 
 

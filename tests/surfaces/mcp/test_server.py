@@ -155,7 +155,8 @@ async def test_an_older_client_hears_of_changed_tools(app: App) -> None:
         assert client.server_capabilities.tools.list_changed
         dispose = app.registry.include(probes)
         async with asyncio.timeout(40):
-            assert await news.get() == "notifications/tools/list_changed"
+            while await news.get() != "notifications/tools/list_changed":
+                pass  # its prompts changed when it was let in
         assert "openspace_probe_hold" in [tool.name for tool in (await client.list_tools()).tools]
         dispose()
 

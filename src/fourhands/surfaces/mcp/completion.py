@@ -1,16 +1,16 @@
-"""Completion of arguments of prompts and resources: terminals, paths, choices."""
+"""Completion of arguments of prompts and resources: terminals, paths, skills, choices."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_PARAMS, CompleteRequestParams, Completion, PromptReference
+from mcp_types import INVALID_PARAMS, CompleteRequestParams, Completion, Prompt, PromptReference
 
 from fourhands.commands.toolset import PROMPTS
 from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.registry import Command, Registry
-from fourhands.surfaces.mcp import prompts
 from fourhands.surfaces.mcp.formats import plain
+from fourhands.surfaces.mcp.project import READ_SKILL
 from fourhands.workbench.workbench import Workbench
 
 MOST = 100
@@ -20,26 +20,33 @@ Run = Callable[[str, dict[str, object]], Awaitable[Result]]
 """Makes a call of the client's."""
 
 
-async def complete(bench: Workbench, params: CompleteRequestParams, run: Run) -> Completion:
-    """Return the values that begin with the given text, best first."""
+async def complete(
+    bench: Workbench, params: CompleteRequestParams, run: Run, fixed: Sequence[Prompt], skills: Mapping[str, Prompt]
+) -> Completion:
+    """Return the values that begin with the given text, best first; `fixed` and `skills` are the client's prompts."""
     name, begun = params.argument.name, params.argument.value
-    command = _command(bench.registry, params)
+    command = _command(bench.registry, params, [one.name for one in (*fixed, *skills.values())])
     if name in ("terminal", "terminalId"):
         values = [terminal.title for terminal in bench.terminals.list()]
         values += [terminal.id for terminal in bench.terminals.list()]
+    elif command is not None and command.id == READ_SKILL:
+        chosen = (params.context.arguments if params.context is not None else None) or {}
+        values = list(skills) if name == "name" else await _files(chosen.get("name", ""), run)
     elif name == "path":
         values = await _paths(begun, run)
+    elif name == "directory":
+        values = [path.rstrip("/") for path in await _paths(begun, run) if path.endswith("/")]
     else:
         values = _choices(command, name)
     fitting = [value for value in dict.fromkeys(values) if value.lower().startswith(begun.lower())]
     return Completion(values=fitting[:MOST], total=len(fitting), has_more=len(fitting) > MOST)
 
 
-def _command(registry: Registry, params: CompleteRequestParams) -> Command | None:
-    """Return the command that the argument belongs to; None for the built-in prompts."""
+def _command(registry: Registry, params: CompleteRequestParams, known: Collection[str]) -> Command | None:
+    """Return the command that the argument belongs to; None for the built-in prompts and those of skills."""
     if isinstance(params.ref, PromptReference):
         name = params.ref.name
-        if name not in [prompt.name for prompt in prompts.prompts(registry)]:
+        if name not in known:
             raise MCPError(INVALID_PARAMS, f"no prompt {name[:200]!r}")
         id = PROMPTS + name
         return registry.get(id) if id in registry else None
@@ -60,6 +67,13 @@ async def _paths(begun: str, run: Run) -> list[str]:
         f"{prefix}{entry['name']}{'/' if entry['kind'] == 'directory' else ''}"
         for entry in (files if isinstance(files, list) else ())
     ]
+
+
+async def _files(skill: str, run: Run) -> list[str]:
+    """Return the files of a skill; none where there is no such skill, or the call is refused."""
+    result = await run(READ_SKILL, {"name": skill}) if skill else None
+    files = plain(result.data).get("files") if result is not None and result.success else None
+    return [str(one) for one in files] if isinstance(files, list) else []
 
 
 def _choices(command: Command | None, name: str) -> list[str]:

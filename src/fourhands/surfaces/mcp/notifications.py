@@ -29,6 +29,7 @@ from mcp_types import (
 )
 
 from fourhands.agents.briefing.hub import PUBLISHED
+from fourhands.core.call_events import AgentConsented
 from fourhands.core.event import Dispose, Event, for_agent
 from fourhands.core.quote import broken
 from fourhands.core.registry import Registry
@@ -38,9 +39,11 @@ from fourhands.surfaces.mcp.clients import McpClient
 from fourhands.surfaces.mcp.formats import plain
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pending_call import CURRENT
+from fourhands.surfaces.mcp.project import READ_INSTRUCTIONS, READ_SKILL
 from fourhands.surfaces.mcp.resources import INSTRUCTIONS, reading
 from fourhands.surfaces.mcp.sdk import Context
 from fourhands.workbench.events import FileChanged
+from fourhands.workbench.project.knowledge import ProjectChanged
 from fourhands.workbench.workbench import Workbench
 
 LEVELS: tuple[LoggingLevel, ...] = get_args(LoggingLevel)
@@ -51,6 +54,7 @@ _LISTS = ("terminal.created", "terminal.closed", "editor.opened", "editor.closed
 
 _FILE = "openspace.file.read"
 _TERMINAL = "openspace.terminal.read_output"
+_PROJECT = (READ_INSTRUCTIONS, READ_SKILL)
 
 _SNAPSHOTS = ("workbench.published",)
 """Events that repeat the state rather than say what happened."""
@@ -95,6 +99,8 @@ class Watching:
             )
             if uri != INSTRUCTIONS:
                 command, args = reading(self._bench.registry, uri)
+                if command in _PROJECT:
+                    self._bench.project.wanted.set()
                 if command == _TERMINAL:
                     # A title may mean another terminal to each who watches: each of them is listened to.
                     for terminal in self._bench.terminals.named(str(args["terminalId"])):
@@ -107,6 +113,8 @@ def _what_changes(registry: Registry, uri: str) -> Callable[[Event], bool]:
     if uri == INSTRUCTIONS:
         return lambda event: event.kind == PUBLISHED or event.kind.startswith("terminal.")
     command, args = reading(registry, uri)
+    if command in _PROJECT:
+        return lambda event: isinstance(event.payload, ProjectChanged)
     if command == _FILE:
         return lambda event: isinstance(data := event.payload, FileChanged) and data.path == args["path"]
     return lambda event: False
@@ -154,6 +162,12 @@ class Notifications:
     def _happened(self, event: Event) -> None:
         if event.kind in _LISTS:
             self._tell(ResourcesListChanged(), self._peers)
+        if isinstance(event.payload, ProjectChanged | AgentConsented):
+            # Which skills a client is listed depends on the files, and on what its session may see.
+            consented = event.payload.session if isinstance(event.payload, AgentConsented) else ""
+            concerned = [peer for peer in self._peers if consented in ("", peer.session.id)]
+            for listed in (PromptsListChanged(), ResourcesListChanged()):
+                self._tell(listed, concerned)
         cause = CURRENT.get()
         for peer in self._peers:
             own = cause is not None and cause.call.actor.id == peer.session.id  # told with the call that caused it

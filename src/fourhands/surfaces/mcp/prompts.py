@@ -1,4 +1,4 @@
-"""Prompts that a person picks from a client's menu: instructions, a terminal's output, and those of plugins.
+"""Prompts that a person picks from a client's menu: instructions, a terminal's output, plugins' prompts, skills.
 
 A command `openspace.prompt.NAME` is a prompt and no tool: its arguments are the prompt's, its result has `messages`.
 """
@@ -20,6 +20,7 @@ from fourhands.core import schema
 from fourhands.core.call import Result
 from fourhands.core.errors import BadArgument, NotFound
 from fourhands.core.registry import Registry
+from fourhands.surfaces.mcp import project
 from fourhands.surfaces.mcp.formats import messages, plain
 from fourhands.surfaces.mcp.resources import terminal_uri
 
@@ -43,8 +44,10 @@ TERMINAL = Prompt(
 _QUESTION = "What happened in this terminal? If something failed: why, and what should be done?"
 
 
-def prompts(registry: Registry) -> list[Prompt]:
-    """Every prompt."""
+def prompts(registry: Registry, *, instructions: bool = True) -> list[Prompt]:
+    """Every prompt but those of skills; that of the project's instructions only if they are told at all."""
+    own = [WORKBENCH, TERMINAL, *([project.PROJECT] if instructions else [])]
+    taken = {one.name for one in own}
     added = [
         Prompt(
             name=command.id.removeprefix(PROMPTS),
@@ -58,28 +61,42 @@ def prompts(registry: Registry) -> list[Prompt]:
         for command in registry
         if command.id.startswith(PROMPTS) and "agent" in command.actors
     ]
-    return [WORKBENCH, TERMINAL, *added]
+    return [*own, *(one for one in added if one.name not in taken)]
 
 
-def call_of(registry: Registry, name: str, given: Mapping[str, str]) -> tuple[str, dict[str, object]]:
-    """Return the command whose result makes a prompt, with its arguments; `workbench` has none."""
-    known = {prompt.name: prompt for prompt in prompts(registry)}
+def call_of(
+    registry: Registry, name: str, given: Mapping[str, str], skills: Mapping[str, Prompt] | None = None
+) -> tuple[str, dict[str, object]]:
+    """Return the command whose result makes a prompt, with its arguments; `workbench` has none.
+
+    `skills` are those that are known, by name; where they are None, the command itself says which there are.
+    """
+    known = [prompt.name for prompt in prompts(registry)]
     if name not in known:
-        raise NotFound.of("prompt", name[:200], known)
+        skill = project.skill_of(name)
+        if skill is None or (skills is not None and skill not in skills):
+            raise NotFound.of("prompt", name[:200], [*known, *(one.name for one in (skills or {}).values())])
+        project.only(given, ("request",))
+        return project.READ_SKILL, {"name": skill}
+    if name == project.PROJECT.name:
+        project.only(given, ("directory",))
+        return project.READ_INSTRUCTIONS, dict(given)
     if name != TERMINAL.name:
         return f"{PROMPTS}{name}", dict(given)
-    unknown = sorted(set(given) - {"terminal", "question"})
-    if unknown:
-        raise BadArgument(f"no argument {unknown[0][:100]!r}", hint="arguments here: terminal, question")
+    project.only(given, ("terminal", "question"))
     if not given.get("terminal"):
         raise BadArgument("terminal is missing", hint="give a terminal's title or id")
     return "openspace.terminal.read_output", {"terminalId": given["terminal"], "lines": LINES}
 
 
-def result_of(name: str, given: Mapping[str, str], result: Result) -> GetPromptResult:
+def result_of(command: str, given: Mapping[str, str], result: Result) -> GetPromptResult:
     """Return a command's result as the prompt."""
     data = plain(result.data)
-    if name != TERMINAL.name:
+    if command == project.READ_SKILL:
+        return _said(project.skill_text(data, given.get("request", "")))
+    if command == project.READ_INSTRUCTIONS:
+        return _said(project.instructions_text(data, given.get("directory", "")), project.PROJECT.description)
+    if command.startswith(PROMPTS):
         return GetPromptResult(messages=messages(data.get("messages")))
     lines = data.get("output")
     text = "\n".join(map(str, lines)) if isinstance(lines, list) else ""
@@ -95,5 +112,9 @@ def result_of(name: str, given: Mapping[str, str], result: Result) -> GetPromptR
 
 def workbench(instructions: str) -> GetPromptResult:
     """Return the instructions as a prompt."""
-    message = PromptMessage(role="user", content=TextContent(text=instructions))
-    return GetPromptResult(description=WORKBENCH.description, messages=[message])
+    return _said(instructions, WORKBENCH.description)
+
+
+def _said(text: str, description: str | None = None) -> GetPromptResult:
+    message = PromptMessage(role="user", content=TextContent(text=text))
+    return GetPromptResult(description=description, messages=[message])

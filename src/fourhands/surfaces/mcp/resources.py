@@ -6,7 +6,7 @@ a resource of its own. Reading is a call like every other.
 
 import functools
 import mimetypes
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from urllib.parse import quote
 
 from mcp.shared.uri_template import UriTemplate
@@ -37,8 +37,11 @@ def file_uri(path: str) -> str:
     return f"fourhands://file/{quote(path)}"
 
 
-def listed(bench: Workbench, reader: Actor) -> list[Resource]:
-    """Return the current resources: instructions, those of plugins, terminals, open files that agents may read."""
+def listed(bench: Workbench, reader: Actor, project: Iterable[Resource] = ()) -> list[Resource]:
+    """Return the current resources: instructions, those of plugins, terminals, open files that agents may read.
+
+    Behind the instructions come those of the project.
+    """
     found = [
         Resource(
             name="instructions",
@@ -46,7 +49,8 @@ def listed(bench: Workbench, reader: Actor) -> list[Resource]:
             uri=INSTRUCTIONS,
             description="How to work here, and what is open now.",
             mime_type="text/markdown",
-        )
+        ),
+        *project,
     ]
     found += [
         Resource(name=command.id, title=command.label, uri=uri, description=command.description)

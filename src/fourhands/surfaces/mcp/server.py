@@ -6,7 +6,7 @@ of every person who attends; the first answer counts.
 """
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -27,6 +27,7 @@ from mcp_types import (
     ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prompt,
     ReadResourceRequestParams,
     ReadResourceResult,
     SetLevelRequestParams,
@@ -42,7 +43,7 @@ from fourhands.core.call import Result
 from fourhands.core.errors import FourhandsError, LimitReached
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
-from fourhands.surfaces.mcp import completion, prompts, resources
+from fourhands.surfaces.mcp import completion, project, prompts, resources
 from fourhands.surfaces.mcp.calls import Calls
 from fourhands.surfaces.mcp.clients import McpClients
 from fourhands.surfaces.mcp.formats import page
@@ -52,6 +53,7 @@ from fourhands.surfaces.mcp.notifications import Notifications
 from fourhands.surfaces.mcp.sdk import Context
 from fourhands.surfaces.mcp.terms import Terms
 from fourhands.surfaces.mcp.tools import Tools, WantedTools, asks_fields, named, tool_result
+from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
 
 WELCOME = (
@@ -162,8 +164,11 @@ class McpServer:
     # -- resources -------------------------------------------------------------------------------------------------
 
     async def _list_resources(self, context: Context, params: PaginatedRequestParams | None) -> ListResourcesResult:
-        reader = self.peers.find(context).session.actor
-        found, more = page(resources.listed(self._bench, reader), params, self._limits.page)
+        session = self.peers.find(context).session
+        skills = await project.visible_skills(self._bench, session)
+        told = self._bench.project.settings.instructions
+        known = project.resources(skills, self._quoted(session), instructions=told)
+        found, more = page(resources.listed(self._bench, session.actor, known), params, self._limits.page)
         return ListResourcesResult(resources=found, next_cursor=more)
 
     async def _list_templates(
@@ -218,22 +223,26 @@ class McpServer:
     # -- prompts ---------------------------------------------------------------------------------------------------
 
     async def _list_prompts(self, context: Context, params: PaginatedRequestParams | None) -> ListPromptsResult:
-        found, more = page(prompts.prompts(self._bench.registry), params, self._limits.page)
+        fixed, skills = await self._prompts(self.peers.find(context).session)
+        found, more = page([*fixed, *skills.values()], params, self._limits.page)
         return ListPromptsResult(prompts=found, next_cursor=more)
 
     async def _get_prompt(
         self, context: Context, params: GetPromptRequestParams
     ) -> GetPromptResult | InputRequiredResult:
         given = params.arguments or {}
+        session = self.peers.find(context).session
         try:
             if params.name == prompts.WORKBENCH.name:
-                return prompts.workbench(self._hub.instructions(self.peers.find(context).session.id))
-            command, args = prompts.call_of(self._bench.registry, params.name, given)
+                return prompts.workbench(self._hub.instructions(session.id))
+            _, skills = await self._prompts(session)
+            known = skills if project.may_see(self._bench, session) else None
+            command, args = prompts.call_of(self._bench.registry, params.name, given, known)
             done = await self._calls.run(context, command, args, params.request_state, params.input_responses)
             if isinstance(done, InputRequiredResult):
                 return done
             if done.success:
-                return prompts.result_of(params.name, given, done)
+                return prompts.result_of(command, given, done)
         except FourhandsError as error:
             raise _protocol_error(Result.failure(error)) from error
         raise _protocol_error(done)
@@ -242,7 +251,18 @@ class McpServer:
         async def run(command: str, args: dict[str, object]) -> Result:
             return await self._calls.run_unasked(context, command, args)
 
-        return CompleteResult(completion=await completion.complete(self._bench, params, run))
+        fixed, skills = await self._prompts(self.peers.find(context).session)
+        return CompleteResult(completion=await completion.complete(self._bench, params, run, fixed, skills))
+
+    async def _prompts(self, session: Session) -> tuple[list[Prompt], dict[str, Prompt]]:
+        """Return the prompts of a session: those that are always there, and those of the skills that it may see."""
+        fixed = prompts.prompts(self._bench.registry, instructions=self._bench.project.settings.instructions)
+        skills = await project.visible_skills(self._bench, session)
+        return fixed, project.skill_prompts(skills, {one.name for one in fixed}, self._quoted(session))
+
+    def _quoted(self, session: Session) -> Callable[[str, str], str]:
+        """Return what makes a text of the workspace's files, from a place, one that a session may be listed."""
+        return lambda text, where: self._bench.gate.given.quote(session.id, self._bench.redact(text), where)
 
     # -- the rest --------------------------------------------------------------------------------------------------
 

@@ -60,6 +60,7 @@ class ProjectKnowledge:
         self._own = os.path.dirname(user_file(env))
         home = env.get("HOME") or os.path.expanduser("~")
         self._own_skills = (os.path.join(self._own, "skills"), os.path.join(home, ".agents", "skills"))
+        self._looking = asyncio.Lock()
         self._heads: Heads = {}
         self._last: tuple[list[InstructionFile], FoundSkills] | None = None
 
@@ -75,13 +76,14 @@ class ProjectKnowledge:
 
     async def look(self) -> tuple[list[InstructionFile], FoundSkills]:
         """Return the workspace's own instructions and all skills as they are now; a change is an event."""
-        instructions = await self.instructions()
-        found = FoundSkills()
-        if self.settings.skills:
-            before = self._heads
-            found, self._heads = await asyncio.to_thread(lambda: find_skills(self._places(), before))
-        now, last = (instructions, found), self._last
-        self._last = now
+        async with self._looking:  # who looks later must not be told of an earlier state as the newest
+            instructions = await self.instructions()
+            found = FoundSkills()
+            if self.settings.skills:
+                before = self._heads
+                found, self._heads = await asyncio.to_thread(lambda: find_skills(self._places(), before))
+            now, last = (instructions, found), self._last
+            self._last = now
         if last is not None and _facts(last) != _facts(now):
             told = ProjectChanged(
                 instructions=tuple(one.shown for one in instructions), skills=tuple(sorted(found.skills))
@@ -115,7 +117,7 @@ class ProjectKnowledge:
 
 def _facts(seen: tuple[list[InstructionFile], FoundSkills]) -> object:
     instructions, found = seen
-    return instructions, [one.skill for one in found.skills.values()]
+    return instructions, [(one.skill, one.stamp) for one in found.skills.values()]
 
 
 def _content(found: FoundSkill, path: str) -> SkillContent:

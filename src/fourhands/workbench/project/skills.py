@@ -42,7 +42,8 @@ WITHIN_S = 3.0
 
 Source: TypeAlias = Literal["workspace", "own"]
 
-_NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+NAME = re.compile(r"(?=.{1,64}\Z)[a-z0-9]+(?:-[a-z0-9]+)*")
+"""The form of a skill's name."""
 
 
 class Skill(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -70,11 +71,12 @@ class SkillPlace(Struct, frozen=True):
 
 
 class FoundSkill(Struct, frozen=True):
-    """A skill and its folder, as a path from the root of its files."""
+    """A skill and its folder, as a path from the root of its files; `stamp` is another whenever its file is."""
 
     skill: Skill
     files: Workspace
     folder: str
+    stamp: tuple[int, float]
 
 
 class FoundSkills(Struct, frozen=True):
@@ -130,7 +132,7 @@ def find_skills(
             problems.append(SkillProblem(path=shown, problem=head))
             continue
         name, description = head[0] or path.split("/")[-2], head[1]
-        if not _NAME.fullmatch(name):
+        if not NAME.fullmatch(name):
             wrong = "neither its name nor that of its folder is of the form a-z, 0-9 and single hyphens, up to 64"
             problems.append(SkillProblem(path=shown, problem=wrong))
         elif name in found:
@@ -139,7 +141,7 @@ def find_skills(
         else:
             given = path if place.source == "workspace" else own_path(name)
             skill = Skill(name=name, description=description, path=given, source=place.source)
-            found[name] = FoundSkill(skill, place.files, path.rpartition("/")[0])
+            found[name] = FoundSkill(skill, place.files, path.rpartition("/")[0], (entry.size, entry.modified))
     return FoundSkills(found, tuple(problems[:MOST_PROBLEMS])), heads
 
 
@@ -172,4 +174,4 @@ def _head(files: Workspace, path: str) -> Head:
     if not description:
         return "its front matter has no description"
     name = fields.get("name", "")
-    return name if _NAME.fullmatch(name) else "", description
+    return name if NAME.fullmatch(name) else "", description
