@@ -14,7 +14,6 @@ from pathlib import Path
 
 import msgspec
 
-from fourhands.core.atomic_file import AtomicFile
 from fourhands.core.errors import Unavailable
 from fourhands.core.invocation import typed
 from fourhands.host.owner import locked
@@ -89,6 +88,8 @@ def _lock(fd: int) -> bool:
 
 def publish(directory: str, address: ServerAddress) -> None:
     """Write the server's address, atomically."""
+    from fourhands.core.atomic_file import AtomicFile  # late: who only looks for a server needs no event loop
+
     AtomicFile(address_file(directory)).write(msgspec.json.encode(address))
 
 

@@ -17,7 +17,7 @@ STDIN_LIMIT = 1024 * 1024
 """Bytes of arguments from standard input; the server takes no more in one message."""
 
 
-@click.command(short_help="Call a command of the running workbench.")
+@click.command()
 @click.argument("command")
 @click.argument("words", nargs=-1, metavar="[JSON | NAME=VALUE | -]...")
 @click.option("--args", "raw", metavar="JSON", help="The arguments as a JSON object; - reads it from standard input.")
@@ -132,7 +132,7 @@ def tell_instructions(workspace: str, session: str | None, *, as_json: bool) -> 
         click.echo(text)
 
 
-@click.command("open", short_help="Open the running workbench in a browser.")
+@click.command("open")
 @click.option("--print", "print_only", is_flag=True, help="Print the link instead of opening a browser.")
 @workspace_option
 @json_option

@@ -13,7 +13,7 @@ from fourhands.surfaces.console import told
 EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
 
 
-@click.command("classify", short_help="Say whether a shell line is safe, unknown or dangerous.")
+@click.command("classify")
 @click.argument("line")
 @click.option("--interactive", is_flag=True, help="As typed into a shell, where ! recalls earlier commands.")
 @workspace_option

@@ -18,7 +18,7 @@ from fourhands.workbench.records.ledger import JournalQuery
 ANSWER = "openspace.workbench.answer"
 
 
-@click.command(short_help="Show the call journal.")
+@click.command()
 @click.option("--session", help="Only this agent session.")
 @click.option("--command", help="Only this command, e.g. openspace.terminal.send.")
 @click.option(

@@ -8,7 +8,7 @@ import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -22,15 +22,23 @@ if TYPE_CHECKING:
     from fourhands.agents.connectors.trial_tasks import Scratch
     from fourhands.providers.base import Provider
 
+
+class LateCommand(NamedTuple):
+    """A command that is imported when it is used: its module and name there, and its line in the list of all."""
+
+    module: str
+    name: str
+    short_help: str
+
+
 LATE = {
-    "call": ("call", "call"),
-    "classify": ("classify", "classify_line"),
-    "journal": ("journal", "journal"),
-    "open": ("call", "open_page"),
-    "stop": ("stop", "stop"),
-    "terminal": ("terminal", "terminal"),
+    "call": LateCommand("call", "call", "Call a command of the running workbench."),
+    "classify": LateCommand("classify", "classify_line", "Say whether a shell line is safe, unknown or dangerous."),
+    "journal": LateCommand("journal", "journal", "Show the call journal."),
+    "open": LateCommand("call", "open_page", "Open the running workbench in a browser."),
+    "stop": LateCommand("stop", "stop", "End the server, the host and all terminals."),
+    "terminal": LateCommand("terminal", "terminal", "List, run, attach to, read and end terminals."),
 }
-"""The module and name of each command."""
 
 EXIT_CODES = (
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 no server or no place to work in, 130 Ctrl-C. "
@@ -76,10 +84,17 @@ class _DirectoryFirst(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in LATE:
-            module, name = LATE[cmd_name]
-            found: click.Command = getattr(import_module(f"fourhands.surfaces.cli.{module}"), name)
+            late = LATE[cmd_name]
+            found: click.Command = getattr(import_module(f"fourhands.surfaces.cli.{late.module}"), late.name)
+            found.short_help = late.short_help
             return found
         return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        told = {name: command.get_short_help_str() for name, command in self.commands.items()}
+        told |= {name: late.short_help for name, late in LATE.items()}  # none of them is imported for its line
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(told.items()))
 
 
 def build(

@@ -21,7 +21,7 @@ SERVER_S = 15.0
 HOST_S = 60.0
 
 
-@click.command(short_help="End the server, the host and all terminals.")
+@click.command()
 @workspace_option
 @json_option
 @run_async

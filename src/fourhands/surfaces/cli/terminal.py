@@ -12,7 +12,7 @@ import sys
 import tempfile
 from collections.abc import AsyncIterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,24 +21,27 @@ from fourhands.core.invocation import typed
 from fourhands.core.tasks import Tasks
 from fourhands.host import owner
 from fourhands.host.paths import WorkspaceDirs
-from fourhands.settings import load
 from fourhands.surfaces.cli.base import json_option, one_line, run_async, show, workspace_option
 from fourhands.surfaces.cli.served_terminals import ServedTerminals, ensure_server, is_served
-from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
-from fourhands.workbench.terminals.terminal import Terminal
-from fourhands.workbench.terminals.terminals import Terminals
 from fourhands.workbench.terminals.timings import TerminalTimings
+
+if TYPE_CHECKING:
+    from fourhands.workbench.terminals.terminal import Terminal
+    from fourhands.workbench.terminals.terminals import Terminals
 
 _CODES = {"deadline": 124, "not-typed": 125}
 
 
-@click.group(short_help="List, run, attach to, read and end terminals.")
+@click.group()
 def terminal() -> None:
     """List, run, attach to, read and end terminals."""
 
 
-def _terminals(workspace: str) -> Terminals:
-    return Terminals(workspace, load(os.path.realpath(workspace)), keep=True)
+def _terminals(workspace: str, places: WorkspaceDirs | None = None, *, keep: bool = True) -> "Terminals":
+    from fourhands.settings import load
+    from fourhands.workbench.terminals.terminals import Terminals  # late: it is not needed where a server runs
+
+    return Terminals(workspace, load(os.path.realpath(workspace)), places=places, keep=keep)
 
 
 def _is_hosted(workspace: str) -> bool:
@@ -48,7 +51,7 @@ def _is_hosted(workspace: str) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
+async def _opened(workspace: str, name: str) -> "AsyncIterator[Terminal]":
     """Open a terminal that exists already."""
     if not _is_hosted(workspace):
         raise NotFound.of("terminal", name, ())
@@ -57,7 +60,7 @@ async def _opened(workspace: str, name: str) -> AsyncIterator[Terminal]:
 
 
 @contextlib.asynccontextmanager
-async def _created(workspace: str, *, keep: bool, **wanted: Any) -> AsyncIterator[Terminal]:
+async def _created(workspace: str, *, keep: bool, **wanted: Any) -> "AsyncIterator[Terminal]":
     """Create a terminal without a server: on a private host or, to be kept, on that of the workspace."""
     if keep:
         async with _terminals(workspace) as terminals:
@@ -67,7 +70,7 @@ async def _created(workspace: str, *, keep: bool, **wanted: Any) -> AsyncIterato
     with tempfile.TemporaryDirectory(prefix="fourhands-") as directory:
         root = os.path.realpath(workspace)
         places = WorkspaceDirs(root, f"{directory}/run", f"{directory}/state")
-        async with Terminals(root, load(root), places=places) as terminals:
+        async with _terminals(root, places, keep=False) as terminals:
             try:
                 yield await terminals.create(**wanted)
             finally:
@@ -103,14 +106,14 @@ def _print(found: list[dict[str, object]]) -> None:
         click.echo("  ".join(cells).rstrip())
 
 
-def _state(one: Terminal) -> str:
+def _state(one: "Terminal") -> str:
     if one.exit is None:
         state = one.look()
         return state if one.marked or state == "input" else "running"
     return "lost" if one.exit.lost else f"exited {one.exit.signal or one.exit.code}"
 
 
-def _facts(one: Terminal) -> dict[str, object]:
+def _facts(one: "Terminal") -> dict[str, object]:
     return {
         "id": one.id,
         "title": one.title,
@@ -238,7 +241,7 @@ async def _tell_served_start(served: ServedTerminals, id: str) -> None:
             wait_s = 5 * TerminalTimings().slow_start_s
 
 
-def _tell_start(one: Terminal) -> None:
+def _tell_start(one: "Terminal") -> None:
     """Print the reason of a slow start, and again from time to time while it lasts."""
     if one.slow_start:
         click.echo(f"fourhands: {one.slow_start}", err=True)
@@ -281,10 +284,12 @@ async def read(name: str, lines: int, since: int | None, workspace: str, as_json
     else:
         click.echo("\n".join(found["lines"]))
         if found["truncated"]:
-            click.echo(f"[the last {MOST_LINES} lines; earlier ones with --since]", err=True)
+            click.echo(f"[the last {len(found['lines'])} lines; earlier ones with --since]", err=True)
 
 
 async def _read_hosted(workspace: str, name: str, lines: int, since: int | None) -> dict[str, Any]:
+    from fourhands.workbench.terminals.output import MOST_LINES, has_more_lines
+
     async with _opened(workspace, name) as one:
         if since is not None:
             piece = one.since(since)
