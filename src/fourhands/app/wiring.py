@@ -6,7 +6,6 @@ builds registry and gate. Surfaces take calls to `app.call` and listen to `app.e
 
 import asyncio
 import contextlib
-import importlib.metadata
 import logging
 import os
 import time
@@ -282,6 +281,10 @@ class App:
 
     def _load_plugins(self) -> None:
         """Contributions by entry point, as far as a setting names them; providers come by the same way."""
-        for point in importlib.metadata.entry_points(group="fourhands"):
+        if not self.settings.plugins:
+            return
+        from importlib.metadata import entry_points  # late: looking through all that is installed takes time
+
+        for point in entry_points(group="fourhands"):
             if point.name in self.settings.plugins and isinstance(plugin := point.load(), Contribution):
                 self.registry.include(plugin)

@@ -5,8 +5,7 @@ ready object) is called by its entry point's name. `settings.plugins` says which
 """
 
 from collections.abc import Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fourhands.core.errors import BadArgument, Conflict, NotFound
 from fourhands.providers.auto import Auto
@@ -25,6 +24,9 @@ from fourhands.settings import (
     ProviderSettings,
     Settings,
 )
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "fourhands"
 
@@ -56,7 +58,7 @@ def build(
     settings: Settings | None = None,
     *,
     env: Mapping[str, str] | None = None,
-    plugins: Iterable[EntryPoint] | None = None,
+    plugins: "Iterable[EntryPoint] | None" = None,
 ) -> Providers:
     """Build the providers that the settings ask for; nothing is probed or started yet."""
     settings = settings or Settings()
@@ -69,7 +71,7 @@ def build(
     }
     chosen = configured | settings.providers
     found = Providers({name: make(name, one, env, settings) for name, one in chosen.items()})
-    for entry in _chosen(settings.plugins, entry_points(group=GROUP) if plugins is None else plugins):
+    for entry in _chosen(settings.plugins, plugins):
         provider = _load(entry)
         if provider is None:
             continue  # another kind of plugin
@@ -112,7 +114,13 @@ def make(
             return Local(name=name)
 
 
-def _chosen(names: tuple[str, ...], there: Iterable[EntryPoint]) -> list[EntryPoint]:
+def _chosen(names: tuple[str, ...], there: "Iterable[EntryPoint] | None") -> "list[EntryPoint]":
+    if not names:
+        return []
+    if there is None:
+        from importlib.metadata import entry_points  # late: looking through all that is installed takes time
+
+        there = entry_points(group=GROUP)
     known = {entry.name: entry for entry in there}
     for name in names:
         if name not in known:
@@ -120,7 +128,7 @@ def _chosen(names: tuple[str, ...], there: Iterable[EntryPoint]) -> list[EntryPo
     return [known[name] for name in names]
 
 
-def _load(entry: EntryPoint) -> Provider | None:
+def _load(entry: "EntryPoint") -> Provider | None:
     """Load the provider that an entry point names; None when it names something else."""
     loaded = entry.load()
     streams = hasattr(loaded, "open") and hasattr(loaded, "shares_files")

@@ -11,12 +11,30 @@ import re
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-
-import httpx
+from typing import Protocol
 
 from fourhands.core.errors import Unavailable
 
 _SCHEME = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://")
+
+
+class Destination(Protocol):
+    """The parts of an address that decide about the way to it, as an `httpx.URL` has them."""
+
+    @property
+    def scheme(self) -> str:
+        """`http` or `https`."""
+        ...
+
+    @property
+    def host(self) -> str:
+        """Its name or number, that of IPv6 without brackets."""
+        ...
+
+    @property
+    def port(self) -> int | None:
+        """Its port, if it is not the usual one."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +51,7 @@ class WebProxy:
         return f"the proxy {self.host}:{self.port} (of {self.variable})"
 
 
-def proxy_to(url: httpx.URL, env: Mapping[str, str]) -> WebProxy | None:
+def proxy_to(url: Destination, env: Mapping[str, str]) -> WebProxy | None:
     """Return the proxy for this address; None for a direct connection."""
     port = url.port or (443 if url.scheme == "https" else 80)
     if _is_here(url.host) or _is_excepted(url.host, port, _value(env, "NO_PROXY")[1]):
@@ -47,6 +65,8 @@ def proxy_to(url: httpx.URL, env: Mapping[str, str]) -> WebProxy | None:
 
 def certificates(env: Mapping[str, str]) -> ssl.SSLContext:
     """Return a context that trusts the well-known authorities, the system's, and those the environment names."""
+    import httpx  # late, here and below: most workbenches never go that way, and it is slow to load
+
     context = httpx.create_ssl_context(trust_env=False)
     context.load_default_certs()  # a company's own authority is in the system's store
     context.set_alpn_protocols(["http/1.1"])
@@ -70,6 +90,8 @@ def _value(env: Mapping[str, str], name: str) -> tuple[str, str]:
 
 
 def _proxy(variable: str, value: str) -> WebProxy:
+    import httpx
+
     whole = value if _SCHEME.match(value) else f"http://{value}"
     try:
         url = httpx.URL(whole)

@@ -11,13 +11,14 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
-
-import httpx
+from typing import TYPE_CHECKING, TypeAlias
 
 from fourhands.agents.models.connection import Headers, Response, Unheard, UpstreamConnection, head_of
 from fourhands.core.errors import LimitReached
 from fourhands.providers.upstream_proxy import WebProxy
+
+if TYPE_CHECKING:
+    import httpx
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class UpstreamPool:
 
     def __init__(
         self,
-        url: httpx.URL,
+        url: "httpx.URL",
         tls: ssl.SSLContext | None = None,
         *,
         connect_s: float,

@@ -9,8 +9,6 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-import httpx
-
 from fourhands.agents.models.breaker import Breaker
 from fourhands.agents.models.connection import Headers, Response
 from fourhands.agents.models.pool import DEFAULT, UpstreamLimits, UpstreamPool
@@ -41,6 +39,8 @@ class Upstream:
         self.key_header = (setting.key_header or _KEY_HEADERS[family]).lower()
         self._setting = setting
         self._env = env
+        import httpx  # late: most workbenches have no such server, and it is slow to load
+
         self._url = httpx.URL(setting.url)
         if self._url.scheme not in ("http", "https") or not self._url.host:
             raise Unsupported(

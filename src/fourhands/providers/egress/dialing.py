@@ -8,9 +8,7 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Mapping
-from typing import Protocol
-
-import httpx
+from typing import NamedTuple, Protocol
 
 from fourhands.core.errors import Denied, Unavailable
 from fourhands.providers.egress.hosts import THIS_MACHINE, reach
@@ -54,6 +52,14 @@ class SystemDialer:
         return connection
 
 
+class WebHost(NamedTuple):
+    """A host of the web, by the port that is wanted of it."""
+
+    scheme: str
+    host: str
+    port: int
+
+
 class Route:
     """A checked way to a host: the addresses that count, whose network they are in, and the proxy if there is one."""
 
@@ -69,7 +75,7 @@ async def find_route(host: str, port: int, env: Mapping[str, str], dialer: Diale
     """Resolve a host and check where it lies. Raises `Denied` for a closed address, `Unavailable` for none."""
     if host == THIS_MACHINE:
         return Route(host, port, ["127.0.0.1"], False, None)
-    proxy = proxy_to(httpx.URL(f"{'http' if port == 80 else 'https'}://{host}:{port}"), env)
+    proxy = proxy_to(WebHost("http" if port == 80 else "https", host, port), env)
     try:
         async with asyncio.timeout(CONNECT_S):
             addresses = await dialer.resolve(host)

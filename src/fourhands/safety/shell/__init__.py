@@ -9,11 +9,9 @@ Nothing is executed, read from disk or sent.
 """
 
 import contextlib
-import gc
-from collections.abc import Iterator
 
+from fourhands.core.collecting import uncollected
 from fourhands.core.errors import BadArgument
-from fourhands.safety.shell.classifier import LineClassifier
 from fourhands.safety.shell.history import recalls
 from fourhands.safety.shell.levels import DANGEROUS, FINE, LEVELS, dangerous, worst
 from fourhands.safety.shell.lookalikes import raw, visible
@@ -35,11 +33,13 @@ def classify(
     `cwd` is the directory where it will run, if that is not the workspace: absolute, or relative to the workspace.
     `interactive` is for a line that is typed into a shell with history expansion: its name, or True for any.
     """
+    from fourhands.safety.shell.classifier import LineClassifier  # late: its tables are large, and the first line later
+
     if not isinstance(line, str):
         raise BadArgument(f"a command line must be text, not {type(line).__name__}")
     rules = rules or _DEFAULT
     text = line.replace("\r\n", "\n")
-    with _uncollected() if len(text) > _LONG else contextlib.nullcontext():
+    with uncollected() if len(text) > _LONG else contextlib.nullcontext():  # a hundred thousand tokens, all in use
         classifier = LineClassifier(rules)
         classifier.start_in(cwd)
         finding, parts = classifier.line(text)
@@ -50,19 +50,6 @@ def classify(
         finding = dangerous("C2.6", "history expansion (! or ^) may insert earlier commands")
     reason = finding.reason if finding is not FINE or parts else "nothing to run"
     return Verdict(LEVELS[finding.rank], reason, finding.rule, parts, classifier.effects.final(finding.kinds))
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    """Suspend the garbage collector: it would scan a hundred thousand tokens in use again and again."""
-    if not gc.isenabled():
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.enable()
 
 
 def parse(line: str) -> list[str]:
