@@ -57,7 +57,10 @@ def program() -> click.Group:
 
 
 async def _headless(directory: str, options: "ClientOptions") -> None:
-    from fourhands.app.headless import start_headless
+    from fourhands.app.loading import loading
+
+    async with loading(directory):
+        from fourhands.app.headless import start_headless
 
     await start_headless(directory, options)
 
@@ -87,10 +90,9 @@ def _acp(directory: str | None, agent: str | None) -> None:
       fourhands acp --agent http://127.0.0.1:11434/v1#llama3 ~/project
     """
     if agent is None:
-        from fourhands.app.headless import start_headless_acp
         from fourhands.surfaces.acp import acp_command
 
-        acp_command(start_headless_acp)([directory or "."])
+        acp_command(_headless_acp)([directory or "."])
         return
     from fourhands.app.connectors import check_spec
     from fourhands.app.headless import headless_agent
@@ -99,8 +101,20 @@ def _acp(directory: str | None, agent: str | None) -> None:
     serve_agent(directory, agent, check_spec, headless_agent)
 
 
+async def _headless_acp(directory: str) -> None:
+    from fourhands.app.loading import loading
+
+    async with loading(directory):
+        from fourhands.app.headless import start_headless_acp
+
+    await start_headless_acp(directory)
+
+
 async def _serve(options: "Options") -> None:
-    from fourhands.app.serve import serve
+    from fourhands.app.loading import loading
+
+    async with loading(options.directory):
+        from fourhands.app.serve import serve
 
     await serve(options)
 

@@ -11,16 +11,15 @@ import signal
 import sys
 from collections.abc import AsyncIterator
 
-from fourhands.app.launching import agent_source, launching
 from fourhands.app.wiring import App
+from fourhands.core.collecting import kept
+from fourhands.core.tasks import Tasks
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.surfaces import acp
-from fourhands.surfaces.acp_agent.connection import AgentConnection
-from fourhands.surfaces.acp_agent.door import agent_joinable
 from fourhands.surfaces.acp_socket import SocketLink, linked
 from fourhands.surfaces.discovery import only_server
 from fourhands.surfaces.mcp.options import ClientOptions
-from fourhands.surfaces.mcp.pipe import serve_stdio
+from fourhands.surfaces.mcp.terms import settle
 from fourhands.surfaces.server import Running, serving
 
 
@@ -51,8 +50,20 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Running]]:
 
 async def start_headless(directory: str, options: ClientOptions | None = None) -> None:
     """Serve a directory's workbench to an MCP client with its options, until standard input is closed."""
-    async with _headless(directory) as (app, server):
-        await serve_stdio(app.bench, app.tasks, server.hub, options)
+    async with Tasks() as tasks:
+        sdk = tasks.start(asyncio.to_thread(_load_sdk), "loading the MCP SDK")
+        async with _headless(directory) as (app, server):
+            terms = await settle(app.bench, options or ClientOptions(), own=True)
+            await sdk
+            from fourhands.surfaces.mcp.pipe import serve_stdio
+
+            await serve_stdio(app.bench, app.tasks, server.hub, terms)
+
+
+def _load_sdk() -> None:
+    """Import the MCP SDK, which takes longer than the workbench: in a thread, while that waits for its programs."""
+    with kept():
+        from fourhands.surfaces.mcp import sdk  # noqa: F401
 
 
 async def start_headless_acp(directory: str) -> None:
@@ -64,6 +75,10 @@ async def start_headless_acp(directory: str) -> None:
 @contextlib.asynccontextmanager
 async def headless_agent(directory: str, spec: str) -> AsyncIterator[SocketLink]:
     """Run a directory's workbench for an editor, for the length of the block; the link leads to its agent."""
+    from fourhands.app.launching import agent_source, launching
+    from fourhands.surfaces.acp_agent.connection import AgentConnection
+    from fourhands.surfaces.acp_agent.door import agent_joinable
+
     async with _headless(directory) as (app, server):
         with launching(app, server):
             source = agent_source(app, server)

@@ -36,8 +36,38 @@ class HostOptions:
     python: str = sys.executable
 
 
+class HostStart:
+    """A host that has been started and does not listen yet. `wait` for it in a thread, once."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", ready: int, hint: str) -> None:
+        self._process = process
+        self._ready = ready
+        self._hint = hint
+
+    def wait(self, start_s: float = START_S) -> None:
+        """Return when it listens. Raises `Unavailable` if it does not."""
+        try:
+            self._process.wait(start_s)  # it detaches at once: what runs on is its child
+            answer = _answer(self._ready, start_s)
+        except (subprocess.TimeoutExpired, TimeoutError) as error:
+            self._process.kill()
+            self._process.wait()
+            raise Unavailable(f"the host did not start within {start_s:.0f} s", hint=self._hint) from error
+        except OSError as error:
+            raise Unavailable(f"cannot start the host: {error}", hint=self._hint) from error
+        finally:
+            os.close(self._ready)
+        if answer != "ready":
+            raise Unavailable(f"the host could not start: {answer or 'it ended at once'}", hint=self._hint)
+
+
 def start(places: WorkspaceDirs, options: HostOptions, start_s: float = START_S) -> None:
     """Start a host and return when it listens; it is no child of this process and outlives it."""
+    begin(places, options).wait(start_s)
+
+
+def begin(places: WorkspaceDirs, options: HostOptions) -> HostStart:
+    """Start a host and return at once, while it gets ready. Where there is one already, the new one leaves again."""
     try:
         places.prepare()
     except (DirsError, OSError) as error:
@@ -66,19 +96,10 @@ def start(places: WorkspaceDirs, options: HostOptions, start_s: float = START_S)
         finally:
             os.close(noise)
             os.close(theirs)
-        try:
-            started.wait(start_s)  # it detaches at once: what runs on is its child
-            answer = _answer(ready, start_s)
-        except (subprocess.TimeoutExpired, TimeoutError) as error:
-            started.kill()
-            started.wait()
-            raise Unavailable(f"the host did not start within {start_s:.0f} s", hint=hint) from error
     except OSError as error:
-        raise Unavailable(f"cannot start the host: {error}", hint=hint) from error
-    finally:
         os.close(ready)
-    if answer != "ready":
-        raise Unavailable(f"the host could not start: {answer or 'it ended at once'}", hint=hint)
+        raise Unavailable(f"cannot start the host: {error}", hint=hint) from error
+    return HostStart(started, ready, hint)
 
 
 def _answer(fd: int, timeout_s: float) -> str:

@@ -144,17 +144,17 @@ async def connect(dirs: "WorkspaceDirs", options: ClientOptions) -> "WebSocketLi
     """Connect to the workspace's server, as the agent that the environment names or as a new one."""
     from fourhands.core.errors import Unavailable
     from fourhands.surfaces.discovery import find_server, held
-    from fourhands.surfaces.mcp.link import WebSocketLink
 
-    own = os.environ.get(TOKEN_VARIABLE)
-    if own and (inside := os.environ.get(URL_VARIABLE)):
-        socket = f"{inside.replace('http', 'ws', 1)}/mcp/socket"
-        return await WebSocketLink.open(socket, own, os.environ.get("HTTP_PROXY", ""), options)
-    address = find_server(dirs.state)
-    if address is None:
-        if own and not held(dirs.state):
-            raise Unavailable("the server of this agent has ended", hint="start it and the agent again")
-        return None
-    token = own or (Path(dirs.state) / "token").read_text().strip()
-    socket = f"{address.url.replace('http', 'ws', 1)}/mcp/socket"
-    return await WebSocketLink.open(socket, token, options=options)
+    own, inside, proxy = os.environ.get(TOKEN_VARIABLE), os.environ.get(URL_VARIABLE), ""
+    if own and inside:
+        url, token, proxy = inside, own, os.environ.get("HTTP_PROXY", "")
+    else:
+        address = find_server(dirs.state)
+        if address is None:
+            if own and not held(dirs.state):
+                raise Unavailable("the server of this agent has ended", hint="start it and the agent again")
+            return None
+        url, token = address.url, own or (Path(dirs.state) / "token").read_text().strip()
+    from fourhands.surfaces.mcp.link import WebSocketLink  # late: where nothing runs yet it is not needed
+
+    return await WebSocketLink.open(f"{url.replace('http', 'ws', 1)}/mcp/socket", token, proxy, options)

@@ -15,9 +15,8 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
-from fourhands.surfaces.mcp.options import ClientOptions
 from fourhands.surfaces.mcp.server import McpServer
-from fourhands.surfaces.mcp.terms import Terms, settle
+from fourhands.surfaces.mcp.terms import Terms
 from fourhands.surfaces.stdio import OverlongLine, PipeOutput, claimed_streams, read_lines, refusal
 from fourhands.workbench.workbench import Workbench
 
@@ -26,9 +25,8 @@ class Gone(Exception):
     """The other side has closed."""
 
 
-async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub, options: ClientOptions | None = None) -> None:
-    """Serve the program that started this one, until it closes standard input."""
-    terms = await settle(bench, options or ClientOptions(), own=True)
+async def serve_stdio(bench: Workbench, tasks: Tasks, hub: Hub, terms: Terms) -> None:
+    """Serve the program that started this one, on these terms, until it closes standard input."""
     with claimed_streams() as (stdin, stdout):
         lines, output = read_lines(stdin), PipeOutput(stdout)
 

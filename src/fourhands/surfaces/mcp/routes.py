@@ -17,6 +17,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from fourhands.agents.briefing.hub import Hub
 from fourhands.core.call import Result
+from fourhands.core.collecting import uncollected
 from fourhands.core.consent import SPEAKS, Arrival
 from fourhands.core.errors import BadArgument, Denied, FourhandsError, Unavailable
 from fourhands.core.tasks import Tasks
@@ -92,7 +93,7 @@ class McpRoutes:
             if self._closed:
                 raise Unavailable("the server is about to stop")
             if self._stream is None:
-                module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.streamable_http")
+                module: Any = await asyncio.to_thread(_load, "streamable_http")
                 stream: StreamableHttp = module.StreamableHttp(
                     self._bench, self._hub, self._tasks, self._forms, self._limits
                 )
@@ -120,7 +121,7 @@ class McpRoutes:
         except Unavailable as error:
             await socket.close(1011, error.message)
             return
-        module: Any = await asyncio.to_thread(importlib.import_module, "fourhands.surfaces.mcp.pipe")
+        module: Any = await asyncio.to_thread(_load, "pipe")
         self._sockets.add(socket)
         try:
             await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._forms, self._limits, terms)
@@ -151,6 +152,11 @@ class McpRoutes:
             self._forms.allow(session.id)
         token = self._tokens.issue(session.actor)
         return JSONResponse({"success": True, "sessionId": session.id, "token": token})
+
+
+def _load(name: str) -> Any:
+    with uncollected():
+        return importlib.import_module(f"fourhands.surfaces.mcp.{name}")
 
 
 def _refusal(error: FourhandsError) -> Response:

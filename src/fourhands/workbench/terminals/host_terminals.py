@@ -18,12 +18,12 @@ from fourhands import __version__
 from fourhands.core.errors import FourhandsError, NotFound
 from fourhands.core.ids import new_id
 from fourhands.core.tasks import Tasks
-from fourhands.host.archive import Retention
 from fourhands.host.client import ClientTimings, HostClient, HostLost, HostSilent
 from fourhands.host.paths import WorkspaceDirs
 from fourhands.host.protocol import Message
 from fourhands.providers.base import Isolation, Launch
 from fourhands.settings import TerminalSettings
+from fourhands.settings.hosting import host_options
 from fourhands.workbench.terminals.cells import SessionCells
 from fourhands.workbench.terminals.handle import Exit
 from fourhands.workbench.terminals.launch import LaunchPlanner
@@ -104,14 +104,14 @@ class HostTerminals:
 
     async def join(self) -> None:
         """Join the workspace's host, or start one."""
-        options = self._options
+        options = host_options(self._options)
         self._link = await HostClient.open(
             self._places,
             on_event=self._event,
             on_lost=self._lost,
             linger_s=options.linger_s,
-            budget=options.log_budget,
-            keep=Retention(options.keep_days, options.keep_bytes),
+            budget=options.budget,
+            keep=options.keep,
             timings=self.timings.client,
         )
         self._link.revive = self._mend
@@ -278,10 +278,9 @@ class HostTerminals:
                 return
             self._mender, before, stopped = asyncio.current_task(), link.host_pid, link.stopping
             running = [terminal for terminal in self.known.values() if terminal.exit is None]
-            options = self._options
+            options = host_options(self._options)
             try:
-                keep = Retention(options.keep_days, options.keep_bytes)
-                await link.join(linger_s=options.linger_s, budget=options.log_budget, keep=keep)
+                await link.join(linger_s=options.linger_s, budget=options.budget, keep=options.keep)
                 await self.adopt_all()
                 self.end_orphans()
             finally:
