@@ -10,7 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from bench import proxy, rows, tokens
+from bench import proxy, rows, start, tokens
 from bench.page import page_rows
 from bench.targets import SKELETON, Ours, Terminado, bare_flood, flood_command, ours, terminado, write_flood
 
@@ -110,7 +110,8 @@ async def everything(rounds: int, size: int) -> list[rows.Row]:
     paid = await tokens.rows()  # first: it may have to fetch what is compared, and says so if it cannot
     over = await asyncio.to_thread(over_sockets, rounds, size)
     page = await asyncio.to_thread(page_rows, rounds)
-    return [*over, *page, *await rows.in_process(rounds), *await proxy.rows(), *paid]
+    inside = [*await rows.in_process(rounds), *await proxy.rows(), *await start.rows(2 * rounds)]
+    return [*over, *page, *inside, *paid]
 
 
 def write(found: list[rows.Row], load: str) -> None:

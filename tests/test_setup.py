@@ -158,6 +158,17 @@ def test_an_environment_is_used_where_it_was_made_and_whole(venv: Path, tmp_path
     assert not environment.usable(moved), "its Python has gone"
 
 
+def test_the_modules_are_compiled_also_where_a_start_may_not_do_it(
+    venv: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment, "ROOT", copy)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    environment.compile_sources(venv)
+    modules = copy / "src" / "fourhands" / "core"
+    compiled = {path.name.split(".")[0] for path in (modules / "__pycache__").glob("*.pyc")}
+    assert compiled == {path.stem for path in modules.glob("*.py")}
+
+
 def test_a_copy_of_a_clone_does_not_use_the_environment_of_the_first(copy: Path, machine: str, tmp_path: Path) -> None:
     place = tmp_path / "moved"
     shutil.copytree(copy, place, symlinks=True, ignore=shutil.ignore_patterns("web", ".venv"))

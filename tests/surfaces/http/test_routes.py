@@ -13,6 +13,8 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.parser import text_string_to_metric_families
 from schemathesis.specs.openapi.checks import (
     content_type_conformance,
     response_schema_conformance,
@@ -75,7 +77,18 @@ async def test_metrics_count_calls_by_command_actor_and_outcome(served: Served) 
         await client.post("/api/commands/openspace.pane.list")
         await client.post("/api/commands/openspace.file.read", json={"path": "missing"})
         await client.post("/api/commands/invented-" + "x" * 50)
-        text = (await client.get("/metrics")).text
+        answer = await client.get("/metrics")
+    text = answer.text
+    assert answer.headers["content-type"] == CONTENT_TYPE_LATEST
+    counted = {one.name: one for one in text_string_to_metric_families(text)}
+    assert [one.type for one in counted.values()].count("gauge") == 4
+    times = {
+        (one.name.rpartition("_")[2], one.labels.get("le")): one.value
+        for one in counted["fourhands_call_seconds"].samples
+        if one.labels["command"] == "openspace.pane.list"
+    }
+    assert times["bucket", "0.005"] <= times["bucket", "10.0"] <= times["bucket", "+Inf"] == times["count", None] >= 1
+    assert 0 < times["sum", None] < 60
     assert 'fourhands_calls_total{actor="program",command="openspace.pane.list",outcome="ok"}' in text
     assert 'command="openspace.file.read",outcome="not-found"' in text
     assert "invented" not in text  # strangers' words would be labels without end
