@@ -76,7 +76,6 @@ EFFECTS = {
     "agents.maxTokens": MODELS,
     "agents.contextTokens": MODELS,
     "agents.price": MODELS,
-    "agents.acpVersion": "tests/agents/acp/test_version2.py::test_the_settings_of_an_agent_choose_its_version",
     "agents.bash.cropOutput": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.bash.timeoutSeconds": "test_an_agent_of_that_name_begins_as_the_settings_say",
     "agents.persistent.minInterval": "test_an_agent_of_that_name_begins_as_the_settings_say",
