@@ -92,7 +92,8 @@ class Client:
             if not self._ours and payload.startswith(b'["stdout", "'):
                 return payload[12:-2]  # as escaped as it came: cheaper for terminado than taking it apart
 
-    def until(self, *wanted: bytes) -> None:
+    def until(self, *wanted: bytes, seconds: float = SECONDS) -> None:
+        self._socket.settimeout(seconds)
         while not any(text in self.tail for text in wanted):
             self.tail = self.tail[-100:] + self.output()
 

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
+from scripts.page import JOURNEYS
+from tests.kit.agree import agreeable_person
 from tests.kit.workbench import environment, quick, temporary_places
 
 from bench.client import PROMPTS, Client, Http
@@ -221,8 +223,10 @@ class Terminado(Target):
         terminado keeps terminals without a client, and one that floods on would slow down whatever is measured next.
         """
         client.tail = b""
-        client.send("\x03")
-        client.until(*PROMPTS)
+        while not any(prompt in client.tail for prompt in PROMPTS):  # a shell that gets ready may swallow it
+            client.send("\x03")
+            with contextlib.suppress(TimeoutError):
+                client.until(*PROMPTS, seconds=5)
         client.send("exit\n")
         with contextlib.suppress(ConnectionError):
             client.until(b"exit")
@@ -304,9 +308,11 @@ async def serve(workspace: str, runtime: str, state: str) -> None:
 
     async with App(workspace, quick(spare_shell=True), places=places, env=environment(places)) as app:
         app.registry.include(extra)
-        async with serving(app.bench, app.tasks, port=0) as running:
-            print(running.address.url, Path(running.tokens.file).read_text(), flush=True)
-            try:
-                await asyncio.Event().wait()
-            finally:
-                await app.terminals.stop()
+        # Each visit to the page is another browser's, and somebody must let in those after the first.
+        with agreeable_person(app):
+            async with serving(app.bench, app.tasks, port=0, static=JOURNEYS.static) as running:
+                print(running.address.url, Path(running.tokens.file).read_text(), flush=True)
+                try:
+                    await asyncio.Event().wait()
+                finally:
+                    await app.terminals.stop()
