@@ -21,9 +21,15 @@ from fourhands.agents.acp.connector import AcpAgent
 from fourhands.agents.acp.mcp_server import OwnServer
 from fourhands.agents.acp.recipe import Recipe
 from fourhands.core.event import Event
+from fourhands.core.form import FieldValue
 from fourhands.core.question import Answer, Choice
 from fourhands.providers.egress.hosts import THIS_MACHINE
 from fourhands.settings import AgentSettings, Settings
+from fourhands.workbench.enclosures import Enclosed
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+PICTURE = Enclosed(kind="image", mime_type="image/png", data=PNG)
+"""A red point."""
 
 LIMIT_S = 120
 """A real agent needs 3 to 20 s to start where two tests share two processors."""
@@ -40,6 +46,7 @@ class Journey:
         self.app, self.bench, self.session = served.app, served.app.bench, agent.session
         self.root = Path(self.bench.root)
         self.events: list[Event] = []
+        self.filled: dict[str, FieldValue] = {}  # what the person sends of a form
         self._choose = choose
         self._news = asyncio.Event()
         self.app.events.published.subscribe(self._happened)
@@ -48,7 +55,8 @@ class Journey:
         self.events.append(event)
         self._news.set()
         if event.kind == "question.asked":
-            answer = Answer(choice=self._choose(event))
+            form = event.data["kind"] == "form"
+            answer = Answer(choice="once", values=self.filled) if form else Answer(choice=self._choose(event))
             asyncio.get_running_loop().call_soon(self.app.questions.answer, str(event.data["id"]), answer, PERSON)
 
     async def until(self, condition: Callable[[Event], object]) -> Event:
@@ -63,12 +71,18 @@ class Journey:
                 self._news.clear()
                 await self._news.wait()
 
-    async def turn(self, text: str) -> None:
+    async def turn(self, text: str, *enclosed: Enclosed) -> None:
         """Say something, and wait until it is answered."""
         async with asyncio.timeout(LIMIT_S):
-            await self.agent.prompt(text)
+            await self.agent.prompt(text, enclosed)
             await self.agent.idle()
         assert self.of("agent.failed") == []
+
+    async def command(self, name: str, **args: object) -> Any:
+        """Do something about this agent as its person."""
+        result = await self.app.call(f"openspace.agent.{name}", {"sessionId": self.session.id, **args})
+        assert result.success, result.error
+        return result.data
 
     def of(self, kind: str) -> list[Mapping[str, Any]]:
         """The events of a kind."""
@@ -95,14 +109,17 @@ async def on_stage(
     nobody: bool = False,
     provider: str = "local",
     attended: bool = True,
+    directories: tuple[str, ...] = (),
 ) -> AsyncIterator[Journey]:
     """Start an agent whose model is `script`; `env` makes its environment from the model's address and its home.
 
     It and its programs run in `provider`; as another user only where that is no sandbox. A person who attends chooses.
+    `directories` are those of its settings.
     """
     async with contextlib.AsyncExitStack() as stack:
         model = await stack.enter_async_context(Model(script))
-        named = AgentSettings(allowed_hosts=(f"{THIS_MACHINE}:{model.url.rpartition(':')[2]}",))
+        host = f"{THIS_MACHINE}:{model.url.rpartition(':')[2]}"
+        named = AgentSettings(allowed_hosts=(host,), additional_directories=directories)
         served = await stack.enter_async_context(serve_app(Settings(agents={recipe.name: named})))
         app = served.app
         base = Path(app.bench.root).parent

@@ -124,6 +124,16 @@ async def test_a_chat_is_deleted_for_good_and_no_other_and_not_the_one_that_is_o
             assert refused.code == "denied"
 
 
+async def test_the_chat_before_is_closed_when_another_is_loaded():
+    async with open_stage(capabilities={"loadSession": True, "sessionCapabilities": {"close": {}}}) as stage:
+        await stage.agent.ready()
+        before = stage.agent.acp.id
+        for _ in range(2):  # the second time it is the same chat
+            await stage.agent.load_chat("older")
+        sent = [(m["method"], m["params"]["sessionId"]) for m in stage.sent() if "sessionId" in m.get("params", ())]
+        assert sent == [("session/load", "older"), ("session/close", before), ("session/load", "older")]
+
+
 async def test_a_chat_is_not_loaded_into_a_turn():
     async with open_stage(capabilities={"loadSession": True}) as stage:
         await stage.prompt(["say", "begun"], ["hang"])

@@ -159,7 +159,7 @@ class AcpAgent(Connector):
                 peer = await self._start()
             elif self._reset:
                 await self.terminals.sweep(self.acp.id)
-                await self._in_time(self.acp.close(peer))
+                await self._in_time(self.acp.close(peer, self.acp.id))
                 await self._in_time(self._open(peer))
             self._reset = False
             return peer
@@ -254,6 +254,8 @@ class AcpAgent(Connector):
             raise
         self.keep()
         await self.terminals.sweep(before)
+        if before != chat_id:  # or it would write to the chat when it ends, also to one that is deleted by then
+            await self._in_time(self.acp.close(peer, before))
         self._briefed = False  # it may have been begun by another program
 
     async def delete_chat(self, chat_id: str) -> None:

@@ -115,11 +115,11 @@ class AcpSession:
         self._take_answer(answer)
         await self._choose_again(peer)
 
-    async def close(self, peer: RpcConnection) -> None:
-        """Let the agent forget the session, where it can; another one is about to begin."""
-        if self.can("sessionCapabilities", "close"):
+    async def close(self, peer: RpcConnection, id: str) -> None:
+        """Let the agent close a session, where it can, since it works in another one from now on."""
+        if id and self.can("sessionCapabilities", "close"):
             try:
-                await peer.request("session/close", {"sessionId": self.id})
+                await peer.request("session/close", {"sessionId": id})
             except PeerFailed as error:
                 log.info("%s could not close its session: %s", self._name, error)
 
