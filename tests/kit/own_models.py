@@ -52,7 +52,8 @@ def gemini(url: str, home: Path, *, trusting: bool = True) -> Mapping[str, str]:
 
 def opencode(url: str, home: Path) -> Mapping[str, str]:
     """OpenCode."""
-    models = {"fake": {"tool_call": True, "limit": {"context": 32000, "output": 4000}}}
+    looks = {"attachment": True, "modalities": {"input": ["text", "image"], "output": ["text"]}}
+    models = {"fake": {"tool_call": True, **looks, "limit": {"context": 32000, "output": 4000}}}
     options = {"baseURL": f"{url}/v1", "apiKey": "none"}
     provider = {"npm": "@ai-sdk/openai-compatible", "options": options, "models": models}
     known = {"model": "fake/fake", "small_model": "fake/fake", "enabled_providers": ["fake"]}

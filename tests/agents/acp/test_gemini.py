@@ -1,12 +1,16 @@
-"""A real Gemini CLI by ACP, offline against a scripted model: reads, and writes of files that are not there yet."""
+"""A real Gemini CLI by ACP, offline against a scripted model: reads, and writes of files that are not there yet.
+
+A mode, a picture, and a process that is started again.
+"""
 
 import json
+from typing import Any
 
 import pytest
 from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import gemini
-from tests.kit.real_agents import on_stage
+from tests.kit.real_agents import PICTURE, PNG, Journey, on_stage
 
 from fourhands.agents.acp.catalogue import recipes
 
@@ -18,8 +22,10 @@ class Script:
         self.root = ""
         self.results: dict[str, str] = {}
         self.tools: set[str] = set()
+        self.asked: list[Any] = []
 
     def __call__(self, request: Request) -> Answer:
+        self.asked.append(request.body["contents"])
         parts = request.body["contents"][-1]["parts"]
         self.tools |= {one["name"] for tool in request.body.get("tools", ()) for one in tool["functionDeclarations"]}
         for part in parts:
@@ -72,3 +78,20 @@ async def test_a_real_gemini_reads_edits_and_writes_a_new_file(provider: str) ->
         assert "All done." in journey.said
         diffs = [block for data in journey.of("agent.step") for block in data.get("content", ())]
         assert any(block.get("type") == "diff" and block["newText"] == "made by gemini\n" for block in diffs)
+        if provider == "bubblewrap":
+            await _starts_again(journey, script)
+
+
+async def _starts_again(journey: Journey, script: Script) -> None:
+    """A mode that holds, a picture, and no attempt to load what it would write over."""
+    await journey.command("set_mode", mode="autoEdit")
+    chat = journey.agent.acp.id
+    (kept,) = [path for path in journey.root.parent.rglob("session-*.jsonl") if "please go" in path.read_text()]
+    before = kept.read_text()
+    await journey.agent.runtime.stop()
+    await journey.turn("what is this?", PICTURE)
+    assert journey.agent.acp.id != chat
+    assert kept.read_text() == before
+    assert (await journey.command("describe"))["mode"] == "autoEdit"
+    parts = [part for content in script.asked[-1] for part in content["parts"]]
+    assert [part["inlineData"] for part in parts if "inlineData" in part] == [{"mimeType": "image/png", "data": PNG}]

@@ -1,12 +1,16 @@
-"""A real OpenCode as an ACP agent, offline against a scripted model: permissions, edits, our own tools, blocks."""
+"""A real OpenCode as an ACP agent, offline against a scripted model: permissions, edits, our own tools, blocks.
+
+Its mode, which is an option, a picture, and an older chat.
+"""
 
 import json
+from typing import Any
 
 import pytest
 from tests.kit import own_models
 from tests.kit.model import Answer, Request, Tool
 from tests.kit.npm_agents import opencode
-from tests.kit.real_agents import on_stage
+from tests.kit.real_agents import PICTURE, PNG, Journey, on_stage
 
 from fourhands.agents.acp.catalogue import recipes
 
@@ -19,10 +23,12 @@ class Script:
     def __init__(self) -> None:
         self.root = ""
         self.results: dict[str, str] = {}
+        self.asked: list[list[dict[str, Any]]] = []
 
     def __call__(self, request: Request) -> Answer:
         if not request.body.get("tools"):
             return Answer("A title")
+        self.asked.append(request.body["messages"])
         for message in request.body["messages"]:
             if message["role"] == "tool":
                 self.results[message["tool_call_id"]] = json.dumps(message["content"])
@@ -70,3 +76,25 @@ async def test_a_real_opencode_asks_before_it_runs_and_edits_and_its_blocks_are_
         assert "All done." in journey.said
         assert [result.command_id for result in journey.session.results][-1] == "openspace.file.list"
         assert journey.of("agent.step")[-1]["status"] == "completed"
+        if provider == "bubblewrap":
+            await _chats(journey, script)
+
+
+async def _chats(journey: Journey, script: Script) -> None:
+    first = journey.agent.acp.id
+    await journey.command("reset")
+    await journey.command("set_option", option="mode", value="plan")
+    await journey.turn("what is this?", PICTURE)
+    parts = [part for one in script.asked[-1] if isinstance(one["content"], list) for part in one["content"]]
+    (image,) = [part for part in parts if part["type"] == "image_url"]
+    assert image["image_url"]["url"] == f"data:image/png;base64,{PNG}"
+    assert "please go" not in json.dumps(script.asked[-1])
+    assert first in {one["id"] for one in (await journey.command("list_chats"))["chats"]}
+    count = len(journey.events)
+    await journey.command("load_chat", chat=first)
+    shown = [event.data["text"] for event in journey.events[count:] if event.kind == "agent.asked"]
+    assert "please go" in shown
+    await journey.turn("and now?")
+    assert "please go" in json.dumps(script.asked[-1])
+    described = await journey.command("describe")
+    assert {one["id"]: one["value"] for one in described["options"]}["mode"] == "plan"  # what was chosen holds

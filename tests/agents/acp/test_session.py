@@ -134,6 +134,16 @@ async def test_the_chat_before_is_closed_when_another_is_loaded():
         assert sent == [("session/load", "older"), ("session/close", before), ("session/load", "older")]
 
 
+async def test_an_agent_that_loses_what_it_loads_is_not_asked_to():
+    recipe = Recipe(name="fake", loads_chats=False)
+    async with open_stage(recipe, capabilities={"loadSession": True}) as stage:
+        await stage.turn(["exit", 3])
+        await stage.turn(["say", "back"])
+        with pytest.raises(Unavailable, match="cannot resume past chats"):
+            await stage.agent.load_chat("older")
+        assert "session/load" not in [message.get("method") for message in stage.sent()]
+
+
 async def test_a_chat_is_not_loaded_into_a_turn():
     async with open_stage(capabilities={"loadSession": True}) as stage:
         await stage.prompt(["say", "begun"], ["hang"])

@@ -80,6 +80,7 @@ class AcpAgent(Connector):
             argv[0],
             self._emit,
             auth=recipe.auth,
+            loads=recipe.loads_chats,
             servers=mcp_servers,
             directories=lambda: self._sandbox.directories,
         )

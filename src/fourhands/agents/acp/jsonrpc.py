@@ -74,7 +74,9 @@ class PeerFailed(FourhandsError):
         number, text = members.get("code"), members.get("message")
         self.number = number if isinstance(number, int) else INTERNAL_ERROR
         self.details = members.get("data")
-        super().__init__(f"{method} failed: {str(text or error)[:2000]}", number=self.number)
+        more = self.details.get("details") or self.details.get("message") if isinstance(self.details, dict) else None
+        words = f"{text or error}: {more}" if isinstance(more, str) and more != text else str(text or error)
+        super().__init__(f"{method} failed: {words[:2000]}", number=self.number)
 
 
 class PeerGone(Unavailable):

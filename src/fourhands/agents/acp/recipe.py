@@ -19,5 +19,6 @@ class Recipe(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     auth: str = ""  # the authentication method to choose when it asks for one
     start_seconds: float = 120.0  # how long it may take to begin a session, and to answer what is not a prompt
     acp_version: Literal[1, 2] = 1  # the newest version of the protocol to offer; 2 is a draft
+    loads_chats: bool = True  # False: it says that it does, and loses the chat
     missing_file_is_empty: bool = False  # it takes an error for a missing file as the end of its write
     sandbox: AgentProfile = msgspec.field(default_factory=AgentProfile)

@@ -52,6 +52,7 @@ class AcpSession:
         emit: Emit,
         *,
         auth: str = "",
+        loads: bool = True,
         servers: McpServers | None = None,
         directories: Callable[[], Sequence[str]] = tuple,
     ) -> None:
@@ -69,6 +70,7 @@ class AcpSession:
         self._program = program
         self._emit = emit
         self._auth = auth
+        self._loads = loads
         self._servers = servers
         self._directories = directories  # of the person's settings; an editor's are the session's
 
@@ -102,7 +104,7 @@ class AcpSession:
     @property
     def can_reopen(self) -> bool:
         """True if the agent can go on with a session from before."""
-        return self.can("loadSession") or self.can("sessionCapabilities", "resume")
+        return self._loads and (self.can("loadSession") or self.can("sessionCapabilities", "resume"))
 
     async def begin(self, peer: RpcConnection) -> None:
         """Begin a session."""
