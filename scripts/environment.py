@@ -87,13 +87,13 @@ def install(venv: Path, extras: str) -> None:
         raise
 
 
-def compile_sources(venv: Path) -> None:
+def compile_sources(venv: Path, root: Path = ROOT) -> None:
     """Compile the program's modules, as pip does for what is not editable.
 
     Python would do it with the first start, but not where PYTHONDONTWRITEBYTECODE is set, as in many containers: there
     every start would take half a second more.
     """
-    subprocess.run([str(venv / "bin" / "python"), "-m", "compileall", "-q", "src/fourhands"], cwd=ROOT, check=False)
+    subprocess.run([str(venv / "bin" / "python"), "-m", "compileall", "-q", "src/fourhands"], cwd=root, check=False)
 
 
 if __name__ == "__main__":

@@ -161,9 +161,8 @@ def test_an_environment_is_used_where_it_was_made_and_whole(venv: Path, tmp_path
 def test_the_modules_are_compiled_also_where_a_start_may_not_do_it(
     venv: Path, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(environment, "ROOT", copy)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
-    environment.compile_sources(venv)
+    environment.compile_sources(venv, copy)
     modules = copy / "src" / "fourhands" / "core"
     compiled = {path.name.split(".")[0] for path in (modules / "__pycache__").glob("*.pyc")}
     assert compiled == {path.stem for path in modules.glob("*.py")}

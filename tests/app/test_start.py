@@ -5,15 +5,17 @@ import contextlib
 import gc
 import json
 import re
+import resource
+import shutil
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.kit.program import Home, new_home
+from tests.kit.program import Home, Server, new_home
 
 from fourhands.app.loading import loading
-from fourhands.host import lifecycle, owner
+from fourhands.host import owner
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
@@ -113,29 +115,40 @@ async def test_the_host_listens_when_the_server_is_loaded_and_the_collector_has_
         finally:
             gc.unfreeze()
         assert owner.answers(home.places.socket)
-        host = owner.living(home.places)
-
-        def never(*_: object) -> lifecycle.HostStart:
-            raise AssertionError("there is one already")
-
-        monkeypatch.setattr(lifecycle, "begin", never)
+        host, children = owner.living(home.places), resource.getrusage(resource.RUSAGE_CHILDREN)
         async with loading(str(home.work)):
             pass
         gc.unfreeze()
         assert owner.living(home.places) == host is not None
+        assert resource.getrusage(resource.RUSAGE_CHILDREN) == children, "another one was started in vain"
 
 
-async def test_a_host_that_cannot_be_started_is_reported_by_the_server_that_needs_it(
+async def test_what_is_wrong_with_host_or_settings_is_told_once_and_only_by_a_server_that_needs_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with new_home() as home:
-        (home.root / "state/fourhands").write_text("no directory")
         for name, value in home.env.items():
             monkeypatch.setenv(name, value)
-        async with loading(str(home.work)):
-            pass
+        settings = home.work / ".fourhands/settings.toml"
+        settings.parent.mkdir()
+        async with Server(home):
+            settings.write_text("colour = 1\n")
+            async with loading(str(home.work)) as found:
+                assert found is None
+            gc.unfreeze()
+            code, out, told = await home.run("--no-open")
+            assert (code, "Already running" in out) == (0, True), told
+        code, _, told = await home.run("mcp", str(home.work))
+        assert (code, told.count("colour")) == (1, 1), told
+        settings.write_text("[safety]\nunaskedInSandbox = true\n")
+        code, _, told = await home.run("mcp", str(home.work))
+        assert (code, told.count("no setting any more")) == (0, 1), told
+        await home.run("stop")
+        settings.unlink()
+        shutil.rmtree(home.root / "state/fourhands")
+        (home.root / "state/fourhands").write_text("no directory")
+        async with loading(str(home.work)) as found:
+            assert found is not None
         gc.unfreeze()
         code, _, told = await home.run("mcp", str(home.work))
-        assert code == 3
-        assert "state/fourhands" in told
-        assert "Traceback" not in told
+        assert (code, "state/fourhands" in told, "Traceback" in told) == (3, True, False), told

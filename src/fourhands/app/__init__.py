@@ -59,10 +59,10 @@ def program() -> click.Group:
 async def _headless(directory: str, options: "ClientOptions") -> None:
     from fourhands.app.loading import loading
 
-    async with loading(directory):
+    async with loading(directory) as settings:
         from fourhands.app.headless import start_headless
 
-    await start_headless(directory, options)
+    await start_headless(directory, options, settings)
 
 
 @click.command("acp", short_help="Be an agent of an editor, or offer it terminals and files, by ACP.")
@@ -104,19 +104,19 @@ def _acp(directory: str | None, agent: str | None) -> None:
 async def _headless_acp(directory: str) -> None:
     from fourhands.app.loading import loading
 
-    async with loading(directory):
+    async with loading(directory) as settings:
         from fourhands.app.headless import start_headless_acp
 
-    await start_headless_acp(directory)
+    await start_headless_acp(directory, settings)
 
 
 async def _serve(options: "Options") -> None:
     from fourhands.app.loading import loading
 
-    async with loading(options.directory):
+    async with loading(options.directory, options.verbose) as settings:
         from fourhands.app.serve import serve
 
-    await serve(options)
+    await serve(options, settings)
 
 
 @contextlib.asynccontextmanager

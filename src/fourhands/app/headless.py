@@ -6,15 +6,15 @@ client that started it. Standard output is the client's: nothing may be printed 
 
 import asyncio
 import contextlib
-import logging
 import signal
-import sys
 from collections.abc import AsyncIterator
 
+from fourhands.app.loading import begin_log
 from fourhands.app.wiring import App
 from fourhands.core.collecting import kept
 from fourhands.core.tasks import Tasks
 from fourhands.host.paths import WorkspaceDirs
+from fourhands.settings import Settings
 from fourhands.surfaces import acp
 from fourhands.surfaces.acp_socket import SocketLink, linked
 from fourhands.surfaces.discovery import only_server
@@ -24,8 +24,8 @@ from fourhands.surfaces.server import Running, serving
 
 
 @contextlib.asynccontextmanager
-async def _headless(directory: str) -> AsyncIterator[tuple[App, Running]]:
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(message)s", stream=sys.stderr)
+async def _headless(directory: str, settings: Settings | None = None) -> AsyncIterator[tuple[App, Running]]:
+    begin_log()
     task = asyncio.current_task()
     assert task is not None
     loop = asyncio.get_running_loop()
@@ -34,7 +34,7 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Running]]:
     places.prepare()
     with only_server(places):
         async with (
-            App(directory, places=places) as app,
+            App(directory, settings, places=places) as app,
             serving(app.bench, app.tasks) as server,
             acp.joinable(app.bench, app.tasks, places.runtime, places.state),
         ):
@@ -48,12 +48,12 @@ async def _headless(directory: str) -> AsyncIterator[tuple[App, Running]]:
             yield app, server
 
 
-async def start_headless(directory: str, options: ClientOptions | None = None) -> None:
+async def start_headless(directory: str, options: ClientOptions, settings: Settings | None = None) -> None:
     """Serve a directory's workbench to an MCP client with its options, until standard input is closed."""
     async with Tasks() as tasks:
         sdk = tasks.start(asyncio.to_thread(_load_sdk), "loading the MCP SDK")
-        async with _headless(directory) as (app, server):
-            terms = await settle(app.bench, options or ClientOptions(), own=True)
+        async with _headless(directory, settings) as (app, server):
+            terms = await settle(app.bench, options, own=True)
             await sdk
             from fourhands.surfaces.mcp.pipe import serve_stdio
 
@@ -66,9 +66,9 @@ def _load_sdk() -> None:
         from fourhands.surfaces.mcp import sdk  # noqa: F401
 
 
-async def start_headless_acp(directory: str) -> None:
+async def start_headless_acp(directory: str, settings: Settings | None = None) -> None:
     """Serve a directory's terminals and files to an ACP client until standard input is closed."""
-    async with _headless(directory) as (app, _):
+    async with _headless(directory, settings) as (app, _):
         await acp.serve_stdio(app.bench, app.tasks)
 
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 import shlex
 import signal
@@ -16,6 +15,7 @@ from fourhands.core.errors import FourhandsError, Unavailable
 from fourhands.core.invocation import typed
 from fourhands.host.dumpable import close_memory
 from fourhands.host.paths import WorkspaceDirs
+from fourhands.settings import Settings
 from fourhands.surfaces.acp import joinable
 from fourhands.surfaces.acp_agent.door import agent_joinable
 from fourhands.surfaces.auth import check_secret
@@ -27,19 +27,8 @@ from fourhands.surfaces.server import serving
 from fourhands.workbench.terminals import screen
 
 
-def begin_log(verbose: int) -> None:
-    """Log to stderr: warnings, with 1 what happens, with 2 each call and each block.
-
-    The last is for our own code only: libraries would write down headers, and tokens with them.
-    """
-    logging.basicConfig(level=logging.INFO if verbose else logging.WARNING, format="%(levelname)s %(message)s")
-    if verbose > 1:
-        logging.getLogger("fourhands").setLevel(logging.DEBUG)
-
-
-async def serve(options: Options) -> None:
-    """Serve a directory; the command line's main business."""
-    begin_log(options.verbose)
+async def serve(options: Options, settings: Settings | None) -> None:
+    """Serve a directory with these settings, if they could be read; the command line's main business."""
     close_memory()
     # Out of the environment, or every program in every terminal would have it.
     secret = os.environ.pop("FOURHANDS_SECRET", None) or None
@@ -49,7 +38,7 @@ async def serve(options: Options) -> None:
     places.prepare()
     try:
         with only_server(places):
-            await _serve(options, places, secret)
+            await _serve(options, settings, places, secret)
     except ServerRecord:
         elsewhere = options.host is not None or options.port is not None  # which it cannot be any more
         if elsewhere or find_server(places.state) is None:
@@ -69,13 +58,13 @@ def _join(options: Options, places: WorkspaceDirs) -> None:
     _welcome(options, places, client.address, client.link())
 
 
-async def _serve(options: Options, places: WorkspaceDirs, secret: str | None) -> None:
+async def _serve(options: Options, settings: Settings | None, places: WorkspaceDirs, secret: str | None) -> None:
     stopping = asyncio.Event()
     say = (lambda _: None) if options.as_json else click.echo
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
-    async with App(options.directory, places=places) as app:
+    async with App(options.directory, settings, places=places) as app:
         async with (
             serving(app.bench, app.tasks, host=options.host, port=options.port, secret=secret) as server,
             joinable(app.bench, app.tasks, places.runtime, places.state),

@@ -26,7 +26,7 @@ from tests.sources.source_001.stream import MATRIX
 from tests.sources.source_001.stream import PART as STREAM
 
 from fourhands.agents.briefing.budget import INSTRUCTIONS_TOKENS, tokens
-from fourhands.app.serve import begin_log
+from fourhands.app.loading import begin_log
 from fourhands.core.registry import Contribution
 from fourhands.surfaces.cli.main import Options, build
 from fourhands.workbench.workbench import Workbench
