@@ -101,8 +101,9 @@ def test_a_private_place_that_holds_the_workspace_is_not_hidden(tmp_path: Path) 
 def test_what_others_may_not_read_is_found_with_sockets(tmp_path: Path) -> None:
     (tmp_path / "open/deep").mkdir(parents=True)
     (tmp_path / "open/deep/public").write_text("")
-    (tmp_path / "open/deep/private").write_text("")
-    (tmp_path / "open/deep/private").chmod(0o600)
+    for name in ("private", "group.lock"):  # the lock of who changes users is gone before a sandbox could hide it
+        (tmp_path / "open/deep" / name).write_text("")
+        (tmp_path / "open/deep" / name).chmod(0o600)
     (tmp_path / "closed").mkdir(mode=0o700)
     (tmp_path / "closed/inner").write_text("")
     (tmp_path / "link").symlink_to("closed")

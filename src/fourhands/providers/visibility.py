@@ -23,6 +23,9 @@ _POINTLESS = {
 
 _MOST_HIDDEN = 2000
 
+_LOCKS = frozenset(f"{name}.lock" for name in ("passwd", "group", "shadow", "gshadow", "subuid", "subgid"))
+"""What programs that change users hold for a moment: a process id is in it, and soon it is gone."""
+
 
 def check_workspace(workspace: str) -> str:
     """Return the resolved workspace; raises when showing it would show the whole machine."""
@@ -117,7 +120,7 @@ def closed_places(roots: Iterable[str], depth: int = 8) -> list[str]:
         try:
             with os.scandir(directory) as entries:
                 for entry in entries:
-                    if entry.is_symlink():
+                    if entry.is_symlink() or entry.name in _LOCKS:
                         continue
                     mode = entry.stat(follow_symlinks=False).st_mode
                     if stat.S_ISDIR(mode):

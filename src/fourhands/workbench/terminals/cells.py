@@ -34,7 +34,8 @@ OpenNetwork = Callable[[str, str], Awaitable[Network | None]]
 """Opens the network of a session's cell, given the program that builds it; None is no network at all."""
 
 _TRIES = 3
-_VANISHED = "No such file or directory"  # what was to be shown or hidden went away while the sandbox was built
+# What was to be shown or hidden went away while the sandbox was built; in a read-only directory it cannot be made.
+_VANISHED = ("No such file or directory", "Can't create file at ", "Can't mkdir ")
 _PLAIN = re.compile(r"[0-9A-Za-z_-]{1,40}", re.ASCII)
 
 
@@ -176,7 +177,7 @@ class SessionCells:
                     )
                     break
                 except CellLost as error:
-                    if not left or _VANISHED not in error.message:
+                    if not left or not any(words in error.message for words in _VANISHED):
                         raise
             self.mine.add(name)
         return name
