@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import signal
 from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
 
 from fourhands.app.loading import begin_log
 from fourhands.app.wiring import App
@@ -19,8 +20,12 @@ from fourhands.surfaces import acp
 from fourhands.surfaces.acp_socket import SocketLink, linked
 from fourhands.surfaces.discovery import only_server
 from fourhands.surfaces.mcp.options import ClientOptions
+from fourhands.surfaces.mcp.pipe import load, serve_stdio
 from fourhands.surfaces.mcp.terms import settle
 from fourhands.surfaces.server import Running, serving
+
+if TYPE_CHECKING:
+    from fourhands.surfaces.mcp.conversation import Conversation
 
 
 @contextlib.asynccontextmanager
@@ -51,19 +56,16 @@ async def _headless(directory: str, settings: Settings | None = None) -> AsyncIt
 async def start_headless(directory: str, options: ClientOptions, settings: Settings | None = None) -> None:
     """Serve a directory's workbench to an MCP client with its options, until standard input is closed."""
     async with Tasks() as tasks:
-        sdk = tasks.start(asyncio.to_thread(_load_sdk), "loading the MCP SDK")
+        loaded = tasks.start(asyncio.to_thread(_load), "loading the MCP SDK")
         async with _headless(directory, settings) as (app, server):
             terms = await settle(app.bench, options, own=True)
-            await sdk
-            from fourhands.surfaces.mcp.pipe import serve_stdio
-
-            await serve_stdio(app.bench, app.tasks, server.hub, terms)
+            await serve_stdio(app.bench, server.hub, app.tasks, loaded, terms)
 
 
-def _load_sdk() -> None:
-    """Import the MCP SDK, which takes longer than the workbench: in a thread, while that waits for its programs."""
+def _load() -> "type[Conversation]":
+    """Load the MCP SDK, which takes longer than the workbench, while that starts and greets the client."""
     with kept():
-        from fourhands.surfaces.mcp import sdk  # noqa: F401
+        return load()
 
 
 async def start_headless_acp(directory: str, settings: Settings | None = None) -> None:

@@ -1,7 +1,8 @@
 """MCP: the registry's commands as tools for programs that speak the Model Context Protocol.
 
-Several clients at once are several agents. The SDK is an extra and heavy: this file, `routes`, `link` and `command`
-import nothing of it until the first client comes; the others may.
+Several clients at once are several agents. The SDK is an extra and heavy: the files of the command line (`command`,
+`options`, `link`) and of the ways in (`routes`, `pipe`, `greeting`, `terms`) import nothing of it until a client comes;
+the others may.
 """
 
 import importlib.util

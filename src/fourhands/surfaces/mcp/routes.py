@@ -5,8 +5,7 @@ The SDK is loaded when the first client comes: it is heavy, and most servers nev
 
 import asyncio
 import contextlib
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.requests import ClientDisconnect, Request
@@ -27,6 +26,7 @@ from fourhands.surfaces.mcp import require_sdk
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.options import ECHO, NAME_LENGTH, QUERY, ClientOptions
+from fourhands.surfaces.mcp.pipe import load, serve_socket
 from fourhands.surfaces.mcp.terms import settle
 from fourhands.workbench.workbench import Workbench
 
@@ -93,10 +93,8 @@ class McpRoutes:
             if self._closed:
                 raise Unavailable("the server is about to stop")
             if self._stream is None:
-                module: Any = await asyncio.to_thread(_load, "streamable_http")
-                stream: StreamableHttp = module.StreamableHttp(
-                    self._bench, self._hub, self._tasks, self._forms, self._limits
-                )
+                kind = await asyncio.to_thread(_load_http)
+                stream = kind(self._bench, self._hub, self._tasks, self._forms, self._limits)
                 await stream.start()
                 self._stream = stream
             return self._stream
@@ -121,10 +119,10 @@ class McpRoutes:
         except Unavailable as error:
             await socket.close(1011, error.message)
             return
-        module: Any = await asyncio.to_thread(_load, "pipe")
+        loaded = self._tasks.start(asyncio.to_thread(load), "loading the MCP SDK")
         self._sockets.add(socket)
         try:
-            await module.serve_socket(self._bench, self._tasks, self._hub, socket, self._forms, self._limits, terms)
+            await serve_socket(self._bench, self._hub, self._tasks, loaded, socket, self._forms, self._limits, terms)
         finally:
             self._sockets.discard(socket)
 
@@ -154,9 +152,10 @@ class McpRoutes:
         return JSONResponse({"success": True, "sessionId": session.id, "token": token})
 
 
-def _load(name: str) -> Any:
+def _load_http() -> "type[StreamableHttp]":
     with uncollected():
-        return importlib.import_module(f"fourhands.surfaces.mcp.{name}")
+        from fourhands.surfaces.mcp.streamable_http import StreamableHttp
+    return StreamableHttp
 
 
 def _refusal(error: FourhandsError) -> Response:

@@ -48,6 +48,7 @@ from fourhands.surfaces.mcp.calls import Calls
 from fourhands.surfaces.mcp.clients import McpClients
 from fourhands.surfaces.mcp.formats import page
 from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.greeting import NAME, TITLE, WELCOME
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.notifications import Notifications
 from fourhands.surfaces.mcp.sdk import Context
@@ -55,11 +56,6 @@ from fourhands.surfaces.mcp.terms import Terms
 from fourhands.surfaces.mcp.tools import Tools, WantedTools, asks_fields, named, tool_result
 from fourhands.workbench.sessions import Session
 from fourhands.workbench.workbench import Workbench
-
-WELCOME = (
-    "A workbench that a person and you drive together: the same terminals, editors, panes and files. "
-    "The person sees what you do. Read the resource fourhands://instructions for what is open now."
-)
 
 
 class _Server(Server[None]):
@@ -109,9 +105,9 @@ class McpServer:
         self._calls = Calls(bench, tasks, self.peers, limits)
         self._news = Notifications(bench, tasks, self.peers, limits)
         self.server = _Server(
-            "fourhands",
+            NAME,
             version=__version__,
-            title="Fourhands",
+            title=TITLE,
             instructions=WELCOME,
             lifespan=_no_state,
             get_tool_input_schema=self.tools.input_schema,
