@@ -201,8 +201,9 @@ WRONG = [
     (
         "[agents.a]\nfrob = 1\n",
         "sets agents.a.frob",
-        "settings there: mode, maxTokens, contextTokens, price, provider, cwd, processVariables, allowedHosts, "
-        "allow, askBy, tools, acpVersion, bash, persistent",
+        "settings there: mode, maxTokens, contextTokens, price, "
+        "provider, cwd, processVariables, allowedHosts, allow, askBy, tools, "
+        "acpVersion, additionalDirectories, bash, persistent",
     ),
     ("[agents.a]\nallow = ['see', 'rum']\n", "agents.a.allow[1] = 'rum'", "one of: 'arrange', 'run', 'see', 'write'"),
     ("[agents.a]\nallow = 'see'\n", "agents.a.allow = 'see'", "Expected array"),

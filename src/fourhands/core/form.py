@@ -1,4 +1,4 @@
-"""What a question asks a person to fill in, or to open, besides a choice: the fields of a form, a link."""
+"""Parts of a question that asks for more than a choice: the fields of a form to fill in, a link to open."""
 
 from typing import Literal, TypeAlias
 

@@ -118,7 +118,7 @@ QuestionClosed: TypeAlias = QuestionAnswered | QuestionExpired | QuestionWithdra
 
 
 class QuestionCompleted(EventData, frozen=True, kw_only=True):
-    """What a person was sent to a link for is done, as the agent says; the question was answered before."""
+    """The errand of a link that a person opened is done, as the agent says; the question was answered before."""
 
     event = "question.completed"
     id: str

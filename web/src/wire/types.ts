@@ -1284,7 +1284,7 @@ export interface QuestionAnswered {
   reason: string;
 }
 
-/** What a person was sent to a link for is done, as the agent says; the question was answered before. */
+/** The errand of a link that a person opened is done, as the agent says; the question was answered before. */
 export interface QuestionCompleted {
   id: string;
   session: string;

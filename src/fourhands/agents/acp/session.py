@@ -267,7 +267,7 @@ class AcpSession:
         if not self.can("sessionCapabilities", "delete"):
             raise Unsupported(f"{self._name} cannot delete past chats")
         if chat_id == self.id:
-            raise Conflict(f"{self._name} is in this chat", hint="begin a new one before: openspace.agent.reset")
+            raise Conflict(f"{self._name} is in this chat", hint="begin a new chat first")
         if self.can("sessionCapabilities", "list"):  # to delete what is not there would succeed in silence
             known = [one.id for one in await self.chats(peer)]
             if chat_id not in known:

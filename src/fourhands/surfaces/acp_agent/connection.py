@@ -58,7 +58,7 @@ class Surroundings(Struct, frozen=True, rename="camel"):
 
     @property
     def further(self) -> _Further:
-        """What an agent is started with besides: MCP servers and directories."""
+        """MCP servers and directories for the agent, besides those that it has anyway."""
         return {"servers": self.mcp_servers, "directories": self.additional_directories}
 
 

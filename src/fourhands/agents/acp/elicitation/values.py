@@ -1,4 +1,4 @@
-"""What a person has filled in, held to the fields of the form before it goes to the agent."""
+"""Values that a person has filled in, held to the fields of the form before they go to the agent."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
