@@ -219,6 +219,80 @@ async def json_schema(bench: Workbench, args: Person) -> Shown:
     return Shown([TEXT])
 
 
+# -- tasks ----------------------------------------------------------------------------------------------------------
+
+
+class Greeted(Args, frozen=True, kw_only=True):
+    """Whom to greet."""
+
+    name: str
+
+
+class Computed(Args, frozen=True, kw_only=True):
+    """How long to take."""
+
+    seconds: float
+    label: str = ""
+
+
+class Deleted(Args, frozen=True, kw_only=True):
+    """What to ask about."""
+
+    filename: str
+
+
+@tools.add("greet", read_only=True)
+async def greet(bench: Workbench, args: Greeted) -> Shown:
+    """Be no task."""
+    return Shown([_words(f"Hello, {args.name}!")])
+
+
+@tools.add("slow_compute", read_only=True, lasting=True)
+async def slow_compute(bench: Workbench, args: Computed) -> Shown:
+    """Take as long as the suite wants."""
+    await asyncio.sleep(args.seconds)
+    return Shown([TEXT])
+
+
+@tools.add("failing_job", read_only=True, lasting=True)
+async def failing_job(bench: Workbench) -> Shown:
+    """Fail after a while."""
+    await asyncio.sleep(1)
+    raise FourhandsError("This job always fails")
+
+
+@tools.add("protocol_error_job", read_only=True, lasting=True)
+async def protocol_error_job(bench: Workbench) -> Shown:
+    """Fail by a mistake of its own."""
+    await asyncio.sleep(1)
+    raise ZeroDivisionError
+
+
+@tools.add("confirm_delete", read_only=True, lasting=True)
+async def confirm_delete(bench: Workbench, args: Deleted, call: Call) -> Shown:
+    """Ask the person once it is a task; the suite's answer decides nothing, which is a result, too."""
+    await asyncio.sleep(1)
+    return await _ask(bench, f"Delete {args.filename}?", call)
+
+
+@tools.add("multi_input", read_only=True, lasting=True)
+async def multi_input(bench: Workbench, call: Call) -> Shown:
+    """Ask the person twice at once."""
+    await asyncio.sleep(1)
+    both = [_ask(bench, text, call) for text in ("Your name?", "Sure?")]
+    told = await asyncio.gather(*both, return_exceptions=True)
+    return Shown([_words(str(one)) for one in told])
+
+
+@tools.add("test_tool_with_task", read_only=True, lasting=True)
+async def with_task(bench: Workbench, call: Call) -> Shown:
+    """Ask the person first, and be a task then."""
+    with contextlib.suppress(NoAnswer):
+        await _ask(bench, "What is your name?", call, id="user_name")
+    await asyncio.sleep(1)
+    return Shown([TEXT])
+
+
 # -- prompts --------------------------------------------------------------------------------------------------------
 
 

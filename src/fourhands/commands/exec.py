@@ -97,6 +97,7 @@ class OutsideRun(Struct, frozen=True, kw_only=True, rename="camel"):
     label="Run outside the sandbox",
     safety="outside",
     example={"command": "docker compose up -d"},
+    lasting=True,
 )
 async def run_outside(bench: Workbench, args: RunOutside, call: Call, effects: Effects) -> OutsideRun:
     """Run one program, or one shell line, outside your sandbox, as the person; they are asked about each one.

@@ -173,6 +173,7 @@ class TerminalWaited(Struct, frozen=True, kw_only=True, rename="camel"):
     label="Wait for terminal",
     read_only=True,
     example={"terminalId": "server", "pattern": "listening", "deadlineSeconds": 20},
+    lasting=True,
 )
 async def wait(bench: Workbench, args: WaitForTerminal, call: Call) -> TerminalWaited:
     """Wait until a terminal has finished a command, printed something, gone quiet, asks for input or opened a port."""

@@ -74,6 +74,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, rename="camel"):
     safety="line",
     example={"command": "npm test", "timeoutSeconds": 300},
     core=True,
+    lasting=True,
     text=tool_words.ran,
 )
 async def bash(bench: Workbench, args: Bash, call: Call, effects: Effects) -> ToolResult:
@@ -161,6 +162,7 @@ class ExecuteCommand(Args, frozen=True, kw_only=True):
     safety="launch",
     conceals=("input", "env"),
     example={"command": "git", "args": ["status", "--short"]},
+    lasting=True,
 )
 async def execute_command(bench: Workbench, args: ExecuteCommand, call: Call, effects: Effects) -> ToolResult:
     """Run one program with literal arguments, without a shell, and return its output and exit code.
@@ -205,6 +207,7 @@ class RunScript(Args, frozen=True, kw_only=True):
     safety="script",
     conceals=("input", "env"),
     example={"script": "set -e\nmake\nmake test\n"},
+    lasting=True,
 )
 async def run_script(bench: Workbench, args: RunScript, call: Call, effects: Effects) -> ToolResult:
     """Run a shell script in the workspace and return its output and exit code."""

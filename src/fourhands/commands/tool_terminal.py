@@ -28,6 +28,7 @@ from fourhands.workbench.workbench import Workbench
 commands = Contribution("openspace.tool")
 
 STARTED = "Terminal Session Started"
+_LOST = "the program was ended, not by itself: {}; start it again in a new terminal"
 _COLUMNS = (12, 30, 8, 7, 6)  # the least widths of the table's columns
 
 ToolSessionId = Annotated[
@@ -80,6 +81,7 @@ class Collected(Struct, frozen=True, kw_only=True, rename="camel"):
     conceals=("stdin",),
     example={"command": "npm run dev"},
     core=True,
+    lasting=True,
 )
 async def terminal_start(bench: Workbench, args: TerminalStart, call: Call, effects: Effects) -> Collected:
     """Start a program that keeps running (a server, a watcher, a shell, a debugger) in a terminal that both of you see.
@@ -110,6 +112,7 @@ class TerminalContinue(Args, frozen=True, kw_only=True):
     conceals=("stdin",),
     example={"sessionId": "npm run dev", "stdin": "y\n"},
     core=True,
+    lasting=True,
 )
 async def terminal_continue(bench: Workbench, args: TerminalContinue, call: Call, effects: Effects) -> Collected:
     """Type into a terminal, or only read it, and return what it printed since your last read.
@@ -265,6 +268,7 @@ async def _collect(
         gap=gap,
         screen=screen,
         note=(seat.secret_note if secret else "")
+        or (_LOST.format(end.reason or "its host is gone") if end and end.lost else "")
         or seat.slow_start
         or outside.note(bench, call, effects, terminal.isolation, code, text),
     )

@@ -8,6 +8,11 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+from fourhands.core.text import truncate
+
+_LONGEST_NAME = 300
+"""Characters of a name that are repeated to whoever gave it."""
+
 
 class FourhandsError(Exception):
     """Root of every error this program raises on purpose."""
@@ -38,7 +43,7 @@ class NotFound(FourhandsError, LookupError):
     @classmethod
     def of(cls, kind: str, name: str, known: Iterable[str]) -> "NotFound":
         """Return the error for a `kind` that is not there, with those that are and the nearest match."""
-        names = sorted(known)
+        names, name = sorted(known), truncate(name, _LONGEST_NAME)
         near = difflib.get_close_matches(name, names, n=20)
         # Of many, the first ones in the alphabet would not help.
         listed = near if near and len(names) > 20 else names[:20]

@@ -65,6 +65,7 @@ class Command:
     extras: tuple[type[Call] | type[Effects], ...] = field(default=())
     spread: bool = False  # the handler takes its arguments as keywords; the struct was derived from them
     core: bool = False  # one of the few tools that a model is given unless it is given others
+    lasting: bool = False  # it may take minutes: a client that can may take it as a task, and come for its result
     text: ResultText | None = None  # a result in the words that a model reads; without it, its data as JSON
     announced: Announcement | None = None  # it runs outside: a built-in one takes its place, and its effect is unknown
 
@@ -128,6 +129,7 @@ class Contribution:
         uri: str | None = None,
         example: Mapping[str, object] | None = None,
         core: bool = False,
+        lasting: bool = False,
         text: ResultText | None = None,
     ) -> Callable[[_H], _H]:
         """Make `async def f(bench, *, path: str, line: int = 1) -> Struct | None` the command `prefix.verb`.
@@ -137,8 +139,8 @@ class Contribution:
         the bench takes them as one. Parameters annotated `Call` or `Effects` are given theirs. The docstring becomes
         the description that people and models read. `hand` keeps a command, or the arguments that it names (as on the
         wire), to a person who signs the call in a browser: it is for what answers, consents or loosens. `core` makes
-        it one of the few tools that a model is always given; `text` puts its result into words for a model. Mistakes
-        in the declaration are errors at once.
+        it one of the few tools that a model is always given, `lasting` one that clients may run as a task; `text` puts
+        its result into words for a model. Mistakes in the declaration are errors at once.
         """
         id = f"{self.prefix}.{verb}"
         if not _ID.fullmatch(id):
@@ -174,6 +176,7 @@ class Contribution:
                 uri=uri,
                 example=example,
                 core=core,
+                lasting=lasting,
                 text=text,
                 extras=extras,
                 spread=spread,

@@ -291,9 +291,7 @@ class HostClient:
 
     def _send(self, message: Message) -> None:
         if self._connection is None:
-            raise HostLost(
-                "lost the connection to the terminal host", hint="try again: a new one is started; logs are kept"
-            )
+            raise _lost()
         try:
             if self._connection.send(message):
                 self._loop.add_writer(self._connection.fileno(), self._writable)
@@ -327,7 +325,7 @@ class HostClient:
             self._connection = None
         for future in list(self._waiting.values()):
             if not future.done():
-                future.set_exception(HostLost("lost the connection to the terminal host"))
+                future.set_exception(_lost())
 
     # -- on the loop -----------------------------------------------------------------------------------------------
 
@@ -385,3 +383,7 @@ class HostClient:
             self.close()
             if greeted:
                 self._on_lost()
+
+
+def _lost() -> HostLost:
+    return HostLost("lost the connection to the terminal host", hint="try again: a new one is started; logs are kept")

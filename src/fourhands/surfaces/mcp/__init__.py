@@ -1,8 +1,8 @@
 """MCP: the registry's commands as tools for programs that speak the Model Context Protocol.
 
 Several clients at once are several agents. The SDK is an extra and heavy: the files of the command line (`command`,
-`options`, `link`) and of the ways in (`routes`, `pipe`, `greeting`, `terms`) import nothing of it until a client comes;
-the others may.
+`options`, `link`) and of the ways in (`routes`, `pipe`, `greeting`, `terms`, `kept_tasks`) import nothing of it until a
+client comes; the others may.
 """
 
 import importlib.util

@@ -14,6 +14,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.greeting import Greeting
+from fourhands.surfaces.mcp.kept_tasks import KeptTasks
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pipe import Gone, Receive, Send
 from fourhands.surfaces.mcp.server import McpServer
@@ -37,9 +38,10 @@ class Conversation:
         forms: Forms | None = None,
         limits: McpLimits = DEFAULT,
         terms: Terms | None = None,
+        kept: KeptTasks | None = None,
     ) -> None:
         self._service = McpServer(
-            bench, hub, tasks, pipe=True, principal=principal, forms=forms, limits=limits, terms=terms
+            bench, hub, tasks, pipe=True, principal=principal, forms=forms, limits=limits, terms=terms, kept=kept
         )
 
     async def run(self, receive: Receive, send: Send, first: str | bytes, greeting: Greeting | None) -> None:

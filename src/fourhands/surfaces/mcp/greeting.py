@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from fourhands import __version__
+from fourhands.surfaces.mcp.kept_tasks import UTILITY_VERSION
 
 NAME, TITLE = "fourhands", "Fourhands"
 
@@ -21,13 +22,14 @@ WELCOME = (
 VERSIONS = ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25")
 """The revisions of the protocol that begin with `initialize`."""
 
-CAPABILITIES = {
+CAPABILITIES: dict[str, object] = {
     "completions": {},
     "logging": {},
     "prompts": {"listChanged": True},
     "resources": {"listChanged": True, "subscribe": True},
     "tools": {"listChanged": True},
 }
+TASKS: dict[str, object] = {"tasks": {"cancel": {}, "list": {}, "requests": {"tools": {"call": {}}}}}
 
 
 # Scalars: how deep what lies within may be, and how large a number, is for the SDK to say.
@@ -87,7 +89,7 @@ def greet(message: str | bytes) -> Greeting | None:
     if asked.params.protocol_version not in VERSIONS:
         return None
     result = {
-        "capabilities": CAPABILITIES,
+        "capabilities": CAPABILITIES | (TASKS if asked.params.protocol_version == UTILITY_VERSION else {}),
         "instructions": WELCOME,
         "protocolVersion": asked.params.protocol_version,
         "serverInfo": {"name": NAME, "title": TITLE, "version": __version__},

@@ -25,6 +25,24 @@ class McpLimits:
     suspended_s: float = 600.0
     """The time in which a client of the newer generation must return with an answer."""
 
+    task_after_s: float = 5.0
+    """The time after which a running call becomes a task, for a client of the newer generation that takes tasks."""
+
+    task_ttl_s: float = 3600.0
+    """The time from its creation for which a task is kept, unless its client names another."""
+
+    task_most_ttl_s: float = 24 * 3600.0
+    """The longest time that a client may name."""
+
+    task_after_end_s: float = 60.0
+    """The shortest time for which the result of a task is kept after its end, whatever its client named."""
+
+    tasks: int = 100
+    """Ended tasks that are kept of one session."""
+
+    task_bytes: int = 4 * 1024 * 1024
+    """Their results together; the newest is kept whatever its length."""
+
     caused: int = 100
     """Events of one call that wait to be sent to its client."""
 

@@ -26,6 +26,8 @@ from mcp_types import (
     ServerNotification,
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
+    TaskStatusNotification,
+    TaskStatusNotificationParams,
 )
 
 from fourhands.agents.briefing.hub import PUBLISHED
@@ -37,11 +39,13 @@ from fourhands.core.tasks import Tasks
 from fourhands.core.timing import Throttle
 from fourhands.surfaces.mcp.clients import McpClient
 from fourhands.surfaces.mcp.formats import plain
+from fourhands.surfaces.mcp.kept_tasks import UTILITY_VERSION, KeptTask, KeptTasks
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.pending_call import CURRENT
 from fourhands.surfaces.mcp.project import READ_INSTRUCTIONS, READ_SKILL
 from fourhands.surfaces.mcp.resources import INSTRUCTIONS, reading
 from fourhands.surfaces.mcp.sdk import Context
+from fourhands.surfaces.mcp.task_forms import related, utility_task
 from fourhands.workbench.events import FileChanged
 from fourhands.workbench.project.knowledge import ProjectChanged
 from fourhands.workbench.workbench import Workbench
@@ -123,7 +127,14 @@ def _what_changes(registry: Registry, uri: str) -> Callable[[Event], bool]:
 class Notifications:
     """Notifies the clients of one server."""
 
-    def __init__(self, bench: Workbench, tasks: Tasks, peers: Iterable[McpClient], limits: McpLimits = DEFAULT) -> None:
+    def __init__(
+        self,
+        bench: Workbench,
+        tasks: Tasks,
+        peers: Iterable[McpClient],
+        limits: McpLimits = DEFAULT,
+        kept: KeptTasks | None = None,
+    ) -> None:
         self.watching = Watching(bench, self._updated, limits.watch_interval_s)
         self._limits = limits
         self._tasks = tasks
@@ -136,6 +147,8 @@ class Notifications:
             bench.registry.changed.subscribe(lambda _: self._lists_changed()),
             bench.events.published.subscribe(self._happened),
         ]
+        if kept is not None:
+            self._disposers.append(kept.changed.subscribe(self._task_changed))
 
     def close(self) -> None:
         """End all streams and stop notifying."""
@@ -170,9 +183,19 @@ class Notifications:
                 self._tell(listed, concerned)
         cause = CURRENT.get()
         for peer in self._peers:
-            own = cause is not None and cause.call.actor.id == peer.session.id  # told with the call that caused it
-            if wanted(peer, event) and not own and for_agent(event, peer.session.id):
-                self._send(peer, object(), notice(event))
+            mine = cause is not None and cause.call.actor.id == peer.session.id
+            if mine and cause is not None and cause.followers:
+                continue  # it is told with the call that caused it
+            if wanted(peer, event) and for_agent(event, peer.session.id):
+                self._send(peer, object(), notice(event, cause.task_id if mine and cause is not None else ""))
+
+    def _task_changed(self, task: KeptTask) -> None:
+        for peer in self._peers:
+            channel = peer.told
+            if peer.session.id == task.session and channel and channel.protocol_version == UTILITY_VERSION:
+                params = TaskStatusNotificationParams.model_validate(utility_task(task).model_dump())
+                told: Any = TaskStatusNotification(params=params)
+                self._send(peer, ("task", task.id), told)
 
     def _tell(self, event: ServerEvent, peers: Iterable[McpClient]) -> None:
         """Tell both generations; of a burst of the same only once."""
@@ -224,9 +247,10 @@ def level(event: Event) -> LoggingLevel:
     return severity if severity == "warning" or severity == "error" else "info"
 
 
-def notice(event: Event) -> LoggingMessageNotification:
-    """Return an event as a message of MCP's log."""
+def notice(event: Event, task_id: str = "") -> LoggingMessageNotification:
+    """Return an event as a message of MCP's log; it names the task that caused it, if one did."""
     data: dict[str, Any] = {"kind": event.kind, **broken(plain(event.data))}
+    meta = related(task_id) if task_id else None
     return LoggingMessageNotification(
-        params=LoggingMessageNotificationParams(level=level(event), logger="fourhands", data=data)
+        params=LoggingMessageNotificationParams(level=level(event), logger="fourhands", data=data, _meta=meta)
     )

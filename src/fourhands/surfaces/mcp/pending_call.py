@@ -41,8 +41,13 @@ class PendingCall:
         self.id = secrets.token_urlsafe(18)
         self.call = call
         self.changed = asyncio.Event()
-        self.open: dict[str, Question] = {}
+        self.on_change: Callable[[], None] | None = None
+        self.open: dict[str, Question] = {}  # those that its client is asked
+        self.asked: dict[str, Question] = {}  # all, also those that only the page shows
         self.caused: deque[Event] = deque(maxlen=limits.caused)
+        self.followers = 0
+        self.asker: object | None = None  # of several followers the one that asks the client
+        self.task_id = ""  # if it is a task: messages about it name it
         self._bench = bench
         self._forms = forms or Forms()
         self._by = Actor.person(f"person-{call.actor.id}", f"you, in {client}")
@@ -80,7 +85,8 @@ class PendingCall:
                 await self.changed.wait()
         except TimeoutError:
             pass
-        self.changed.clear()
+        if self.result is None:  # else it stays set, for all who follow
+            self.changed.clear()
 
     def cancel(self) -> None:
         """Cancel the call."""
@@ -108,6 +114,7 @@ class PendingCall:
             return
         self.retire()
         self.open.pop(question.id, None)
+        self._tell()
         # Its client's other calls show forms too, but none for this question.
         if self._bench.questions.audience(question.session) <= self._forms.count(self.call.actor.id):
             self._bench.questions.withdraw(question.id, "it was dismissed without an answer")
@@ -120,17 +127,20 @@ class PendingCall:
             self._forms.closed(self.call.actor.id)
 
     def _happened(self, event: Event) -> None:
-        if CURRENT.get() is self:
+        mine = CURRENT.get() is self
+        if mine and self.followers:
             self.caused.append(event)
             self.changed.set()
         data = event.payload
         if isinstance(data, Question):
-            # Only what this very call asks, and only where its client can show it.
-            if CURRENT.get() is self and self._leave is not None and data.kind in DECISIONS:
-                self.open[data.id] = data
-                self.changed.set()
-        elif isinstance(data, QuestionClosed) and self.open.pop(data.id, None) is not None:
-            self.changed.set()
+            if mine:
+                self.asked[data.id] = data
+                if self._leave is not None and data.kind in DECISIONS:  # its client can show it
+                    self.open[data.id] = data
+                self._tell()
+        elif isinstance(data, QuestionClosed) and self.asked.pop(data.id, None) is not None:
+            self.open.pop(data.id, None)
+            self._tell()
 
     def _ended(self) -> None:
         self.retire()
@@ -138,4 +148,10 @@ class PendingCall:
         self._unsubscribe()
         self._deafen()
         self.open.clear()
+        self.asked.clear()
+        self._tell()
+
+    def _tell(self) -> None:
         self.changed.set()
+        if self.on_change is not None:
+            self.on_change()

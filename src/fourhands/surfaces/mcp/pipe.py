@@ -14,6 +14,7 @@ from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.greeting import greet
+from fourhands.surfaces.mcp.kept_tasks import KeptTasks
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.terms import Terms
 from fourhands.surfaces.stdio import OverlongLine, PipeOutput, claimed_streams, read_lines
@@ -76,6 +77,7 @@ async def serve_socket(
     forms: Forms,
     limits: McpLimits = DEFAULT,
     terms: Terms | None = None,
+    kept: KeptTasks | None = None,
 ) -> None:
     """Serve a socket that has been accepted, on these terms: each message of it is one of MCP's."""
     principal: Credential = socket.state.principal
@@ -93,7 +95,7 @@ async def serve_socket(
             raise Gone from error
 
     def begin(kind: "type[Conversation]") -> "Conversation":
-        return kind(bench, hub, tasks, principal=principal, forms=forms, limits=limits, terms=terms)
+        return kind(bench, hub, tasks, principal=principal, forms=forms, limits=limits, terms=terms, kept=kept)
 
     await _serve(receive, send, begin, loaded)
 

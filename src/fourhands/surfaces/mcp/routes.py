@@ -24,6 +24,7 @@ from fourhands.surfaces.auth import Credential, Tokens
 from fourhands.surfaces.frames import EXTENSION, Carrier
 from fourhands.surfaces.mcp import require_sdk
 from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.kept_tasks import KeptTasks
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.options import ECHO, NAME_LENGTH, QUERY, ClientOptions
 from fourhands.surfaces.mcp.pipe import load, serve_socket
@@ -58,6 +59,7 @@ class McpRoutes:
         self._sockets: set[WebSocket] = set()
         self._closed = False
         self._forms = Forms()
+        self._kept = KeptTasks(bench, limits)
         self._limits = limits
 
     def all(self) -> list[BaseRoute]:
@@ -71,6 +73,7 @@ class McpRoutes:
     async def close(self) -> None:
         """End all clients' connections and sessions."""
         self._closed = True
+        self._kept.close()
         async with self._starting:
             if self._stream is not None:
                 await self._stream.close()
@@ -94,7 +97,7 @@ class McpRoutes:
                 raise Unavailable("the server is about to stop")
             if self._stream is None:
                 kind = await asyncio.to_thread(_load_http)
-                stream = kind(self._bench, self._hub, self._tasks, self._forms, self._limits)
+                stream = kind(self._bench, self._hub, self._tasks, self._forms, self._limits, self._kept)
                 await stream.start()
                 self._stream = stream
             return self._stream
@@ -122,7 +125,9 @@ class McpRoutes:
         loaded = self._tasks.start(asyncio.to_thread(load), "loading the MCP SDK")
         self._sockets.add(socket)
         try:
-            await serve_socket(self._bench, self._hub, self._tasks, loaded, socket, self._forms, self._limits, terms)
+            await serve_socket(
+                self._bench, self._hub, self._tasks, loaded, socket, self._forms, self._limits, terms, self._kept
+            )
         finally:
             self._sockets.discard(socket)
 

@@ -30,12 +30,14 @@ from mcp_types import (
     Prompt,
     ReadResourceRequestParams,
     ReadResourceResult,
+    ServerCapabilities,
     SetLevelRequestParams,
     SubscribeRequestParams,
     SubscriptionsListenRequestParams,
     SubscriptionsListenResult,
     UnsubscribeRequestParams,
 )
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from fourhands import __version__
 from fourhands.agents.briefing.hub import Hub
@@ -49,9 +51,13 @@ from fourhands.surfaces.mcp.clients import McpClients
 from fourhands.surfaces.mcp.formats import page
 from fourhands.surfaces.mcp.forms import Forms
 from fourhands.surfaces.mcp.greeting import NAME, TITLE, WELCOME
+from fourhands.surfaces.mcp.kept_tasks import KeptTasks
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.notifications import Notifications
+from fourhands.surfaces.mcp.pending_call import PendingCall
 from fourhands.surfaces.mcp.sdk import Context
+from fourhands.surfaces.mcp.task_forms import CAPABILITY, EXTENSION, has_utility
+from fourhands.surfaces.mcp.task_requests import TaskRequests
 from fourhands.surfaces.mcp.terms import Terms
 from fourhands.surfaces.mcp.tools import Tools, WantedTools, asks_fields, named, tool_result
 from fourhands.workbench.sessions import Session
@@ -59,7 +65,24 @@ from fourhands.workbench.workbench import Workbench
 
 
 class _Server(Server[None]):
-    """The SDK's server, which says that its lists may change."""
+    """The SDK's server, which says that its lists may change, and that calls may be tasks."""
+
+    def get_capabilities(
+        self,
+        notification_options: NotificationOptions | None = None,
+        experimental_capabilities: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        *,
+        protocol_version: str | None = None,
+    ) -> ServerCapabilities:
+        found = super().get_capabilities(
+            notification_options, experimental_capabilities, extensions, protocol_version=protocol_version
+        )
+        if protocol_version in MODERN_PROTOCOL_VERSIONS:
+            found.extensions = {**(found.extensions or {}), EXTENSION: {}}
+        else:
+            found.tasks = CAPABILITY
+        return found
 
     def create_initialization_options(
         self,
@@ -95,6 +118,7 @@ class McpServer:
         forms: Forms | None = None,
         limits: McpLimits = DEFAULT,
         terms: Terms | None = None,
+        kept: KeptTasks | None = None,
     ) -> None:
         self.tools = Tools(bench.registry)
         self._wanted: WantedTools = (terms.tools or None) if terms is not None else None
@@ -103,7 +127,10 @@ class McpServer:
         self._limits = limits
         self._hub = hub
         self._calls = Calls(bench, tasks, self.peers, limits)
-        self._news = Notifications(bench, tasks, self.peers, limits)
+        self._own_tasks = KeptTasks(bench, limits) if kept is None else None
+        kept = self._own_tasks or kept
+        assert kept is not None
+        self._news = Notifications(bench, tasks, self.peers, limits, kept)
         self.server = _Server(
             NAME,
             version=__version__,
@@ -112,7 +139,6 @@ class McpServer:
             lifespan=_no_state,
             get_tool_input_schema=self.tools.input_schema,
             on_list_tools=self._list_tools,
-            on_call_tool=self._call_tool,
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
@@ -123,11 +149,16 @@ class McpServer:
             on_get_prompt=self._get_prompt,
             on_completion=self._complete,
         )
+        # The SDK knows no task in the place of a tool's result where this is named with the others.
+        self.server.add_request_handler("tools/call", CallToolRequestParams, self._call_tool)
         # The newest revision has no such request, and the SDK warns of it where it is named with the others.
         self.server.add_request_handler("logging/setLevel", SetLevelRequestParams, self._set_level)
+        self._requests = TaskRequests(self.server, bench.registry, kept, self._calls, self.peers, tasks, limits)
 
     async def close(self) -> None:
         """End all its clients' sessions and stop notifying."""
+        if self._own_tasks is not None:
+            self._own_tasks.close()
         self._news.close()
         self.tools.close()
         await self.peers.close()
@@ -135,20 +166,37 @@ class McpServer:
     # -- tools -----------------------------------------------------------------------------------------------------
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        tools, more = page(self.tools.list(self._tools_of(context)), params, self._limits.page)
+        every = self.tools.list(self._tools_of(context), tasks=has_utility(context))
+        tools, more = page(every, params, self._limits.page)
         return ListToolsResult(tools=tools, next_cursor=more)
 
-    async def _call_tool(self, context: Context, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
+    async def _call_tool(
+        self, context: Context, params: CallToolRequestParams
+    ) -> CallToolResult | InputRequiredResult | dict[str, Any]:
+        args, fields = dict(params.arguments or {}), asks_fields(params.meta)
+        as_task = self._requests.wanted(context, params.task)
         try:
             command = self.tools.command_id(params.name, self._tools_of(context))
-            done = await self._calls.run(
-                context, command, dict(params.arguments or {}), params.request_state, params.input_responses
-            )
         except FourhandsError as error:
-            return tool_result(Result.failure(error), fields=asks_fields(params.meta))
+            if as_task:
+                raise _protocol_error(Result.failure(error)) from error
+            return tool_result(Result.failure(error), fields=fields)
+
+        def finish(result: Result) -> dict[str, object]:
+            done = self.tools.result(command, result, fields=fields)
+            return done.model_dump(by_alias=True, mode="json", exclude_none=True)
+
+        if as_task and params.task is not None:
+            return self._requests.create(context, command, args, params.task, finish)
+        patience_s = self._requests.patience_s(context, command)
+        done = await self._calls.run_for(
+            patience_s, context, command, args, params.request_state, params.input_responses
+        )
         if isinstance(done, InputRequiredResult):
             return done
-        return self.tools.result(command, done, fields=asks_fields(params.meta))
+        if isinstance(done, PendingCall):
+            return self._requests.hand_over(context, done, finish)
+        return self.tools.result(command, done, fields=fields)
 
     def _tools_of(self, context: Context) -> WantedTools:
         """Return the tools of a request's client."""
@@ -212,7 +260,7 @@ class McpServer:
             raise MCPError(INVALID_PARAMS, f"{len(uris)} resources to watch; the limit of one stream is {most}")
         with self.peers.busy(self.peers.find(context)):
             try:
-                return await self._news.listen(context, params)
+                return await self._requests.listen(context, params, self._news.listen)
             except FourhandsError as error:
                 raise _protocol_error(Result.failure(error)) from error
 

@@ -19,6 +19,7 @@ from fourhands.agents.briefing.hub import Hub
 from fourhands.core.tasks import Tasks
 from fourhands.surfaces.auth import Credential
 from fourhands.surfaces.mcp.forms import Forms
+from fourhands.surfaces.mcp.kept_tasks import KeptTasks
 from fourhands.surfaces.mcp.limits import DEFAULT, McpLimits
 from fourhands.surfaces.mcp.sdk import SessionManager
 from fourhands.surfaces.mcp.server import McpServer
@@ -72,8 +73,16 @@ class Replay(EventStore):
 class StreamableHttp:
     """An ASGI application for `/mcp`."""
 
-    def __init__(self, bench: Workbench, hub: Hub, tasks: Tasks, forms: Forms, limits: McpLimits = DEFAULT) -> None:
-        self.service = McpServer(bench, hub, tasks, forms=forms, limits=limits)
+    def __init__(
+        self,
+        bench: Workbench,
+        hub: Hub,
+        tasks: Tasks,
+        forms: Forms,
+        limits: McpLimits = DEFAULT,
+        kept: KeptTasks | None = None,
+    ) -> None:
+        self.service = McpServer(bench, hub, tasks, forms=forms, limits=limits, kept=kept)
         self._tasks = tasks
         self._ready = asyncio.Event()
         self._done = asyncio.Event()

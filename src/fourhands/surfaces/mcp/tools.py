@@ -7,7 +7,7 @@ asks for them, by `fourhands/fields` in the `_meta` of its call.
 
 from collections.abc import Mapping, Sequence
 
-from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations, ToolExecution
 
 from fourhands.commands.toolset import (
     ALL,
@@ -38,18 +38,21 @@ class Tools:
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
-        self._lists: dict[WantedTools, list[Tool]] = {}
+        self._lists: dict[tuple[WantedTools, bool], list[Tool]] = {}
         self._dispose = registry.changed.subscribe(lambda _: self._lists.clear())
 
     def close(self) -> None:
         """Listen no longer."""
         self._dispose()
 
-    def list(self, wanted: WantedTools = None) -> list[Tool]:
-        """Every tool that is wanted, those of the core set first; one that has gone meanwhile is left out."""
-        key = None if wanted is None else tuple(wanted)
+    def list(self, wanted: WantedTools = None, *, tasks: bool = False) -> list[Tool]:
+        """Every tool that is wanted, those of the core set first; one that has gone meanwhile is left out.
+
+        `tasks` says of each that may take long that it can run as a task.
+        """
+        key = (None if wanted is None else tuple(wanted), tasks)
         if key not in self._lists:
-            self._lists[key] = [_tool(command) for command in self._commands(key)]
+            self._lists[key] = [_tool(command, tasks=tasks) for command in self._commands(key[0])]
         return self._lists[key]
 
     def command_id(self, name: str, wanted: WantedTools = None) -> str:
@@ -99,7 +102,7 @@ def _input(command: Command) -> dict[str, object]:
     return spec(command).parameters if command.core else short_schema.arguments(command)
 
 
-def _tool(command: Command) -> Tool:
+def _tool(command: Command, *, tasks: bool) -> Tool:
     told = spec(command)
     return Tool(
         name=told.name,
@@ -108,6 +111,7 @@ def _tool(command: Command) -> Tool:
         input_schema=_input(command),
         output_schema=None if command.core else short_schema.results(command),
         annotations=ToolAnnotations(read_only_hint=told.read_only, destructive_hint=told.destructive),
+        execution=ToolExecution(task_support="optional") if tasks and command.lasting else None,
     )
 
 

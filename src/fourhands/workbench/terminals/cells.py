@@ -43,6 +43,10 @@ async def _no_network(session: str, builder: str) -> Network | None:
     return None
 
 
+HOST_GONE = "the host is gone"
+"""The reason of the end of every program on pipes when its host has died."""
+
+
 class CellChild(PipedChild):
     """A program on pipes in a cell; the host has started it, and ends it when this server goes."""
 
@@ -257,7 +261,7 @@ class SessionCells:
         """Take note that the host has gone, and all cells with it."""
         runs, self._runs = self._runs, {}
         for child in runs.values():
-            child.exited(None, "the host is gone")
+            child.exited(None, HOST_GONE)
 
     # -- ends ------------------------------------------------------------------------------------------------------
 

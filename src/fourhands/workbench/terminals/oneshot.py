@@ -16,9 +16,10 @@ from typing import Protocol
 from fourhands.core.child import Child, PipedChild, Take, signal_name
 from fourhands.core.errors import BadArgument, BadCwd, CommandNotFound, ExecDenied
 from fourhands.host import processes as tree
+from fourhands.host.errors import CellLost, HostLost
 from fourhands.providers.base import Launch
 from fourhands.providers.termination import terminate
-from fourhands.workbench.terminals.cells import CellChild, SessionCells
+from fourhands.workbench.terminals.cells import HOST_GONE, CellChild, SessionCells
 
 DRAIN_S = 0.2
 """Seconds for which the pipes are read after the exit while another process still holds them."""
@@ -248,6 +249,9 @@ async def _attend(watch: _Watch, starter: Starter, timeout_s: float, isolation: 
     if held:
         holders = tuple(sorted(member.pid for member in _members(child, mark)))
     child.close()
+    error, code = _no_end_of_its_own(child)
+    if timed_out:
+        error, code = f"the command did not finish within {timeout_s:g} s and was ended", "timeout"
     return ExecResult(
         ok=child.code == 0 and not timed_out,
         output=watch.merged.text(),
@@ -255,14 +259,22 @@ async def _attend(watch: _Watch, starter: Starter, timeout_s: float, isolation: 
         stderr=watch.streams[2].text(),
         exit_code=child.code if child.code is not None and child.code >= 0 and not timed_out else None,
         signal=signal_name(child.code),
-        error=f"the command did not finish within {timeout_s:g} s and was ended" if timed_out else None,
-        code="timeout" if timed_out else None,
+        error=error,
+        code=code,
         truncated=any(stream.lost for stream in watch.streams.values()),
         isolation=isolation,
         held_open_by=holders,
         left_out=watch.merged.left_out,
         lines_left_out=watch.merged.lines_left_out,
     )
+
+
+def _no_end_of_its_own(child: PipedChild) -> tuple[str | None, str | None]:
+    """Return the words and the code for a program that was ended because its sandbox was; None for every other."""
+    if not child.reason:
+        return None, None
+    text = f"it was ended with its sandbox: {child.reason}; run it again in a new one"
+    return text, HostLost.code if child.reason == HOST_GONE else CellLost.code
 
 
 def failed(error: CommandNotFound | ExecDenied | BadArgument | BadCwd, isolation: str) -> ExecResult:
