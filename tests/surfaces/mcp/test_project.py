@@ -1,14 +1,20 @@
 """What a project's files tell agents, as MCP clients get it: its instructions and its skills, hostile ones too."""
 
 import asyncio
+import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 from mcp import Client, MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
+from tests.agents.acp.test_gemini import SETTINGS
 from tests.kit.mcp_client import Form, Mode, both, chosen, connected, data
+from tests.kit.model import Model
+from tests.kit.npm_agents import gemini
+from tests.kit.server import serve_app
 from tests.surfaces.mcp.test_notifications import Heard, plugin
 
 from fourhands.app import App
@@ -256,3 +262,33 @@ async def test_a_newer_client_hears_of_changed_skills_where_it_listens(app: App)
                     break
             assert told == {"PromptsListChanged", "ResourceUpdated"}
         assert "audit" in await prompts(client)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+async def test_a_real_gemini_cli_has_each_skill_as_a_command(tmp_path: Path) -> None:
+    node, program = shutil.which("node"), gemini()
+    assert node is not None
+    async with serve_app() as served, Model() as model:
+        skill(served.app, "release-notes", "Writes the notes.", "Run scripts/collect.py first.\n")
+        headers = {"Authorization": f"Bearer {served.agent('gemini')[1]}"}
+        ours = {"httpUrl": f"{served.url}/mcp", "headers": headers, "trust": True}
+        (tmp_path / ".gemini").mkdir()
+        file = tmp_path / ".gemini" / "settings.json"
+        file.write_text(json.dumps({**SETTINGS, "mcpServers": {"fourhands": ours}}))
+        env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(tmp_path),
+            "GEMINI_API_KEY": "fake",
+            "GOOGLE_GEMINI_BASE_URL": model.url,
+            "GEMINI_CLI_TRUST_WORKSPACE": "true",
+            "NO_PROXY": "127.0.0.1",
+        }
+        words = [node, program, "-m", "gemini-2.5-flash", "-p", '/release-notes --request="version 2"']
+        process = await asyncio.create_subprocess_exec(*words, env=env, cwd=tmp_path, stdin=-3, stdout=-1, stderr=-1)
+        async with asyncio.timeout(100):
+            said, complaint = await process.communicate()
+        assert process.returncode == 0, complaint.decode()
+    told = json.dumps([request.body["contents"][-1] for request in model.requests])
+    assert "Use the skill release-notes for this: version 2" in told, said.decode()
+    assert "Run scripts/collect.py first." in told
