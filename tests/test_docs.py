@@ -107,7 +107,8 @@ def of(*kinds: str) -> pytest.MarkDecorator:
 def test_python_in_the_manual_runs(block: Block) -> None:
     with tempfile.TemporaryDirectory(prefix="fh-", ignore_cleanup_errors=True) as home:
         Path(home, "README.md").write_text("# A workspace\n")
-        env = {"PATH": os.environ["PATH"], "HOME": home, "XDG_RUNTIME_DIR": home, "XDG_STATE_HOME": home}
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"  # our program lies beside Python's
+        env = {"PATH": path, "HOME": home, "XDG_RUNTIME_DIR": home, "XDG_STATE_HOME": home}
         code = [sys.executable, "-c", block.text]
         done = subprocess.run(code, cwd=home, env=env, capture_output=True, text=True, timeout=80)
     assert done.returncode == 0, f"{block.page}:{block.line}\n{done.stderr}"
@@ -123,7 +124,9 @@ def test_json_in_the_manual_is_json(block: Block) -> None:
 
 @of("toml")
 def test_settings_in_the_manual_load(block: Block) -> None:
-    msgspec.convert(tomllib.loads(block.text), Settings)
+    settings = tomllib.loads(block.text)
+    if "mcp_servers" not in settings:  # those are of Codex
+        msgspec.convert(settings, Settings)
 
 
 def shell_lines() -> list[tuple[str, str]]:
