@@ -22,7 +22,7 @@ _SHELL_MODES = words(
 _OTHER_GRAMMARS = words("fish csh tcsh pwsh")
 _STDIN = ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
 # Calls that start programs, change files, open connections or evaluate decoded text, in any of the languages (C6.2).
-_CALLS = re.compile(
+RISKY_CALLS = re.compile(
     r"os\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*|remove\w*|unlink|rename\w*|replace|chmod|"
     r"chown|rmdir|kill\w*|fork\w*|truncate|symlink|link|putenv)"
     r"|subprocess|pty\s*\.\s*spawn|\bexec\s*[(\"']|\beval\b|\bcompile\s*\(|__import__|importlib|\bshutil\b|"
@@ -118,7 +118,7 @@ def code(text: str, name: str, context: CommandContext) -> Finding:
     """Classify inline code of an interpreter."""
     if not is_static(text):
         return dangerous("C6.2", f"{name} runs code that is only known at run time")
-    if found := _CALLS.search(text):
+    if found := RISKY_CALLS.search(text):
         return dangerous(
             "C6.2", f"{name} code that may run programs, change files or connect: {found.group().strip()[:24]}"
         )

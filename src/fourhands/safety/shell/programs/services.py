@@ -8,7 +8,8 @@ from fourhands.safety.shell.options import Tool, read, words
 from fourhands.safety.shell.parser.expansion import literal, shown
 from fourhands.safety.shell.programs.network import cloud_copy
 from fourhands.safety.shell.programs.subcommands import subcommand
-from fourhands.safety.shell.tables.services import CLOUD_DESTROY, CLOUD_SECRETS, DATABASES, SERVICE_TOOLS, SQL, VAULTS
+from fourhands.safety.shell.tables.services import CLOUD_DESTROY, CLOUD_SECRETS, DATABASES, SERVICE_TOOLS, VAULTS
+from fourhands.safety.shell.statements import statement
 
 _RUN = SERVICE_TOOLS["docker"].subs["run"]
 _EXEC = Tool(takes=words("-e -u -w -c -n --env --user --workdir --env-file --container --namespace --context"))
@@ -113,23 +114,13 @@ def cloud(argv: list[str], context: CommandContext) -> Finding:
     )
 
 
-_SQL = re.compile(SQL, re.IGNORECASE | re.DOTALL)
-
-
 def database(argv: list[str], context: CommandContext) -> Finding:
     """Classify a database client by the statements in its arguments and its input."""
     text = " ".join(literal(word) for word in argv[1:])
     if context.stdin.kind == "text":
         text += "\n" + context.stdin.text
-    if found := _SQL.search(text):
-        return dangerous("C7", f"deletes data: {found.group()[:24]}")
-    if re.search(
-        r"\\!|\\copy|\.shell|\.system|\bcopy\b[^;]*\bprogram\b|\\o\s*\|?|\.output|\.once|\.import|system\s|"
-        r"load_extension|into\s+(?:out|dump)file|config\s+set|eval\b",
-        text,
-        re.IGNORECASE,
-    ):
-        return dangerous("C7", "a database command that runs a program or writes a file")
+    if (found := statement(text)).rank:
+        return found
     if found_name := context.classifier.secret(argv[1:]):
         return dangerous("C5.4", f"reads the secret file {shown(found_name)}")
     if context.stdin.kind == "data" and context.stdin.source:

@@ -1,0 +1,25 @@
+"""Classification of what is typed into a running program, by what reads it.
+
+    >>> classify_input("6*7", reader_of("python3", ["python3"])).reason
+    'Python code: only reads and computes'
+
+Code is judged by the rules for inline code, statements by those for databases, and what pagers and editors get as keys.
+A shell stands behind each program and gets what it leaves unread: what would be dangerous there is dangerous here too.
+Nothing is executed, read from disk or sent.
+"""
+
+from fourhands.safety.input.classifier import TypedInput, classify_input, goes_on_behind
+from fourhands.safety.input.readers import KEYED, InputKind, PromptSeen, Reader, leaves, prompt_of, reader_of
+
+__all__ = [
+    "KEYED",
+    "InputKind",
+    "PromptSeen",
+    "Reader",
+    "TypedInput",
+    "classify_input",
+    "goes_on_behind",
+    "leaves",
+    "prompt_of",
+    "reader_of",
+]

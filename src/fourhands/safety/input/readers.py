@@ -1,0 +1,158 @@
+"""What reads typed text: a program by its name and its words, its prompts, and what ends it."""
+
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from fourhands.safety.input.tables.languages import ENDS, LANGUAGES, Language
+from fourhands.safety.input.tables.programs import (
+    DEBUGGERS,
+    EDITORS,
+    LANGUAGE_OF,
+    MODULES_THAT_READ,
+    MONITORS,
+    PAGERS,
+)
+from fourhands.safety.shell.options import Tool, read
+from fourhands.safety.shell.tables.names import INTERPRETERS
+
+PromptSeen = Literal["", "ready", "more"]
+"""The prompt at the end of a program's output: none that is known, for a new statement, for the rest of one."""
+
+_VERSION = re.compile(r"(?<=[a-zA-Z])[-_]?\d+(?:\.\d+)*\Z")
+_LONGEST = 10_000
+_ENDING_KEYS = "\x04\x1a\x1c"  # end of input, stop, quit
+_VIM_ENDS = re.compile(r":[^\r\n]*(?:q|x|clo|exi|cq|st|sus|sh|ter)|Z[ZQ]")
+
+
+class InputKind(StrEnum):
+    """The way in which a program takes what is typed."""
+
+    CODE = "code"
+    """A line is code of its language."""
+    STATEMENTS = "statements"
+    """A line is a part of a database's statement, or a command of its client."""
+    DEBUGGER = "debugger"
+    """A line is a debugger's command."""
+    PAGER = "pager"
+    EDITOR = "editor"
+    MONITOR = "monitor"
+    """Each key is a command, as in `top`."""
+    PROGRAM = "program"
+    """What it makes of a line is not known."""
+
+
+KEYED = (InputKind.PAGER, InputKind.EDITOR, InputKind.MONITOR)
+"""The kinds that take keys one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A program that reads what is typed; `repl`: it was started to read code, and not with a script."""
+
+    program: str
+    kind: InputKind = InputKind.PROGRAM
+    language: str = ""  # a key of `LANGUAGES`
+    repl: bool = False
+
+    @property
+    def rules(self) -> Language:
+        """The language's entry; an empty one where there is none."""
+        return LANGUAGES.get(self.language, _NO_LANGUAGE)
+
+
+_NO_LANGUAGE = Language("")
+
+
+def reader_of(program: str, words: Sequence[str] = ()) -> Reader:
+    """Return what reads for a program of this name that was started with these words, its own first.
+
+    The words may be missing, where the system does not tell them: then it is not known whether it runs a script.
+    """
+    name = _plain(program)
+    main = _plain(words[0]) if words else ""
+    if name not in _KNOWN and main in LANGUAGE_OF:
+        # A script by its first line, such as ipython: its name is the program's, and the interpreter comes first.
+        script = next((word for word in words[1:] if word[:1] != "-"), "")
+        name = _plain(script) if _plain(script) in _KNOWN else main
+    if name in PAGERS:
+        return Reader(program, InputKind.PAGER)
+    if name in EDITORS:
+        return Reader(program, InputKind.EDITOR, EDITORS[name])
+    if name in MONITORS:
+        return Reader(program, InputKind.MONITOR)
+    if name in DEBUGGERS:
+        return Reader(program, InputKind.DEBUGGER, DEBUGGERS[name], repl=True)
+    language = LANGUAGE_OF.get(name)
+    if language is None:
+        return Reader(program)
+    return _by_words(program, language, [*words[1:]] if words else None)
+
+
+def _plain(program: str) -> str:
+    name = posixpath.basename(program).lstrip("-").partition(" ")[0]
+    return name if name in _KNOWN else _VERSION.sub("", name)
+
+
+_KNOWN = frozenset((*PAGERS, *EDITORS, *MONITORS, *DEBUGGERS, *LANGUAGE_OF))
+
+
+def _by_words(program: str, language: str, rest: list[str] | None) -> Reader:
+    """Return an interpreter or a database's client by the words behind its name; None: they are not known."""
+    rules = LANGUAGES[language]
+    kind = InputKind.STATEMENTS if rules.statements else InputKind.CODE
+    if rest is None:
+        return Reader(program, kind, language)
+    if rules.statements or rules.always:
+        return Reader(program, kind, language, repl=True)
+    if rules.debugs and any(re.fullmatch(rules.debugs, word) for word in rest):
+        return Reader(program, InputKind.DEBUGGER, f"{language} debugger", repl=True)
+    if rules.modules and (module := _module(rest)) is not None:
+        other = MODULES_THAT_READ.get(module, "")
+        if other in DEBUGGERS.values():
+            return Reader(program, InputKind.DEBUGGER, other, repl=True)
+        return Reader(program, kind, other or language, repl=bool(other))
+    args = read(rest, INTERPRETERS.get(rules.tool, Tool()), stop=True)
+    operands = [word for word in args.operands if word != "-"]
+    texts = INTERPRETERS[rules.tool].texts if rules.tool in INTERPRETERS else frozenset[str]()
+    asked = not rules.starts or any(re.fullmatch(rules.starts, word) for word in rest)
+    plain = not operands or operands == ["repl"]
+    return Reader(program, kind, language, repl=asked and plain and not args.has(*texts))
+
+
+def _module(rest: list[str]) -> str | None:
+    for at, word in enumerate(rest):
+        if word == "-m":
+            return rest[at + 1] if at + 1 < len(rest) else ""
+        if word[:1] != "-":
+            return None
+    return None
+
+
+def prompt_of(reader: Reader, row: str, line: str = "") -> PromptSeen:
+    """Return the prompt on the last row of a program's output, with nothing behind it but the text typed so far."""
+    rules = reader.rules
+    found: tuple[tuple[PromptSeen, str], ...] = (("ready", rules.ready), ("more", rules.more))
+    for seen, pattern in found:
+        prompt = re.match(pattern, row) if pattern else None
+        if prompt is not None and row[prompt.end() :].strip() == line.strip():
+            return seen
+    return ""
+
+
+def leaves(reader: Reader, text: str) -> bool:
+    """Return True if a program may end, stop or hand over the keyboard after this, so that a shell reads the rest."""
+    if any(key in text for key in _ENDING_KEYS):
+        return True
+    match reader.kind:
+        case InputKind.PAGER:
+            return re.search(r"q|Q|ZZ|:e", text) is not None
+        case InputKind.MONITOR:
+            return re.search(r"[qQ\x1b]", text) is not None
+        case InputKind.EDITOR:
+            keys = {"vim": _VIM_ENDS.search(text) is not None, "ed": "q" in text.lower()}
+            return keys.get(reader.language, "\x18" in text or "\x11" in text or "\x0b" in text)
+    return ENDS.search(text) is not None
