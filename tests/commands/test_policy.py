@@ -343,7 +343,8 @@ async def test_a_pager_starts_nothing_unasked(app: App) -> None:
     await terminal.type("less /etc/passwd\r")  # as a person: in an agent's terminal it would be cat
     await until(terminal, "running")
     await terminal.wait(input_wanted=True, deadline_s=40)
-    assert bar.keys(terminal, "q") == "unknown"
+    assert bar.keys(terminal, "q") == bar.keys(terminal, " ") == "safe"
+    assert bar.keys(terminal, "v") == "dangerous"
     assert bar.keys(terminal, "!id\n") == "dangerous"
     assert bar.keys(terminal, "!rm -rf x\n") == "dangerous"
     await bar.type(terminal, "!")

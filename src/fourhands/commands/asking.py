@@ -5,6 +5,7 @@ outside (docker, a push, the system's packages) is asked about and then runs out
 everything that is not plainly safe is asked about, and routine tasks too when an agent has changed what they load.
 """
 
+import os
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,6 +34,8 @@ class LinePlace:
 
     isolation: str = str(Isolation.NONE)
     cwd: str = ""
+    terminal: str = ""  # the id of the one that it is typed into
+    title: str = ""
     shared_network: bool = False  # everything that the person reaches can be reached
     open_network: bool = False  # all public hosts can be reached, unasked
     weaker: bool = False  # files that run by themselves can be written
@@ -62,9 +65,10 @@ class LineAsking:
         return self._described(provider, isolation, cwd, leaves=leaves, outside=outside)
 
     def terminal(self, terminal: TerminalHandle, cwd: str) -> LinePlace:
-        """Return the place of what is typed into a terminal."""
+        """Return the place of what is typed into a terminal whose shell is in this directory."""
         provider = self._bench.terminals.providers.get(str(terminal.meta.get("provider") or "local"))
-        return self._described(provider, terminal.isolation, cwd, leaves=False, outside=False)
+        place = self._described(provider, terminal.isolation, cwd, leaves=False, outside=False)
+        return replace(place, terminal=terminal.id, title=terminal.title)
 
     def _described(self, provider: Any, isolation: str, cwd: str, *, leaves: bool, outside: bool) -> LinePlace:
         return LinePlace(
@@ -90,12 +94,6 @@ class LineAsking:
             return found
         return self._inside(call, found, verdict, place)
 
-    def input(self, found: Assessment, place: LinePlace) -> Assessment:
-        """Return the assessment of input for a program, which runs unasked in a sandbox unless it is dangerous."""
-        if found.level == "dangerous" or not place.walled:
-            return replace(found, facts=_where(place))
-        return replace(found, unasked=_UNASKED.format(place.isolation))
-
     def _outside(self, found: Assessment, verdict: Verdict, place: LinePlace, tools: tuple[str, ...]) -> Assessment:
         named = " and ".join(tools[:_NAMED])
         works = "work" if len(tools) > 1 else "works"
@@ -120,7 +118,7 @@ class LineAsking:
         routine = self._bench.routine
         changed = list(dict.fromkeys(path for words in tasks for path in routine.changed(words, place.cwd)))
         if not changed:
-            return found if found.level == "safe" else replace(found, facts=_where(place))
+            return found if found.level == "safe" else replace(found, facts=self.where(place))
 
         def allowed() -> None:
             for words in tasks:
@@ -135,12 +133,12 @@ class LineAsking:
             rule_key=None,
             rule_text="",
             on_allowed=allowed,
-            facts=_where(place),
+            facts=self.where(place),
         )
 
     def _inside(self, call: Call, found: Assessment, verdict: Verdict, place: LinePlace) -> Assessment:
         effects, setting = verdict.effects, self._bench.asking.setting
-        where = _where(place)
+        where = self.where(place)
         if found.level == "dangerous" and not effects.kinds:  # nobody knows what it would be
             return replace(found, facts=where)
         if place.open_network and RiskKind.REACHES in effects.kinds:
@@ -176,9 +174,17 @@ class LineAsking:
 
         return is_covered(effects, self._bench.root, ignored)
 
-
-def _where(place: LinePlace) -> tuple[str, ...]:
-    if place.isolation == Isolation.NONE:
-        return ("Not isolated: runs as you",)
-    kind = "a container" if place.isolation == Isolation.CONTAINER else "the sandbox"
-    return (f"Runs in {kind}, with your whole network" if place.shared_network else f"Runs in {kind}",)
+    def where(self, place: LinePlace) -> tuple[str, ...]:
+        """Return where a line would run, in plain words: terminal, directory, wall."""
+        named = [f"in terminal {one_line(visible(place.title), 40)}"] if place.title else []
+        if (
+            place.cwd
+            and (inside := os.path.relpath(os.path.join(self._bench.root, place.cwd), self._bench.root)) != "."
+        ):
+            path = place.cwd if inside.startswith("..") else inside
+            named.append(f"in directory {one_line(visible(path), 80)}")
+        spot = (" ".join(named).replace("in ", "In ", 1),) if named else ()
+        if place.isolation == Isolation.NONE:
+            return (*spot, "Not isolated: runs as you")
+        kind = "a container" if place.isolation == Isolation.CONTAINER else "the sandbox"
+        return (*spot, f"Runs in {kind}, with your whole network" if place.shared_network else f"Runs in {kind}")

@@ -17,8 +17,9 @@ from typing import Any
 from msgspec import Struct
 
 from fourhands.commands.asking import LineAsking, LinePlace
-from fourhands.commands.edited import LineEditor, as_launch, as_variables, assignments, retype, with_enter
+from fourhands.commands.edited import LineEditor, as_launch, as_variables, assignments, retype
 from fourhands.commands.exec import as_line
+from fourhands.commands.program_input import ProgramInput
 from fourhands.commands.tool import is_line
 from fourhands.core.approval import Assessment
 from fourhands.core.call import Actor, Call
@@ -29,16 +30,15 @@ from fourhands.safety.environment import check_variables
 from fourhands.safety.redaction.file_names import SecretNames
 from fourhands.safety.shell import ClassifierRules, Verdict, classify, visible
 from fourhands.safety.shell.history import recalls
+from fourhands.safety.shell.verdict import at_least_unknown, worst_of
 from fourhands.safety.variables import changes_execution, guides_shell
 from fourhands.settings import user_file
 from fourhands.workbench.files import deletion_preview
-from fourhands.workbench.terminals.handle import TerminalHandle, is_shell_name
+from fourhands.workbench.terminals.handle import TerminalHandle
 from fourhands.workbench.terminals.launch import spelled_cwd
-from fourhands.workbench.terminals.prompt import PromptState, leads_to_a_shell
-from fourhands.workbench.terminals.shell.input_line import EMPTY, Keystrokes, leave, only_takes_away, typed
+from fourhands.workbench.terminals.prompt import PromptState
+from fourhands.workbench.terminals.shell.input_line import EMPTY, Keystrokes, only_takes_away, typed
 from fourhands.workbench.workbench import Workbench
-
-_RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
 
 
 def rules_of(bench: Workbench) -> ClassifierRules:
@@ -71,6 +71,7 @@ class WorkbenchPolicy:
         self._bench = bench
         self._rules = rules_of(bench)
         self._asking = LineAsking(bench)
+        self._programs = ProgramInput(self._asking, self._rules)
         self._readings: dict[str, Callable[[Call, Any], Assessment | None]] = {
             "line": self._line,
             "launch": self._launch,
@@ -212,13 +213,23 @@ class WorkbenchPolicy:
         if only_takes_away(text):
             return self._interruption(call, terminal)
         if standing.place == "program":
-            return self._program_input(call, terminal, standing, text, argument)
+            leaving = self._leaving(call, terminal)
+            return self._programs.assess(call, terminal, standing, text, argument, leaving=leaving, cwd=seat.cwd)
         keys = typed(standing.line, text, pastes=standing.pastes)
         whole = "\n".join([*standing.before, *keys.lines, keys.line.text])
         edit = retype(call, argument, standing, text)
         hidden = self._unknowable(standing, keys)
         if hidden:
-            return Assessment(level="dangerous", shown=visible(whole if keys.lines else text), reason=hidden, edit=edit)
+            shown = visible(whole if keys.lines else text)
+            place = self._asking.terminal(terminal, seat.cwd)
+            return Assessment(
+                level="dangerous",
+                shown=shown,
+                reason=hidden,
+                edit=edit,
+                terminal=terminal.id,
+                facts=self._asking.where(place),
+            )
         verdict = self._typed_verdict(standing, keys, text, seat.cwd)
         # History expansion is off in an agent's own shells; in others a person may have switched it on.
         expands = terminal.expands_history or not terminal.meta.get("agent")
@@ -248,6 +259,8 @@ class WorkbenchPolicy:
             level="unknown",
             shown=f"Ctrl-C in terminal {visible(terminal.title)}",
             reason="interrupts what another one started or typed",
+            terminal=terminal.id,
+            facts=self._asking.where(self._asking.terminal(terminal, "")),
         )
 
     def _leaving(self, call: Call, terminal: TerminalHandle) -> str:
@@ -285,41 +298,7 @@ class WorkbenchPolicy:
             # The text behind the last Enter is assessed again with its own; now it counts only if it is dangerous.
             verdicts = [verdict for verdict in verdicts if verdict.level == "dangerous"]
             verdicts.append(classify("\n".join([*standing.before, *keys.lines]), self._rules, cwd=cwd))
-        return _worst(verdicts)
-
-    def _program_input(
-        self, call: Call, terminal: TerminalHandle, standing: PromptState, text: str, argument: str
-    ) -> Assessment:
-        """Assess input for a program that is not an integrated shell: its effect is unknown.
-
-        A shell in it, or the shell behind it when it leaves the input unread, would take it for a line: a dangerous
-        one is dangerous here too. Control keys are a program's everyday input, but not a shell's.
-        """
-        lines, rest = leave(standing.line, text)
-        would_be = "\n".join([*standing.before, *lines, rest.text])
-        program = standing.program or "the program"
-        shell = leads_to_a_shell(program)
-        readings = (would_be, "\n".join([*lines, rest.text]))
-        verdict = _worst([classify(reading, self._rules, interactive=shell) for reading in readings])
-        reason = f"input for {program}, which runs in {terminal.title}"
-        dangerous = verdict.level == "dangerous"
-        if is_shell_name(program):
-            keys = typed(standing.line, text, pastes=True)
-            if keys.hidden and not dangerous:
-                dangerous, reason = True, f"control key for {program} makes its command line unpredictable"
-        if verdict.level == "dangerous":
-            reason = f"{reason}: {verdict.reason}"
-        # Text typed into another shell is a command: a rule for all of it would approve lines that no person has read.
-        narrow = bool(standing.program) and not shell and not self._leaving(call, terminal)
-        found = Assessment(
-            level="dangerous" if dangerous else "unknown",
-            shown=visible(text),
-            reason=reason,
-            rule_key=f"input:{terminal.id}:{standing.group}:{program}" if narrow else None,
-            rule_text=f"type into {program} in terminal {terminal.title}, as long as it runs" if narrow else "",
-            edit=lambda fresh: {**call.args, argument: with_enter(fresh, text)},
-        )
-        return self._asking.input(found, self._asking.terminal(terminal, ""))
+        return worst_of(verdicts)
 
     # -- the assessment --------------------------------------------------------------------------------------------
 
@@ -349,6 +328,7 @@ class WorkbenchPolicy:
             rule_key=f"words:{place.isolation}:{place.cwd}:{words}" if words else None,
             rule_text=f"run exactly: {visible(words)}" if words else "",
             edit=edit,
+            terminal=place.terminal,
             preview=deletion_preview.of(commands, self._bench.root, place.cwd, self.preview_limits)
             if deletion_preview.worth(commands)
             else None,
@@ -373,15 +353,6 @@ def _is_bare_repository(root: str) -> bool:
     if os.path.lexists(os.path.join(root, ".git")) or not os.path.lexists(os.path.join(root, "HEAD")):
         return False
     return all(os.path.isdir(os.path.join(root, name)) for name in ("objects", "refs"))
-
-
-def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
-    """Return the verdict, with a safe one made unknown for this reason."""
-    return replace(verdict, level="unknown", reason=reason) if verdict.level == "safe" else verdict
-
-
-def _worst(verdicts: list[Verdict]) -> Verdict:
-    return max(verdicts, key=lambda verdict: _RANKS[verdict.level])
 
 
 def _lets_recall(words: Sequence[str]) -> bool:

@@ -56,6 +56,7 @@ class Assessment:
     unasked: str = ""  # why this call may run without a question, also a dangerous one, e.g. in a sandbox
     secure: Callable[[], Awaitable[str]] | None = None  # awaited before it does; returns why it must be asked after all
     outside: bool = False  # it is to run outside the sandbox of its caller
+    terminal: str = ""  # the id of the one that it is typed into
     facts: Sequence[str] = ()  # what a person should know besides the reason, in plain words
     on_allowed: Callable[[], None] | None = None  # called when a person has allowed it
     edit: Callable[[str], dict[str, object]] | None = None  # the arguments for an edited text
@@ -190,7 +191,7 @@ class Approval:
             text=f"{call.actor.name} wants to run {what}: {assessment.reason}",
             options=(*choices, "deny"),
             command=call.command,
-            terminal=str(call.args.get("terminalId") or ""),
+            terminal=assessment.terminal or str(call.args.get("terminalId") or ""),
             shown=assessment.shown,
             level=assessment.level,
             reason=assessment.reason,

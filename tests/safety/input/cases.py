@@ -468,6 +468,9 @@ s x
 o x
 #ls
 +!ls
+m/!ls
+'/!ls
+-/!ls
 E x
 """,
     "vim app.py": r"""
@@ -752,10 +755,13 @@ CREATE TABLE x (a);
     "mongosh": "db.users.find({})\nuse test",
     "gdb ./app": "run\nnext\nstep\ncontinue\nprint f(1)\nset var x = 1\nfinish",
     "python3 -m pdb app.py": "n\ns\nc\nx = 5; f()\ninteract",
-    "npm init": "y\nmy-app\n1.0.0\nMIT\n6*7\n*\n?\n[1, 2]\n{\"a\": 1}\nx (y)\nDon't\nhttp://x\n#1\n50%\n-1\n$5",
+    "npm init": 'y\nmy-app\n1.0.0\nMIT\n6*7\n*\n?\n[1, 2]\n{"a": 1}\nx (y)\nDon\'t\nhttp://x\n#1\n50%\n-1\n$5',
     "cat": "hello\n6*7",
     "python3 ask.py": "y\n42\n6*7\nsystem\nexec\nprint(1)\nAn example, isn't it?\ndel x\nformat it\n*",
-    "vim app.py": ":w\n:q\n:q!\n:wq\n:x\n:%s/a/b/g\n:%s/a/b/g | w\n:set nu\n:e app.py\n:w other.py\n:42\n:d\n:g/x/d\n:noh\nihello!\n/x\nu",
+    "vim app.py": (
+        ":w\n:q\n:q!\n:wq\n:x\n:%s/a/b/g\n:%s/a/b/g | w\n:set nu\n:e app.py\n:w other.py\n:42\n:d\n:g/x/d\n:noh\n"
+        "ihello!\n/x\nu"
+    ),
     "less README.md": "/x\n:n\n&x",
     "top": "h",
 }

@@ -1,7 +1,7 @@
 """What an agent types into programs in an everyday session, written down before any of it was classified as input.
 
-Never change one of these to make a number come out better: they are a measure. By the command that started the program: each line is one input, with Enter behind it. The inputs for pagers and editors
-are keys, as Python would write them.
+Never change one of these to make a number come out better: they are a measure. By the command that started the
+program: each line is one input, with Enter behind it. The inputs for pagers and editors are keys.
 """
 
 LINES = {

@@ -1,7 +1,7 @@
 """The shell behind a program: it gets what the program leaves unread.
 
-What would be dangerous there is dangerous as input too, but not for reasons that only a shell's line can have: prose and
-code are full of words that no one means for a shell, such as `6*7`.
+What would be dangerous there is dangerous as input too, but not for reasons that only a shell's line can have: prose
+and code are full of words that no one means for a shell, such as `6*7`.
 """
 
 import fnmatch

@@ -88,9 +88,11 @@ def goes_on_behind(typed: TypedInput, reader: Reader) -> bool:
 
 def _divided(typed: TypedInput, reader: Reader) -> tuple[str, str]:
     """Divide a text into what its program reads, and what a shell reads if one of the lines ends the program."""
-    if reader.kind in (*KEYED, InputKind.PROGRAM):
+    if reader.kind in KEYED:
         return typed.text, ""
     lines = _lines(typed.text)
+    if reader.kind is InputKind.PROGRAM:
+        return _CONTROL.sub("", "\n".join(lines)), ""
     last = next((number for number, line in enumerate(lines, 1) if leaves(reader, line)), len(lines))
     return _CONTROL.sub("", "\n".join(lines[:last])), _CONTROL.sub("", "\n".join(lines[last:]))
 

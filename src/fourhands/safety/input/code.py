@@ -1,4 +1,4 @@
-"""Code of languages that have no grammar here: what is dangerous, by lists of calls; what only computes with numbers."""
+"""Code of languages that have no grammar here: dangerous by lists of calls, safe where it only has numbers."""
 
 import re
 
@@ -16,9 +16,7 @@ _VARIABLE = re.compile(r"\b(?:env|ENV|environ|getenv|Sys\.getenv)\b\W{0,3}(\w+)"
 _JOINED = re.compile(r"`[^`\\$]*`")
 
 
-def code(
-    text: str, reader: Reader, classifier: LineClassifier, *, before: str = "", certain: bool = True
-) -> Finding:
+def code(text: str, reader: Reader, classifier: LineClassifier, *, before: str = "", certain: bool = True) -> Finding:
     """Classify code by the lists of its language; `before` are the lines of a statement that this goes on with."""
     rules = reader.rules
     # In the middle of a statement, or of who knows what, it is not certain which quote opens a text.

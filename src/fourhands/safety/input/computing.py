@@ -1,7 +1,7 @@
 """Python code that only reads and computes, as far as lists of nodes, calls and methods show."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fourhands.safety.input.grammar import dotted
 from fourhands.safety.input.tables.python import (
@@ -139,7 +139,7 @@ def _is_on_text(node: ast.Call) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, str) and "__" not in value.value
 
 
-_BY_ARGUMENTS = {
+_BY_ARGUMENTS: dict[str, Callable[[ast.Call], bool]] = {
     "get": _is_key,
     "format": _is_on_text,
     "replace": lambda node: len(node.args) >= 2,  # one of two texts; a path's own has one operand

@@ -24,7 +24,8 @@ _GDB_RUNS = words(
 )
 _GDB_SETS = re.compile(
     r"(?:logging|exec-\w+|startup-with-shell|environment|env|auto-load|sysroot|debug-file-directory|"
-    r"solib\S*|script\S*|args?\b.*[;&|<>`$]|history|remote\S*|editing|prompt|style)\b", re.IGNORECASE
+    r"solib\S*|script\S*|args?\b.*[;&|<>`$]|history|remote\S*|editing|prompt|style)\b",
+    re.IGNORECASE,
 )
 _EVALUATES = re.compile(r"\w\s*\(|\$_\w+|[^=!<>]=[^=]|\+\+|--")
 _CALLS_OUT = re.compile(
@@ -64,11 +65,16 @@ def _gdb(line: str) -> Finding:
     if risky := _CALLS_OUT.search(line):
         return dangerous(_RULE, f"the debugger calls {shown(risky.group())[:24]}")
     if name in _GDB_LOOKS and "|" not in rest and "!" not in rest:
-        breaks = name.startswith(("b", "tb", "hb", "watch", "rw", "aw", "cond", "ign")) and name not in ("bt", "backtrace")
+        breaks = name.startswith(("b", "tb", "hb", "watch", "rw", "aw", "cond", "ign")) and name not in (
+            "bt",
+            "backtrace",
+        )
         if breaks or name in ("x", "output", "display", "frame", "f", "list", "l", "info", "i", "inf", "thread"):
             if name.startswith(("thread", "frame")) and rest.startswith("apply"):
                 return _gdb(rest.partition(" ")[2].strip().partition(" ")[2].strip() or "x")
-            return unknown(_RULE, f"the debugger evaluates an expression: {name}") if _EVALUATES.search(rest) else _LOOKS
+            return (
+                unknown(_RULE, f"the debugger evaluates an expression: {name}") if _EVALUATES.search(rest) else _LOOKS
+            )
         return _LOOKS
     if name in ("print", "p", "inspect") and not _EVALUATES.search(rest):
         return _LOOKS

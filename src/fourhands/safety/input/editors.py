@@ -50,14 +50,14 @@ _RANGE = re.compile(
 _NAME = re.compile(r"([a-zA-Z&<>=#~@*!]*)(!?)\s*(.*)", re.DOTALL)
 # Commands of vi behind a colon that edit, move, show or leave.
 _EX = words(
-    "w wr wri writ write wq x xit exi exit wa wall wqa wqall xa xall q qu qui quit qa qall quita quitall cq cquit up update "
-    "s su sub substitute & && ~ d del delete y ya yank m mo move t co copy j join > >> < << p pr print P Print nu number "
-    "# l list = k ma mark marks u un undo red redo noh nohl nohlsearch e ed edit vi visual vie view r re read sp split vs "
-    "vsplit new vne vnew on only clo close hid hide b bu buf buffer bn bnext bp bprev bprevious bd bdelete ls buffers files "
-    "tabe tabedit tabnew tabn tabnext tabp tabprevious tabc tabclose n ne next N prev previous first rew rewind last ar "
-    "args f fi file pw pwd h he help ve version reg registers di display ju jumps changes se set setl setlocal sy syn "
-    "syntax retab ret sor sort fo fold foldo foldc g global v vglobal cd lcd sav saveas pu put z ce center le "
-    "left ri right wn wnext"
+    "w wr wri writ write wq x xit exi exit wa wall wqa wqall xa xall q qu qui quit qa qall quita quitall cq "
+    "cquit up update s su sub substitute & && ~ d del delete y ya yank m mo move t co copy j join > >> < << p "
+    "pr print P Print nu number # l list = k ma mark marks u un undo red redo noh nohl nohlsearch e ed edit vi "
+    "visual vie view r re read sp split vs vsplit new vne vnew on only clo close hid hide b bu buf buffer bn "
+    "bnext bp bprev bprevious bd bdelete ls buffers files tabe tabedit tabnew tabn tabnext tabp tabprevious "
+    "tabc tabclose n ne next N prev previous first rew rewind last ar args f fi file pw pwd h he help ve "
+    "version reg registers di display ju jumps changes se set setl setlocal sy syn syntax retab ret sor sort "
+    "fo fold foldo foldc g global v vglobal cd lcd sav saveas pu put z ce center le left ri right wn wnext"
 )
 _OPTIONS = re.compile(
     r"(?:(?:no|inv)?(?:nu|number|rnu|relativenumber|hls|hlsearch|is|incsearch|ic|ignorecase|scs|smartcase|paste|et|expandtab|"
@@ -65,7 +65,10 @@ _OPTIONS = re.compile(
     r"tabstop|sts|softtabstop|tw|textwidth|ff|fileformat|ft|filetype|fenc|fileencoding|bg|background|so|scrolloff|mouse|all)"
     r"(?:[!?&]|[=:][\w-]*)?\s*)*"
 )
-_WRITES = words("w wr wri writ write wq x sav saveas up update r re read e ed edit vie view sp split vs vsplit tabe tabedit tabnew new vne vnew")
+_WRITES = words(
+    "w wr wri writ write wq x sav saveas up update r re read e ed edit vie view sp split vs vsplit tabe "
+    "tabedit tabnew new vne vnew"
+)
 _THEN = words("g global v vglobal")
 
 
@@ -88,7 +91,7 @@ def _line_editor(line: str) -> Finding:
 
 
 def _vim(keys: str, classifier: LineClassifier) -> Iterator[Finding]:
-    """Yield the findings of keys for vi. In which mode it is, the first Esc decides; before that, both are thought of."""
+    """Yield the findings of keys for vi; before the first Esc, in which mode it is is not known."""
     if "\x1a" in keys:
         yield dangerous(_RULE, "stops the editor, so that the shell reads on (Ctrl-Z)")
     for number, piece in enumerate(keys.split("\x1b")):

@@ -15,7 +15,9 @@ _LOOKS = words(
     "timeit time prun dhist page colors xmode doctest_mode matplotlib autocall automagic alias"
 )
 _CODE = words("timeit time prun memit mprun lprun capture")  # code stands behind them
-_FILES = words("cd ls ll lf lk ld lx mkdir rmdir rm mv cp cat less more man env set_env pip conda mamba uv writefile file")
+_FILES = words(
+    "cd ls ll lf lk ld lx mkdir rmdir rm mv cp cat less more man env set_env pip conda mamba uv writefile file"
+)
 _ASSIGNED = re.compile(r"\s*[\w.,\s\[\]]+=\s*(?=[!%])")
 _OPTIONS = re.compile(r"(?:-\w+(?:\s+\d+)?\s+)*")
 

@@ -6,9 +6,11 @@ from fourhands.safety.shell.levels import FINE, Finding, dangerous, unknown
 from fourhands.safety.shell.parser.expansion import shown
 
 _RULE = "C6.5"
-_PAGES = re.compile(r"(?:\x1b\[[0-9;]*[A-D~HF]|\x1bO[A-D]|\x1b\[[56]~|[0-9 \nbfdujkygGqQnNpePhHrRzwF=%,<>{}()\[\]-]|\x0c|\x06|\x02|\x15|\x04|\x0e|\x10)*")
+_TURNS = r"0-9 \nbfdujkygGnNpePhHrRzwF=%,<>"
+_PAGES = re.compile(rf"[{_TURNS}{{}}()\[\]qQ\x0c\x06\x02\x15\x04\x0e\x10]*")
 _ARROW = re.compile(r"\x1b(?:\[|O)[0-9;]*[A-Z~]")
-_SEARCH = re.compile(r"(?<![:])[/?&](?P<text>[^\r\n\x00-\x1f\x7f]*)(?:[\r\n]|\Z)")
+# Only where keys that turn pages stand before it: others take the next key as their operand.
+_SEARCH = re.compile(rf"^[{_TURNS}]*[/?&][^\n\x00-\x1f\x7f]*(?:\n|\Z)", re.MULTILINE)
 _COMMAND = {
     "!": "starts a program",
     "|": "pipes into a program",
@@ -39,7 +41,7 @@ def pager(keys: str) -> Finding:
         return unknown(_RULE, "a pager's command")
     quits = re.search(r"[qQ]", searched)
     alone = quits is None or "\n" not in searched[quits.start() :]
-    if searched == plain and _PAGES.fullmatch(keys) and alone:
+    if searched == plain and _PAGES.fullmatch(plain) and alone:
         return Finding(FINE.rank, _RULE, "keys that turn pages")
     return unknown(_RULE, "keys for a pager")
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from fourhands.safety.input.computing import not_only_reading
 from fourhands.safety.input.grammar import dotted, parsed
 from fourhands.safety.input.magics import without_magics
-from fourhands.safety.input.statements import statement
 from fourhands.safety.input.tables.python import (
     ATTRIBUTES,
     BARE_CALLS,
@@ -31,6 +30,7 @@ from fourhands.safety.shell.file_rules import own
 from fourhands.safety.shell.levels import DANGEROUS, FINE, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.parser.expansion import shown
 from fourhands.safety.shell.programs.interpreters import RISKY_CALLS
+from fourhands.safety.shell.statements import statement
 from fourhands.safety.variables import changes_execution
 
 _RULE = "C6.2"
@@ -165,7 +165,9 @@ class Dangers:
             yield from _opened(node, name)
         elif name in ("getattr", "setattr", "delattr") and len(node.args) > 1:
             yield from _by_name(node, name)
-        elif name in ("globals", "locals", "vars") and (name == "globals" or isinstance(self._use(node), ast.Subscript)):
+        elif name in ("globals", "locals", "vars") and (
+            name == "globals" or isinstance(self._use(node), ast.Subscript)
+        ):
             yield f"calls {name}"
         elif isinstance(node.func, ast.Attribute):
             if node.func.attr in ("rename", "replace") and _moves(node) and name != "os.rename":

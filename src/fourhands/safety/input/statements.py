@@ -14,7 +14,9 @@ _STRING = re.compile(r"[\"']([^\"'\n]{1,255})[\"']")
 _VERB = re.compile(r"\s*([A-Za-z]+)")
 
 
-def statements(text: str, reader: Reader, classifier: LineClassifier, *, before: str = "", certain: bool = True) -> Finding:
+def statements(
+    text: str, reader: Reader, classifier: LineClassifier, *, before: str = "", certain: bool = True
+) -> Finding:
     """Classify lines for a database's client; `before` are the lines of a statement that these go on with."""
     rules = reader.rules
     findings: list[Finding] = []
@@ -36,9 +38,7 @@ def statements(text: str, reader: Reader, classifier: LineClassifier, *, before:
     return worst(Finding(FINE.rank, "C7", f"{rules.label}: only looks"), *findings)
 
 
-def _statements(
-    text: str, reader: Reader, classifier: LineClassifier, before: str, *, certain: bool
-) -> list[Finding]:
+def _statements(text: str, reader: Reader, classifier: LineClassifier, before: str, *, certain: bool) -> list[Finding]:
     rules = reader.rules
     if reader.language == "redis":
         return [_redis(line) for line in text.split("\n")]
@@ -62,7 +62,9 @@ def _command(plain: str, language: str) -> Finding | None:
     found = pattern.search(plain) if pattern is not None else None
     if found is None:
         return None
-    return dangerous("C7", f"a database command that runs a program or writes a file: {shown(found.group().strip())[:24]}")
+    return dangerous(
+        "C7", f"a database command that runs a program or writes a file: {shown(found.group().strip())[:24]}"
+    )
 
 
 def _redis(line: str) -> Finding:

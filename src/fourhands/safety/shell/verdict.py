@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fourhands.core.call import RiskLevel
@@ -12,6 +12,7 @@ from fourhands.safety.regex import Patterns
 from fourhands.safety.shell.effects import LineEffects
 
 _MOST_RULES = 1000
+_RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
 _NAME = re.compile(r"[^\s/;&|<>()$`'\"\\*?\[\]{}=]+")
 
 
@@ -37,6 +38,16 @@ class Verdict:
     rule: str
     parts: list[VerdictPart] = field(default_factory=list)
     effects: LineEffects = NO_EFFECTS
+
+
+def at_least_unknown(verdict: Verdict, reason: str) -> Verdict:
+    """Return the verdict, with a safe one made unknown for this reason."""
+    return replace(verdict, level="unknown", reason=reason) if verdict.level == "safe" else verdict
+
+
+def worst_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """Return the worst verdict, the first of equals."""
+    return max(verdicts, key=lambda verdict: _RANKS[verdict.level])
 
 
 @dataclass(frozen=True)

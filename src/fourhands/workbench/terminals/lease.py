@@ -21,6 +21,7 @@ from msgspec import Struct
 from fourhands.core.bounded import BoundedDict
 from fourhands.core.errors import Conflict
 from fourhands.workbench.terminals.authorship import Authorship, AuthorSpan
+from fourhands.workbench.terminals.dialogue import Dialogue
 from fourhands.workbench.terminals.prompt import PromptState
 from fourhands.workbench.terminals.secret_prompt import SecretPrompt
 from fourhands.workbench.terminals.shell.input_line import (
@@ -99,6 +100,7 @@ class Lease:
         self._secret = SecretPrompt(
             terminal, self._well, on_change=lambda: on_change(terminal), update=self.look, program=program
         )
+        self._dialogue = Dialogue(terminal)
         self._line = EMPTY
         self._before: tuple[str, ...] = ()
         self._submitted_at = -1  # the number of the prompt at which the lines before were submitted
@@ -150,7 +152,9 @@ class Lease:
         self._touch()
         self._gone_with = self._raw_program()
         self._play(data)
-        self._well.mark(self.terminal.log.head, actor, "person", ends_line=b"\r" in data or b"\n" in data)
+        ends_line = b"\r" in data or b"\n" in data
+        self._dialogue.person_types(enter=ends_line)
+        self._well.mark(self.terminal.log.head, actor, "person", ends_line=ends_line)
         self._wake()
 
     def take_over(self, actor: str) -> None:
@@ -215,15 +219,21 @@ class Lease:
         if not terminal.marked:
             if terminal.is_shell and group in (0, terminal.pid):
                 return PromptState("shell", self._line, self._before, settled=False, group=group)
-            return PromptState("program", self._line, self._before, False, program=self._program(group), group=group)
+            return self._in_front(group)
         commands = terminal.catch_up()
         if commands.state == "running" and not commands.ending:
-            return PromptState("program", self._line, self._before, False, program=self._program(group), group=group)
+            return self._in_front(group)
         if commands.state == "incomplete":
             return PromptState("incomplete", self._line, self._before, pastes=commands.bracketed)
         if commands.shown > self._submitted_at or commands.ending:
             self._before = ()
         return PromptState("prompt", self._line, self._before, settled=not self._before, pastes=commands.bracketed)
+
+    def _in_front(self, group: int) -> PromptState:
+        """Return the prompt state of the program in front."""
+        program = self._program(group)
+        standing = PromptState("program", self._line, self._before, False, program=program, group=group)
+        return self._dialogue.describe(standing)
 
     def note(self, call_id: str) -> PromptState:
         """Return the prompt state and note it until the call types; its keys are refused if the state has changed."""
@@ -270,6 +280,9 @@ class Lease:
         # A shell that has only now come to its first prompt takes plain text just as it was judged.
         if noted is not None and PASTE_BEGIN not in text:
             noted = replace(noted, pastes=now.pastes)
+        # A prompt that has come only now is no worse to meet than the program that was judged.
+        if noted is not None and not noted.prompt:
+            noted = replace(noted, prompt=now.prompt, statement=now.statement)
         if noted is not None and not only_takes_away(text) and noted != now:
             meets = f"{now.program or 'a program'} runs there" if now.place == "program" else "its line is another one"
             raise Conflict(
@@ -318,6 +331,9 @@ class Lease:
         if standing.place == "program":
             # It may read all of this, or leave it for the shell that comes after it.
             lines, self._line = leave(self._line, text)
+            self._dialogue.agent_types(standing, text, lines)
+            if standing.prompt:  # all that was typed before its prompt came was read
+                self._before = ()
         else:
             keys = typed(self._line, text, pastes=standing.pastes)
             lines, self._line = keys.lines, keys.line

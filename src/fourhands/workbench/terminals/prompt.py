@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from fourhands.safety.input import PromptSeen, Reader
 from fourhands.workbench.terminals.handle import is_shell_name
 from fourhands.workbench.terminals.shell.input_line import InputLine
 from fourhands.workbench.terminals.shell.tracker import BECOMES_ANOTHER, ELSEWHERE
 
+NO_READER = Reader("")
 PromptKind = Literal["prompt", "incomplete", "shell", "program"]
 """A prompt, the prompt for the rest of a command, a shell without marks, or a program that is no shell."""
 
@@ -17,6 +19,10 @@ class PromptState:
 
     `before` are submitted lines of a command that may still want its rest; `settled` says whether it is certain that
     it does. `group` is the foreground process group, by which a program is told from the next one of its name.
+
+    Of a program: `reader` says how it takes what is typed, `prompt` whether its own prompt stands there, `keys` are
+    agents' keys behind the last Enter, `statement` the lines of what its prompt wants the rest of. `ended`: an agent
+    has typed what may end it.
     """
 
     place: PromptKind
@@ -26,6 +32,11 @@ class PromptState:
     pastes: bool = False
     program: str = ""
     group: int = 0
+    reader: Reader = NO_READER
+    prompt: PromptSeen = ""
+    keys: str = ""
+    statement: tuple[str, ...] = ()
+    ended: bool = False
 
 
 def leads_to_a_shell(program: str) -> bool:

@@ -13,13 +13,13 @@ DANGEROUS_COMMANDS: dict[str, re.Pattern[str]] = {
         r"\\(?:!|copy\b|o\b|out\b|w\b|write\b|gexec\b|e[fv]?\b|edit\b|setenv\b|getenv\b|s\s+\S|lo_\w+|password\b|cd\b|"
         r"g\w*\s*[|/~.\w(]|i\w*\s*\||bind_named)|\\.*`|`.*\\"
     ),
-    "mysql": re.compile(
-        r"\\[!PTe.]|\A(?:system|pager|tee|edit|source)\b(?!\s*=)|\A\\(?:P|T|!)", re.IGNORECASE
-    ),
+    "mysql": re.compile(r"\\[!PTe.]|\A(?:system|pager|tee|edit|source)\b(?!\s*=)|\A\\(?:P|T|!)", re.IGNORECASE),
     "duckdb": re.compile(
         r"\A\.(?:sh|shell|sy\w*|load|imp\w*|out\w*|o|once|exc\w*|www|log|trace|save|backup|cd|edit)\b|\|", re.IGNORECASE
     ),
-    "sql": re.compile(r"\\!|\A[.:!]{1,2}(?:!|shell|system|r\b|out\b|ed\b)|\A!!?|\A(?:source|capture|copy)\b", re.IGNORECASE),
+    "sql": re.compile(
+        r"\\!|\A[.:!]{1,2}(?:!|shell|system|r\b|out\b|ed\b)|\A!!?|\A(?:source|capture|copy)\b", re.IGNORECASE
+    ),
 }
 # Commands of Redis that delete, run scripts, or change the server.
 REDIS = words(

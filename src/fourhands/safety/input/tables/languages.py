@@ -47,9 +47,7 @@ def _cased(*parts: str) -> re.Pattern[str]:
     return re.compile("|".join(parts))
 
 
-_NODE_MODULES = (
-    r"child_process|fs|net|https?|http2|dgram|tls|vm|worker_threads|cluster|repl|inspector|module|dns|v8|os\.setPriority"
-)
+_NODE_MODULES = r"child_process|fs|net|https?|http2|dgram|tls|vm|worker_threads|cluster|repl|inspector|module|v8"
 _SCRIPT = _cased(
     r"\b(?:exec|execFile|spawn|fork)(?:Sync)?\s*\(|\beval\b|\bFunction\s*\(|\bconstructor\b|\bglobalThis\s*\[|\bReflect\b",
     r"\bprocess\s*(?:\[|\.\s*(?:binding|_\w+|kill|mainModule|dlopen|chdir|set\w+|abort|emit))|\\u[0-9a-fA-F{]",
@@ -120,73 +118,166 @@ _ERLANG = _cased(
 )
 
 LANGUAGES: dict[str, Language] = {
-    "python": Language(
-        "Python", "python", r">>>", r"\.\.\.", modules=True, calls=RISKY_CALLS
-    ),
+    "python": Language("Python", "python", r">>>", r"\.\.\.", modules=True, calls=RISKY_CALLS),
     "ipython": Language("Python", "python", r"In \[\d+\]:", r"\s*\.\.\.:", modules=True, calls=RISKY_CALLS),
     "node": Language(
-        "JavaScript", "node", r">", r"(?:\.{3})+|\|", debugs=r"inspect|debug", calls=_SCRIPT, imports=_NODE_IMPORTS, quotes="\"'`", unclear="/",
-        plain=_cased(r"(?:\)|\b(?:\w*(?:re|rx|regexp?|pattern|RE)|[\w.]*(?:Re|Regex|RegExp|Pattern))|/\w*)\s*\.\s*exec\s*\("),
+        "JavaScript",
+        "node",
+        r">",
+        r"(?:\.{3})+|\|",
+        debugs=r"inspect|debug",
+        calls=_SCRIPT,
+        imports=_NODE_IMPORTS,
+        quotes="\"'`",
+        unclear="/",
+        plain=_cased(
+            r"(?:\)|\b(?:\w*(?:re|rx|regexp?|pattern|RE)|[\w.]*(?:Re|Regex|RegExp|Pattern))|/\w*)\s*\.\s*exec\s*\("
+        ),
         looks=_cased(r"\.(?:help|exit|break|clear|editor)|process\.exit\(\d*\)|exit"),
     ),
     "deno": Language(
-        "JavaScript", "deno", r">", r"\.{3}", calls=_SCRIPT, imports=_NODE_IMPORTS, quotes="\"'`", unclear="/", looks=_cased(r"close\(\)|exit"),
+        "JavaScript",
+        "deno",
+        r">",
+        r"\.{3}",
+        calls=_SCRIPT,
+        imports=_NODE_IMPORTS,
+        quotes="\"'`",
+        unclear="/",
+        looks=_cased(r"close\(\)|exit"),
     ),
     "bun": Language(
-        "JavaScript", "bun", r">", r"\.{3}", starts="repl", calls=_SCRIPT, imports=_NODE_IMPORTS, quotes="\"'`", unclear="/",
+        "JavaScript",
+        "bun",
+        r">",
+        r"\.{3}",
+        starts="repl",
+        calls=_SCRIPT,
+        imports=_NODE_IMPORTS,
+        quotes="\"'`",
+        unclear="/",
         looks=_cased(r"\.(?:help|exit|break|clear)"),
     ),
     "ruby": Language(
-        "Ruby", "irb", r"irb\([^)]*\):\d+(?::0)?>|>>", r"irb\([^)]*\):\d+(?::\d+)?[*>\"'`\]/]|\?>", calls=_RUBY,
-        quotes="\"'", unclear="/%?<`#", looks=_cased(r"exit|quit"),
+        "Ruby",
+        "irb",
+        r"irb\([^)]*\):\d+(?::0)?>|>>",
+        r"irb\([^)]*\):\d+(?::\d+)?[*>\"'`\]/]|\?>",
+        calls=_RUBY,
+        quotes="\"'",
+        unclear="/%?<`#",
+        looks=_cased(r"exit|quit"),
     ),
     "pry": Language(
-        "Ruby", "pry", r"\[\d+\] [\w.-]+\([^)]*\)>", r"\[\d+\] [\w.-]+\([^)]*\)\*", calls=_PRY, quotes="\"'",
-        unclear="/%?<`#", looks=_cased(r"exit|quit|ls|whereami|help"),
+        "Ruby",
+        "pry",
+        r"\[\d+\] [\w.-]+\([^)]*\)>",
+        r"\[\d+\] [\w.-]+\([^)]*\)\*",
+        calls=_PRY,
+        quotes="\"'",
+        unclear="/%?<`#",
+        looks=_cased(r"exit|quit|ls|whereami|help"),
     ),
     "r": Language("R", "R", r">", r"\+", calls=_R, quotes="\"'", unclear="`%r", looks=_cased(r"q\(\)|quit\(\)|ls\(\)")),
     "lua": Language("Lua", "lua", r">", r">>", calls=_LUA, quotes="\"'", unclear="[-", looks=_cased(r"os\.exit\(\)")),
-    "php": Language("PHP", "php", r"php >", r"php [({\"'/*<]", starts=r"-a|--interactive", calls=_PHP, quotes="'",
-                    unclear="\"/#<`?", looks=_cased(r"exit|quit")),
-    "perl": Language("Perl", "perl", r"\s*DB<+\d+>+", r"\s*cont:", starts=r"-\w*d\w*|-d.*", debugs=r"-\w*d\w*",
-                     calls=_PERL),
+    "php": Language(
+        "PHP",
+        "php",
+        r"php >",
+        r"php [({\"'/*<]",
+        starts=r"-a|--interactive",
+        calls=_PHP,
+        quotes="'",
+        unclear='"/#<`?',
+        looks=_cased(r"exit|quit"),
+    ),
+    "perl": Language(
+        "Perl", "perl", r"\s*DB<+\d+>+", r"\s*cont:", starts=r"-\w*d\w*|-d.*", debugs=r"-\w*d\w*", calls=_PERL
+    ),
     "perl debugger": Language("Perl", "perl", r"\s*DB<+\d+>+", r"\s*cont:", calls=_PERL, looks=_cased(r"[qTLlhv.]")),
     "haskell": Language(
-        "Haskell", "ghci", r"(?:ghci|\*?[A-Z][\w. *]*|λ)>", r"(?:ghci|\*?[A-Z][\w. *]*|λ)\|", always=True, calls=_HASKELL,
-        quotes='"', unclear="'-{", looks=_cased(r":(?:t|type|i|info|k|kind|browse|b|q|quit|\?|help|show)\b[\w\s.()>-]*"),
+        "Haskell",
+        "ghci",
+        r"(?:ghci|\*?[A-Z][\w. *]*|λ)>",
+        r"(?:ghci|\*?[A-Z][\w. *]*|λ)\|",
+        always=True,
+        calls=_HASKELL,
+        quotes='"',
+        unclear="'-{",
+        looks=_cased(r":(?:t|type|i|info|k|kind|browse|b|q|quit|\?|help|show)\b[\w\s.()>-]*"),
     ),
     "julia": Language("Julia", "julia", r"julia>", "", calls=_JULIA, quotes="", looks=_cased(r"exit\(\)")),
-    "erlang": Language("Erlang", "erl", r"(?:iex(?:\([^)]*\))?|(?:\([^)]*\))?\d+)>", r"\.\.\.(?:\([^)]*\))?>", always=True,
-                       calls=_ERLANG, looks=_cased(r"q\(\)\.|h\(\)\.?")),
+    "erlang": Language(
+        "Erlang",
+        "erl",
+        r"(?:iex(?:\([^)]*\))?|(?:\([^)]*\))?\d+)>",
+        r"\.\.\.(?:\([^)]*\))?>",
+        always=True,
+        calls=_ERLANG,
+        looks=_cased(r"q\(\)\.|h\(\)\.?"),
+    ),
     "other": Language("code", "", "", "", always=True, calls=RISKY_CALLS),
     "bc": Language("bc", promptless=True, always=True, looks=_cased(r"[\w\s.+*/%^()=<>;,{}\[\]-]*")),
     "dc": Language("dc", promptless=True, always=True, calls=_cased(r"!"), looks=_cased(r"[\d\s.+*/%^vkpqfcdr-]+")),
     "sqlite": Language(
-        "SQL", "", r"sqlite>", r"\s*\.\.\.>|\s*\(?x?\d*\.*>", statements=True,
+        "SQL",
+        "",
+        r"sqlite>",
+        r"\s*\.\.\.>|\s*\(?x?\d*\.*>",
+        statements=True,
         looks=_cased(
             r"\.(?:tables|schema|indexes|indices|databases|dbinfo|help|show|headers?|mode|width|timer|nullvalue|echo|"
             r"changes|explain|eqp|separator|stats|version|prompt|fullschema|quit|exit|bail)(?:\s+[\w.%'\"*-]+)*"
         ),
     ),
     "psql": Language(
-        "SQL", "", r"[\w.@:~/-]+=[>#*!]*[>#]|[\w.-]+=>", r"[\w.@:~/-]+[-*'\"$(!^][*!]*[>#]", statements=True,
+        "SQL",
+        "",
+        r"[\w.@:~/-]+=[>#*!]*[>#]|[\w.-]+=>",
+        r"[\w.@:~/-]+[-*'\"$(!^][*!]*[>#]",
+        statements=True,
         looks=_cased(
             r"\\(?:d[a-zA-Z]*[+S]*|l\+?|z|conninfo|timing|x|a|t|H|h|\?|pset|encoding|echo|warn|q|s[fv]\+?|copyright|errverbose)"
             r"(?:\s+[\w.%*\"-]+)*;?|\\(?:set|prompt)"
         ),
     ),
     "mysql": Language(
-        "SQL", "", r"(?:mysql|MariaDB \[[^\]]*\]|[\w@.:() -]+)>", r"\s*(?:-|'|\"|`|/\*)>", statements=True,
+        "SQL",
+        "",
+        r"(?:mysql|MariaDB \[[^\]]*\]|[\w@.:() -]+)>",
+        r"\s*(?:-|'|\"|`|/\*)>",
+        statements=True,
         looks=_cased(r"(?:\\[sghc?q]|status|help|quit|exit|clear|nowarning|warnings)\s*;?"),
     ),
-    "duckdb": Language("SQL", "", r"(?:[\w.]+ )?D", r"(?:\s*[·‣.>])+", statements=True,
-                       looks=_cased(r"\.(?:tables|schema|databases|help|show|headers?|mode|timer|quit|exit)(?:\s+[\w.%]+)*")),
-    "redis": Language("Redis", "", r"[\w.:\[\]-]+(?:\[\d+\])?(?:\(TX\))?>", "", statements=True,
-                      looks=_calls(r"ping|info(?: \w+)?|dbsize|time|help(?: [@\w]+)?|quit|exit|clear")),
-    "mongo": Language("MongoDB", "", r"(?:[\w -]+\[[^\]]*\] )?[\w.-]+>", r"\.\.\.+|\|", statements=True, calls=_SCRIPT, imports=_NODE_IMPORTS,
-                      looks=_cased(r"show (?:dbs|databases|collections|tables|users|roles)|db|help|exit|quit(?:\(\))?")),
-    "sql": Language("SQL", "", r"[\w@.:() -]+>", r"\s*(?:-|\.\.\.|:-?\])>?", statements=True,
-                    looks=_calls(r"help|quit|exit|\\q")),
+    "duckdb": Language(
+        "SQL",
+        "",
+        r"(?:[\w.]+ )?D",
+        r"(?:\s*[·‣.>])+",
+        statements=True,
+        looks=_cased(r"\.(?:tables|schema|databases|help|show|headers?|mode|timer|quit|exit)(?:\s+[\w.%]+)*"),
+    ),
+    "redis": Language(
+        "Redis",
+        "",
+        r"[\w.:\[\]-]+(?:\[\d+\])?(?:\(TX\))?>",
+        "",
+        statements=True,
+        looks=_calls(r"ping|info(?: \w+)?|dbsize|time|help(?: [@\w]+)?|quit|exit|clear"),
+    ),
+    "mongo": Language(
+        "MongoDB",
+        "",
+        r"(?:[\w -]+\[[^\]]*\] )?[\w.-]+>",
+        r"\.\.\.+|\|",
+        statements=True,
+        calls=_SCRIPT,
+        imports=_NODE_IMPORTS,
+        looks=_cased(r"show (?:dbs|databases|collections|tables|users|roles)|db|help|exit|quit(?:\(\))?"),
+    ),
+    "sql": Language(
+        "SQL", "", r"[\w@.:() -]+>", r"\s*(?:-|\.\.\.|:-?\])>?", statements=True, looks=_calls(r"help|quit|exit|\\q")
+    ),
     "gdb": Language("the debugger", "", r"\((?:gdb|lldb)\)", r"\s*>"),
     "python debugger": Language("the debugger", "", r"\((?:i?[Pp]db(?:\+\+)?)\)|i?pdb>", r"\.\.\.", calls=RISKY_CALLS),
     "node debugger": Language("the debugger", "", r"debug>", "", calls=_SCRIPT, imports=_NODE_IMPORTS),

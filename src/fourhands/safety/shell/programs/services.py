@@ -8,8 +8,8 @@ from fourhands.safety.shell.options import Tool, read, words
 from fourhands.safety.shell.parser.expansion import literal, shown
 from fourhands.safety.shell.programs.network import cloud_copy
 from fourhands.safety.shell.programs.subcommands import subcommand
-from fourhands.safety.shell.tables.services import CLOUD_DESTROY, CLOUD_SECRETS, DATABASES, SERVICE_TOOLS, VAULTS
 from fourhands.safety.shell.statements import statement
+from fourhands.safety.shell.tables.services import CLOUD_DESTROY, CLOUD_SECRETS, DATABASES, SERVICE_TOOLS, VAULTS
 
 _RUN = SERVICE_TOOLS["docker"].subs["run"]
 _EXEC = Tool(takes=words("-e -u -w -c -n --env --user --workdir --env-file --container --namespace --context"))

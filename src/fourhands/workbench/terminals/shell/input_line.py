@@ -12,6 +12,8 @@ from fourhands.safety.shell import classify
 
 PASTE_BEGIN, PASTE_END = "\x1b[200~", "\x1b[201~"
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+_ENTER = re.compile("[\r\n\x03]")
+_LONGEST_KEYS = 10_000
 _INTERRUPT, _KILL_LINE = "\x03", "\x15"
 
 
@@ -128,6 +130,11 @@ def leave(line: InputLine, text: str) -> tuple[tuple[str, ...], InputLine]:
 
 def _for_a_shell(found: re.Match[str]) -> str:
     return "\n" if found.group() in "\r\n" else "\t" if found.group() == "\t" else ""
+
+
+def unsubmitted(keys: str, text: str) -> str:
+    """Return the keys behind the last Enter or Ctrl-C, of those that stood there and those that are typed now."""
+    return _ENTER.split(keys + text)[-1][-_LONGEST_KEYS:]
 
 
 def open_ended(text: str) -> bool:

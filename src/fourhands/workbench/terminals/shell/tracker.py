@@ -26,6 +26,9 @@ BECOMES_ANOTHER = frozenset({"su", "sudo", "doas", "runuser", "script", "bwrap",
 MULTIPLEXERS = frozenset({"tmux: client", "screen", "mosh-client", "zellij"})
 
 
+_LONGEST_WORDS = 4096  # bytes
+
+
 class Progress(NamedTuple):
     """The progress of a shell: commands that have ended, prompts that were shown, whether it reads a new line."""
 
@@ -100,6 +103,19 @@ def program_name(group: int) -> str:
             os.close(descriptor)
     except OSError:
         return ""
+
+
+def program_words(group: int) -> tuple[str, ...]:
+    """Return the words that a process group's leader was started with, as far as the system tells."""
+    try:
+        descriptor = os.open(f"/proc/{group}/cmdline", os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            data = os.read(descriptor, _LONGEST_WORDS)
+        finally:
+            os.close(descriptor)
+    except OSError:
+        return ()
+    return tuple(data.decode("utf-8", "replace").removesuffix("\0").split("\0")) if data else ()
 
 
 def is_relay(program: str) -> bool:

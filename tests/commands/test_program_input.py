@@ -1,0 +1,198 @@
+"""What an agent types into real programs: judged by what reads it, and by the shell behind it."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.commands.test_policy import Bar, until
+from tests.kit.isolation import refuse
+from tests.kit.person import Person, let_in
+from tests.kit.workbench import open_app
+
+from fourhands.app import App
+from fourhands.core.approval import Assessment
+from fourhands.core.call import Result
+from fourhands.core.question import Choice, Question
+from fourhands.workbench.sessions import Session
+from fourhands.workbench.terminals.terminal import Terminal
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[App]:
+    async with open_app() as app:
+        yield app
+
+
+async def prompted(app: App, bar: Bar, terminal: Terminal, prompt: str = "ready") -> None:
+    """Wait until the program shows its prompt, and nothing behind it but what the agent has typed."""
+    seat = app.bench.agent_seat(bar.session.actor, terminal)
+    async with asyncio.timeout(40):
+        news = asyncio.Event()
+        with terminal.listening(news.set):
+            while seat.standing().prompt != prompt:
+                news.clear()
+                await news.wait()
+
+
+async def started(app: App, command: str, prompt: str = "ready") -> tuple[Bar, Terminal]:
+    """An agent whose calls are judged, and a program at its prompt in a terminal of its own."""
+    bar = Bar(app)
+    terminal = await app.terminals.create(shell="bash", owner=bar.session.id, agent=True)
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    await bar.type(terminal, f"{command}\n")
+    await until(terminal, "running")
+    if prompt:
+        await prompted(app, bar, terminal, prompt)
+    else:
+        await terminal.wait(input_wanted=True, deadline_s=40)
+    return bar, terminal
+
+
+def needed(program: str) -> str:
+    if (path := shutil.which(program)) is None:
+        refuse(f"{program} is not installed")
+    assert path is not None
+    return path
+
+
+def judged(bar: Bar, terminal: Terminal, text: str) -> Assessment:
+    found = bar("terminal.send", terminalId=terminal.id, text=text)
+    assert found is not None
+    return found
+
+
+async def call(app: App, session: Session, verb: str, **args: object) -> Result:
+    return await app.call(f"openspace.{verb}", args, actor=session.actor)
+
+
+async def asked(
+    app: App, session: Session, person: Person, choice: Choice, verb: str, **args: object
+) -> tuple[Question, Result]:
+    """The question that a call asks, and the call's result after this answer."""
+    async with asyncio.TaskGroup() as group:
+        calling = group.create_task(call(app, session, verb, **args))
+        question = await person.question()
+        person.answer(question, choice)
+    return question, calling.result()
+
+
+async def test_code_for_python_is_judged_as_python(app: App) -> None:
+    bar, terminal = await started(app, f"{sys.executable} -q")
+    expected = {
+        "6*7\n": "safe",
+        "x = [1, 2, 3]\r": "safe",
+        "print(\"It's done\")\n": "safe",
+        "\x1b[200~for n in range(3):\n    print(n)\n\x1b[201~\n": "safe",
+        "\x04": "safe",
+        "exit()\n": "safe",
+        "import json\n": "unknown",
+        "double(21)\n": "unknown",
+        "6*\t7\n": "unknown",  # Tab may have completed it
+        "exit()\nls\n": "unknown",  # for the shell behind it
+        "\x04ls\n": "unknown",
+        '__import__("os").system("x")\n': "dangerous",
+        'x = 1\nimport os\nos.remove("x")\n': "dangerous",
+        "import os; os.sys\x7f\x7f\x7fsystem('x')\n": "dangerous",
+        "\x1b[A\n": "dangerous",  # whatever was entered last
+        "\x12sys\n": "dangerous",
+        "rm -rf x\n": "dangerous",
+        "exit()\nrm -rf x\n": "dangerous",
+        "exit()\n$(cat x)\n": "dangerous",
+        "\x04rm -rf x\n": "dangerous",
+        "reboot\n": "dangerous",  # Python's, and the shell's
+        "print(1)\u202e\n": "dangerous",
+        "6*7": "",  # without Enter nothing happens yet
+        "os.system": "dangerous",
+    }
+    assert {text: bar.keys(terminal, text) for text in expected} == expected
+    assert judged(bar, terminal, 'os.system("x")\n').reason == "Python code: calls os.system"
+    assert judged(bar, terminal, "exit()\nls\n").rule_key is None
+
+
+async def test_a_line_in_pieces_is_judged_as_the_line_they_make(app: App) -> None:
+    bar, terminal = await started(app, f"{sys.executable} -q")
+    await bar.type(terminal, "6*")
+    await prompted(app, bar, terminal)
+    assert bar.keys(terminal, "7\n") == "safe"
+    found = judged(bar, terminal, "7; os.system('x')\n")
+    assert (found.level, found.shown) == ("dangerous", "6*7; os.system('x')\n")
+    assert found.edit is not None
+    assert found.edit("6*8")["text"] == "\x156*8\n"
+    await bar.type(terminal, "7\n")
+    await prompted(app, bar, terminal)
+    assert bar.keys(terminal, "system('x')\n") == "dangerous"
+    assert bar.keys(terminal, "x.system\n") == "dangerous"
+    # a statement of several lines
+    await bar.type(terminal, "f = (x\n")
+    await prompted(app, bar, terminal, "more")
+    assert bar.keys(terminal, ".y)\n") == "safe"
+    assert bar.keys(terminal, ".system)\n") == "dangerous"
+    await bar.type(terminal, "\x03")
+    await prompted(app, bar, terminal)
+    await bar.type(terminal, "def f():\n")
+    await prompted(app, bar, terminal, "more")
+    assert bar.keys(terminal, "    return 6*7\n") == "safe"
+    assert bar.keys(terminal, "    return os.system('x')\n") == "dangerous"
+    await bar.type(terminal, "    return os.system('x')\n")  # allowed, say
+    await prompted(app, bar, terminal, "more")
+    assert bar.keys(terminal, "\n") == "safe"  # what was allowed is not asked about again
+
+
+async def test_behind_what_ends_a_program_a_shell_reads(app: App) -> None:
+    bar, terminal = await started(app, f"{sys.executable} -qic 'import atexit, time; atexit.register(time.sleep, 60)'")
+    assert bar.keys(terminal, "6*7\n") == "unknown"  # its words say that it runs code, so it may be that which asks
+    await bar.type(terminal, "exit()\n")
+    assert bar.keys(terminal, "6*7\n") == "unknown"  # it takes its time to end
+    assert bar.keys(terminal, "$(cat x)\n") == "dangerous"
+    assert judged(bar, terminal, "ls\n").rule_key is None
+
+
+async def test_a_plain_answer_to_a_script_is_unknown_and_code_for_it_is_judged(app: App) -> None:
+    Path(app.bench.root, "ask.py").write_text('while True: print("you said", input("Delete all? [y/N] "))\n')
+    bar, terminal = await started(app, f"{sys.executable} ask.py", prompt="")
+    answers = ("y\n", "42\n", "6*7\n", "exec\n", "An example (draft), isn't it?\n", "\x1b[B", "y")
+    assert {text: bar.keys(terminal, text) for text in answers} == dict.fromkeys(answers, "unknown")
+    for text in ('os.system("x")\n', "rm -rf x\n", "y\n$(cat x)\n"):
+        assert bar.keys(terminal, text) == "dangerous", text
+    # one that only looks like a prompt does not count
+    Path(app.bench.root, "fake.py").write_text('input(">>> ")\n')
+    bar, terminal = await started(app, f"{sys.executable} fake.py", prompt="")
+    assert bar.keys(terminal, "6*7\n") == "unknown"
+
+
+async def test_a_rule_for_a_repl_covers_code_that_is_not_dangerous(app: App) -> None:
+    session, person = let_in(app), Person(app)
+    kept = await call(app, session, "terminal.create", title="repl", cwd=".")
+    terminal = app.bench.terminal(str(kept.data["terminalId"]), None)
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    bar = Bar(app, session)
+    await bar.type(terminal, f"{sys.executable} -q\n")
+    await until(terminal, "running")
+    await prompted(app, bar, terminal)
+    computed = await call(app, session, "terminal.send", terminalId=terminal.id, text="6*7\n")
+    assert (computed.success, person.was_asked) == (True, False)
+    await prompted(app, bar, terminal)
+    typing = {"terminalId": terminal.id, "text": "import json\n"}
+    question, done = await asked(app, session, person, "session", "terminal.send", **typing)
+    assert (question.level, question.reason, done.success) == ("unknown", "Python code: imports json", True)
+    assert question.rule.startswith("type code into python") and "not dangerous, in terminal repl" in question.rule
+    assert question.terminal == terminal.id
+    assert question.facts == ("In terminal repl", "Not isolated: runs as you")
+    for text in ("import decimal\n", "decimal.Decimal(1).sqrt()\n"):
+        await prompted(app, bar, terminal)
+        assert (await call(app, session, "terminal.send", terminalId=terminal.id, text=text)).success
+        assert not person.was_asked
+    await prompted(app, bar, terminal)
+    for text in ('__import__("os").system("touch made")\n', "rm -rf x\n", "\x1b[A\n"):
+        for verb, name, argument in (
+            ("terminal.send", "terminalId", "text"),
+            ("tool.terminal_continue", "sessionId", "stdin"),
+        ):
+            question, done = await asked(app, session, person, "deny", verb, **{name: terminal.id, argument: text})
+            assert (question.level, done.code) == ("dangerous", "denied"), text
+            assert "session" not in question.options
+            assert question.terminal == terminal.id
+    assert not Path(app.bench.root, "made").exists()
