@@ -73,11 +73,15 @@ def reader_of(program: str, words: Sequence[str] = ()) -> Reader:
     The words may be missing, where the system does not tell them: then it is not known whether it runs a script.
     """
     name = _plain(program)
-    main = _plain(words[0]) if words else ""
-    if name not in _KNOWN and main in LANGUAGE_OF:
+    rest = [*words[1:]] if words else None
+    if words and _plain(words[0]) != name and (_plain(words[0]) in LANGUAGE_OF or name in _KNOWN):
         # A script by its first line, such as ipython: its name is the program's, and the interpreter comes first.
-        script = next((word for word in words[1:] if word[:1] != "-"), "")
-        name = _plain(script) if _plain(script) in _KNOWN else main
+        at = next((at for at, word in enumerate(words) if at and word[:1] != "-"), 0)
+        script = _plain(words[at])
+        if script == name or (name not in _KNOWN and script in _KNOWN):
+            name, rest = script, [*words[at + 1 :]]
+        elif name not in _KNOWN:
+            name = _plain(words[0])
     if name in PAGERS:
         return Reader(program, InputKind.PAGER)
     if name in EDITORS:
@@ -89,7 +93,7 @@ def reader_of(program: str, words: Sequence[str] = ()) -> Reader:
     language = LANGUAGE_OF.get(name)
     if language is None:
         return Reader(program)
-    return _by_words(program, language, [*words[1:]] if words else None)
+    return _by_words(program, language, rest)
 
 
 def _plain(program: str) -> str:

@@ -244,7 +244,7 @@ LANGUAGES: dict[str, Language] = {
     "mysql": Language(
         "SQL",
         "",
-        r"(?:mysql|MariaDB \[[^\]]*\]|[\w@.:() -]+)>",
+        r"(?:mysql|MariaDB \[[^\]]*\]|\w[\w@.:() -]*)>",
         r"\s*(?:-|'|\"|`|/\*)>",
         statements=True,
         looks=_cased(r"(?:\\[sghc?q]|status|help|quit|exit|clear|nowarning|warnings)\s*;?"),
@@ -276,7 +276,7 @@ LANGUAGES: dict[str, Language] = {
         looks=_cased(r"show (?:dbs|databases|collections|tables|users|roles)|db|help|exit|quit(?:\(\))?"),
     ),
     "sql": Language(
-        "SQL", "", r"[\w@.:() -]+>", r"\s*(?:-|\.\.\.|:-?\])>?", statements=True, looks=_calls(r"help|quit|exit|\\q")
+        "SQL", "", r"\w[\w@.:() -]*>", r"\s*(?:-|\.\.\.|:-?\])>?", statements=True, looks=_calls(r"help|quit|exit|\\q")
     ),
     "gdb": Language("the debugger", "", r"\((?:gdb|lldb)\)", r"\s*>"),
     "python debugger": Language("the debugger", "", r"\((?:i?[Pp]db(?:\+\+)?)\)|i?pdb>", r"\.\.\.", calls=RISKY_CALLS),

@@ -115,7 +115,9 @@ def program_words(group: int) -> tuple[str, ...]:
             os.close(descriptor)
     except OSError:
         return ()
-    return tuple(data.decode("utf-8", "replace").removesuffix("\0").split("\0")) if data else ()
+    # A program that has given itself another title has put it there, and filled up the rest.
+    words = data.decode("utf-8", "replace").rstrip("\0 ")
+    return tuple(words.split("\0")) if words else ()
 
 
 def is_relay(program: str) -> bool:
