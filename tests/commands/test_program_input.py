@@ -84,7 +84,7 @@ async def test_code_for_python_is_judged_as_python(app: App) -> None:
     expected = {
         "6*7\n": "safe",
         "x = [1, 2, 3]\r": "safe",
-        "print(\"It's done\")\n": "safe",
+        'print("It\'s done")\n': "safe",
         "\x1b[200~for n in range(3):\n    print(n)\n\x1b[201~\n": "safe",
         "\x04": "safe",
         "exit()\n": "safe",
@@ -178,7 +178,7 @@ async def test_a_rule_for_a_repl_covers_code_that_is_not_dangerous(app: App) -> 
     typing = {"terminalId": terminal.id, "text": "import json\n"}
     question, done = await asked(app, session, person, "session", "terminal.send", **typing)
     assert (question.level, question.reason, done.success) == ("unknown", "Python code: imports json", True)
-    assert question.rule.startswith("type code into python") and "not dangerous, in terminal repl" in question.rule
+    assert question.rule == "type code into python that is not dangerous, in terminal repl, as long as it runs"
     assert question.terminal == terminal.id
     assert question.facts == ("In terminal repl", "Not isolated: runs as you")
     for text in ("import decimal\n", "decimal.Decimal(1).sqrt()\n"):

@@ -21,6 +21,7 @@ from fourhands.workbench.terminals.prompt import PromptState, leads_to_a_shell
 from fourhands.workbench.terminals.shell.input_line import EMPTY, leave, typed
 
 _HARMLESS_KEYS = str.maketrans("", "", "\x0c")  # a fresh screen
+_INTERRUPT = "\x03"
 _END_OF_INPUT = "\x04"
 _CONTROL = re.compile(r"[\x00-\x03\x05-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _RULES = {
@@ -102,6 +103,8 @@ def _given(standing: PromptState, text: str) -> tuple[TypedInput, str]:
     if standing.reader.kind in KEYED or not standing.reader.repl:
         return TypedInput(standing.keys + text, **state), text
     lines, hidden, completed = _line(standing.keys + text)
+    if _INTERRUPT in text:  # some programs end by that
+        state["ended"] = True
     if completed:
         state["prompt"] = ""  # Tab may have put more there
     shown = lines if standing.keys and not hidden else text

@@ -15,14 +15,13 @@ from fourhands.safety.input.statements import statements
 from fourhands.safety.shell import ClassifierRules, Verdict
 from fourhands.safety.shell.classifier import LineClassifier
 from fourhands.safety.shell.effects import LineEffects
-from fourhands.safety.shell.kinds import RiskKind
 from fourhands.safety.shell.levels import DANGEROUS, LEVELS, Finding, dangerous, unknown, worst
 from fourhands.safety.shell.lookalikes import raw
 
 _DEFAULT = ClassifierRules()
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_KEY_THAT_ENDS = re.compile("[\x03\x04\x1a\x1c](?=.)", re.DOTALL)
 _ASKS = ", which does not show its prompt"
-_IN_A_DATABASE = "works in a database"
 LONGEST = 1_000_000
 """Characters of one input; more than that is dangerous, since no one can look at it."""
 
@@ -78,7 +77,8 @@ def classify_input(
 
 
 def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\x04", "\x04\n").split("\n")
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _KEY_THAT_ENDS.sub(r"\g<0>\n", plain).split("\n")
 
 
 def goes_on_behind(typed: TypedInput, reader: Reader) -> bool:
@@ -91,8 +91,6 @@ def _divided(typed: TypedInput, reader: Reader) -> tuple[str, str]:
     if reader.kind in KEYED:
         return typed.text, ""
     lines = _lines(typed.text)
-    if reader.kind is InputKind.PROGRAM:
-        return _CONTROL.sub("", "\n".join(lines)), ""
     last = next((number for number, line in enumerate(lines, 1) if leaves(reader, line)), len(lines))
     return _CONTROL.sub("", "\n".join(lines[:last])), _CONTROL.sub("", "\n".join(lines[last:]))
 
@@ -104,7 +102,7 @@ def _read(own: str, typed: TypedInput, reader: Reader, classifier: LineClassifie
         case InputKind.CODE if reader.language in ("python", "ipython"):
             magics = reader.language == "ipython"
             return python(own, classifier, before=before, certain=certain, magics=magics)
-        case InputKind.CODE:
+        case InputKind.CODE if reader.repl or typed.prompt:
             return code(own, reader, classifier, before=before, certain=certain)
         case InputKind.STATEMENTS:
             return statements(own, reader, classifier, before=before, certain=certain)
@@ -133,10 +131,11 @@ def _behind(
 
 
 def _effects(result: Finding, reader: Reader, behind: Verdict | None) -> LineEffects:
-    """Return the effects: the kinds of all that is dangerous, and whether a checkpoint could bring it back."""
-    kinds = result.kinds | (behind.effects.kinds if behind is not None else frozenset())
-    works = _IN_A_DATABASE if reader.kind is InputKind.STATEMENTS else ""
-    lost = behind.effects.losses if behind is not None else ()
-    known = behind is not None and behind.effects.all_known and RiskKind.DESTROYS not in result.kinds
-    irreversible = works or (behind.effects.irreversible if behind is not None else "")
-    return LineEffects(kinds, losses=lost, all_known=known, irreversible=irreversible)
+    """Return the effects of what a program does by itself; without kinds where nobody knows where it would be done.
+
+    A program may hand on what it reads to another place, and a shell behind it runs whatever it gets.
+    """
+    if behind is not None or not reader.repl or reader.kind not in (InputKind.CODE, InputKind.STATEMENTS):
+        return LineEffects(all_known=False)
+    works = "works in a database" if reader.kind is InputKind.STATEMENTS else ""
+    return LineEffects(result.kinds, all_known=False, irreversible=works)

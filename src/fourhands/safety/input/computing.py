@@ -139,9 +139,16 @@ def _is_on_text(node: ast.Call) -> bool:
     return isinstance(value, ast.Constant) and isinstance(value.value, str) and "__" not in value.value
 
 
+def _is_counted(node: ast.Call) -> bool:
+    """Return True for `df.head(3)`, but not for a request to an address."""
+    return all(isinstance(one, ast.Constant) and isinstance(one.value, int) for one in node.args)
+
+
 _BY_ARGUMENTS: dict[str, Callable[[ast.Call], bool]] = {
     "get": _is_key,
     "format": _is_on_text,
+    **dict.fromkeys(("head", "tail"), _is_counted),
+    "insert": lambda node: len(node.args) == 2,  # into a list; a database takes one
     "replace": lambda node: len(node.args) >= 2,  # one of two texts; a path's own has one operand
     **dict.fromkeys(("sum", "min", "max"), lambda node: len(node.args) <= 1),
 }

@@ -16,7 +16,7 @@ _LOOKS = Finding(FINE.rank, _RULE, "a debugger's command that only looks")
 _GDB_LOOKS = words(
     "bt backtrace where info i inf list l frame f up down help h apropos show x ptype whatis disas disassemble "
     "output tbreak break b br brea display undisplay watch rwatch awatch delete disable enable tb hbreak condition "
-    "ignore q quit exit thread"
+    "ignore q quit exit thread layout tui focus refresh echo pwd"
 )
 _GDB_RUNS = words(
     "run r start starti continue c cont next n step s stepi si nexti ni finish fin until u advance jump j kill k "
@@ -34,12 +34,13 @@ _CALLS_OUT = re.compile(
     r"_gdb_\w+|_shell|python|_exitcode)\s*\("
 )
 _BREAKPOINTS = re.compile(r"\A[\w:.*&/~<>, -]*\Z")
-_PDB_LOOKS = words("h help w where bt d down u up l list ll longlist a args source whatis display undisplay")
+_PDB_LOOKS = words("h help w where bt d down u up l list ll longlist a args undisplay")
 _PDB_RUNS = words(
     "n next s step c cont continue r return unt until j jump b break tbreak cl clear disable enable ignore condition "
     "q quit exit run restart retval rv"
 )
-_PDB_SHOWS = words("p pp whatis display print exceptions")
+_PDB_SHOWS = words("p pp whatis display print source exceptions")
+_PLACES = re.compile(r"[\w., :/-]*")
 
 
 def debugger(text: str, reader: Reader, classifier: LineClassifier, *, certain: bool = True) -> Finding:
@@ -91,7 +92,7 @@ def _pdb(line: str, classifier: LineClassifier, *, certain: bool) -> Finding:
     if ";;" in line:
         return worst(*(_pdb(part.strip(), classifier, certain=certain) for part in line.split(";;")))
     name, _, rest = line.partition(" ")
-    if name in _PDB_LOOKS and not rest.strip().startswith(("=", ".", "(", "[", ",", ":")):
+    if name in _PDB_LOOKS and _PLACES.fullmatch(rest) and not rest.strip().startswith((",", ":")):
         return _LOOKS
     if name in _PDB_SHOWS:
         return python(rest.strip(), classifier, certain=certain)

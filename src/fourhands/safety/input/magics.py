@@ -12,7 +12,7 @@ _RULE = "C6.2"
 _SHELL_MAGICS = words("sx system sc bash sh script ! cmd")
 _LOOKS = words(
     "pwd who whos who_ls lsmagic magic quickref history hist pdoc pdef pinfo pinfo2 psource pfile precision pprint "
-    "timeit time prun dhist page colors xmode doctest_mode matplotlib autocall automagic alias"
+    "dhist colors xmode doctest_mode"
 )
 _CODE = words("timeit time prun memit mprun lprun capture")  # code stands behind them
 _FILES = words(
@@ -61,7 +61,7 @@ def _magic(plain: str, classifier: LineClassifier) -> tuple[Finding, str]:
         return FINE, rest[match.end() :] if (match := _OPTIONS.match(rest)) else rest
     if name in _SHELL_MAGICS or name in _FILES:
         return _shell(rest if name in _SHELL_MAGICS else plain, classifier), ""
-    if name in _LOOKS:
+    if name in _LOOKS and re.fullmatch(r"[\w.]*", rest.strip()):
         return FINE, ""
     return unknown(_RULE, f"IPython's %{shown(name)[:24]}"), ""
 

@@ -24,7 +24,8 @@ PromptSeen = Literal["", "ready", "more"]
 
 _VERSION = re.compile(r"(?<=[a-zA-Z])[-_]?\d+(?:\.\d+)*\Z")
 _LONGEST = 10_000
-_ENDING_KEYS = "\x04\x1a\x1c"  # end of input, stop, quit
+_ENDING_KEYS = "\x03\x04\x1a\x1c"  # interrupt, end of input, stop, quit
+_ENDS_ANY = re.compile(r"^\s*[:.\\/]?(?:exit|quit|q|bye|logout)\b", re.IGNORECASE | re.MULTILINE)
 _VIM_ENDS = re.compile(r":[^\r\n]*(?:q|x|clo|exi|cq|st|sus|sh|ter)|Z[ZQ]")
 
 
@@ -159,4 +160,5 @@ def leaves(reader: Reader, text: str) -> bool:
         case InputKind.EDITOR:
             keys = {"vim": _VIM_ENDS.search(text) is not None, "ed": "q" in text.lower()}
             return keys.get(reader.language, "\x18" in text or "\x11" in text or "\x0b" in text)
-    return ENDS.search(text) is not None
+    ends = ENDS if reader.repl else _ENDS_ANY
+    return ends.search(text) is not None

@@ -14,6 +14,7 @@ from fourhands.workbench.terminals.shell.tracker import program_words
 from fourhands.workbench.terminals.terminal import Terminal
 
 _LOOKED_AT = 2048  # bytes of output in which a prompt is looked for
+_INTERRUPT = "\x03"
 _MOST_LINES = 1000  # of one statement
 
 
@@ -36,7 +37,8 @@ class Dialogue:
             return replace(standing, reader=reader, prompt=self._prompt(reader, ""))
         prompt = self._prompt(reader, self._keys)
         statement = self._statement if prompt == "more" else ()
-        return replace(standing, reader=reader, prompt=prompt, keys=self._keys, statement=statement, ended=self._ended)
+        ended = self._ended and not prompt  # its prompt shows that it goes on
+        return replace(standing, reader=reader, prompt=prompt, keys=self._keys, statement=statement, ended=ended)
 
     def agent_types(self, standing: PromptState, text: str, lines: tuple[str, ...]) -> None:
         """Note what an agent types into a program, and the lines that it submits."""
@@ -45,8 +47,9 @@ class Dialogue:
         if lines:
             before = standing.statement if standing.prompt == "more" else ()
             self._statement = (*before, *lines)[-_MOST_LINES:] if standing.prompt else ()
+        if lines or _INTERRUPT in text:
             self._entered_at = self._terminal.log.head
-        self._ended = self._ended or leaves(standing.reader, self._keys + text)
+        self._ended = standing.ended or leaves(standing.reader, self._keys + text)
         self._keys = unsubmitted(self._keys, text)
 
     def person_types(self, *, enter: bool) -> None:

@@ -227,7 +227,7 @@ LANGUAGES: dict[str, Language] = {
         statements=True,
         looks=_cased(
             r"\.(?:tables|schema|indexes|indices|databases|dbinfo|help|show|headers?|mode|width|timer|nullvalue|echo|"
-            r"changes|explain|eqp|separator|stats|version|prompt|fullschema|quit|exit|bail)(?:\s+[\w.%'\"*-]+)*"
+            r"changes|explain|eqp|separator|stats|version|fullschema|quit|exit|bail)(?:\s+[\w.%'\"*-]+)*"
         ),
     ),
     "psql": Language(
@@ -238,7 +238,7 @@ LANGUAGES: dict[str, Language] = {
         statements=True,
         looks=_cased(
             r"\\(?:d[a-zA-Z]*[+S]*|l\+?|z|conninfo|timing|x|a|t|H|h|\?|pset|encoding|echo|warn|q|s[fv]\+?|copyright|errverbose)"
-            r"(?:\s+[\w.%*\"-]+)*;?|\\(?:set|prompt)"
+            r"(?:\s+[\w.%*\"-]+)*;?|\\set"
         ),
     ),
     "mysql": Language(
@@ -247,7 +247,7 @@ LANGUAGES: dict[str, Language] = {
         r"(?:mysql|MariaDB \[[^\]]*\]|\w[\w@.:() -]*)>",
         r"\s*(?:-|'|\"|`|/\*)>",
         statements=True,
-        looks=_cased(r"(?:\\[sghc?q]|status|help|quit|exit|clear|nowarning|warnings)\s*;?"),
+        looks=_cased(r"(?:\\[shc?q]|status|help|quit|exit|clear|nowarning|warnings)\s*;?"),
     ),
     "duckdb": Language(
         "SQL",

@@ -80,17 +80,17 @@ METHODS = words(
     "split rsplit splitlines find rfind rindex strip lstrip rstrip lower upper title capitalize swapcase "
     "casefold join startswith endswith removeprefix removesuffix zfill ljust rjust center partition rpartition "
     "isdigit isalpha isalnum isnumeric isdecimal isspace islower isupper istitle isidentifier isprintable "
-    "isascii encode decode expandtabs hex format_map translate "
+    "isascii encode decode expandtabs hex format_map "
     # lists, sets, mappings
-    "append extend insert pop index count sort reverse copy keys values items most_common elements union intersection "
+    "append extend pop index count sort reverse copy keys values items most_common elements union intersection "
     "difference symmetric_difference issubset issuperset isdisjoint popitem "
     # numbers, dates
     "bit_length as_integer_ratio conjugate is_integer isoformat strftime date time timestamp total_seconds weekday "
     "isoweekday quantize normalize "
     # matches
-    "group groups groupdict start end span "
+    "group groups groupdict span "
     # tables of data
-    "head tail describe info mean median std var quantile value_counts unique nunique sort_values sort_index "
+    "describe info mean median std var quantile value_counts unique nunique sort_values sort_index "
     "groupby isna isnull notna notnull corr cumsum nlargest nsmallest idxmax idxmin astype tolist to_dict "
     "to_list reset_index dropna fillna reshape ravel flatten transpose argmax argmin argsort nonzero dot diff "
     "explode between isin memory_usage "
