@@ -630,7 +630,6 @@ re.findall(r"\d", x)
 type(x).__name__
 str.__doc__
 m.__version__
-pass
 del x
 assert x
 exit()
@@ -643,7 +642,6 @@ exit
 %pwd
 x?
 x??
-!ls
 %who
 """,
     "node": r"""
@@ -741,6 +739,7 @@ class A {}
     "lua": 'x = 5\nprint("x")\nstring.upper("x")',
     "sqlite3 app.db": r"""
 SELECT * FROM users;
+SELECT a || b FROM users;
 SELECT * FROM notes WHERE text = 'drop me a line';
 INSERT INTO users VALUES (1);
 UPDATE users SET a = 1 WHERE id = 1;

@@ -22,7 +22,7 @@ _DEFAULT = ClassifierRules()
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _KEY_THAT_ENDS = re.compile("[\x03\x04\x1a\x1c](?=.)", re.DOTALL)
 _ASKS = ", which does not show its prompt"
-LONGEST = 1_000_000
+LONGEST = 100_000
 """Characters of one input; more than that is dangerous, since no one can look at it."""
 
 

@@ -11,6 +11,7 @@ from fourhands.safety.shell.options import words
 from fourhands.safety.shell.parser.expansion import shown
 
 _RULE = "C6.2"
+_MOST_LINES = 1_000
 _LOOKS = Finding(FINE.rank, _RULE, "a debugger's command that only looks")
 # gdb and lldb: unique beginnings of a command's name do as well as the whole.
 _GDB_LOOKS = words(
@@ -46,6 +47,8 @@ _PLACES = re.compile(r"[\w., :/-]*")
 def debugger(text: str, reader: Reader, classifier: LineClassifier, *, certain: bool = True) -> Finding:
     """Classify the lines of a text as a debugger's commands."""
     findings = [_LOOKS]
+    if text.count("\n") > _MOST_LINES:
+        return dangerous("C2.1", f"too long to check: more than {_MOST_LINES:,} lines")
     for line in filter(None, map(str.strip, text.split("\n"))):
         match reader.language:
             case "gdb":

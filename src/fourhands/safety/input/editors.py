@@ -47,7 +47,7 @@ _INSERTS = re.compile(r"\d*(?:[iaoIAOsSRC]|c(?:[wWeEbB$0^Gc]|[ia][\w\"'`(){}\[\]
 _RANGE = re.compile(
     r"\s*(?:(?:\d+|[.$%*]|'[\w<>]|/(?:[^/\n\\]|\\.)*/|\?(?:[^?\n\\]|\\.)*\?|\\[/?&])?(?:[+-]\d*)*[,;]?)*\s*"
 )
-_NAME = re.compile(r"([a-zA-Z&<>=#~@*!]*)(!?)\s*(.*)", re.DOTALL)
+_NAME = re.compile(r"([a-zA-Z]+|[&<>=#~@*]*)(!?)\s*(.*)", re.DOTALL)
 # Commands of vi behind a colon that edit, move, show or leave.
 _EX = words(
     "w wr wri writ write wq x xit exi exit wa wall wqa wqall xa xall q qu qui quit qa qall quita quitall cq "
@@ -140,8 +140,6 @@ def _ex(line: str, classifier: LineClassifier) -> Iterator[Finding]:
     found = _NAME.match(rest)
     assert found is not None  # it matches anything
     name, force, operand = found.groups()
-    if name.endswith("!") and not force:
-        name, force = name[:-1], "!"
     if not name and force:
         yield dangerous(_RULE, f"the editor runs a command: {shown(operand)[:40]}")
         return

@@ -4,6 +4,7 @@ import ast
 import re
 import textwrap
 import warnings
+from collections.abc import Iterator
 
 LONGEST = 10_000
 """Characters of a text that is parsed: Python's own parser may end the process on much longer ones."""
@@ -12,6 +13,7 @@ _HEADS = (
     (re.compile(r"\s*(?:else|elif)\b"), "if 1: pass\n"),
     (re.compile(r"\s*(?:except|finally)\b"), "try: pass\n"),
 )
+_MOST_LINES = 6  # of one statement, in a text that is no code as a whole
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 _TOKEN = re.compile(r"#[^\n]*|(\"{3}|'{3}|[\"'])|([(\[{])|([)\]}])|\\.", re.DOTALL)
 
@@ -23,6 +25,21 @@ def parsed(text: str) -> ast.Module | None:
     plain = text.expandtabs(8).rstrip() + "\n"
     tree = _tree(text) or _tree(textwrap.dedent(plain))
     return tree if tree is not None else _part(textwrap.dedent(plain))
+
+
+def statements_of(text: str) -> Iterator[tuple[str, ast.Module | None]]:
+    """Yield the pieces of a text that is no code as a whole, each with its tree: a prompt takes one after the other."""
+    lines = text[:LONGEST].split("\n")
+    start = 0
+    while start < len(lines):
+        ends = range(min(start + _MOST_LINES, len(lines)), start, -1)
+        pieces = ((end, "\n".join(lines[start:end])) for end in ends)
+        end, tree = next(
+            ((end, tree) for end, piece in pieces if (tree := _tree(piece)) is not None), (start + 1, None)
+        )
+        piece = "\n".join(lines[start:end])
+        yield piece, tree if tree is not None else parsed(piece)
+        start = end
 
 
 def dotted(node: ast.AST) -> str:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from fourhands.safety.input.computing import not_only_reading
-from fourhands.safety.input.grammar import dotted, parsed
+from fourhands.safety.input.grammar import LONGEST, dotted, parsed, statements_of
 from fourhands.safety.input.magics import without_magics
 from fourhands.safety.input.tables.python import (
     ATTRIBUTES,
@@ -57,9 +57,7 @@ def python(
     if tree is None and before:
         tree, skip = parsed(text), 0
     if tree is None:
-        risky = RISKY_CALLS.search(text) if certain else None
-        if risky is not None:
-            return worst(dangerous(_RULE, f"Python code: {shown(risky.group().strip())[:24]}"), *findings)
+        findings.extend(_in_pieces(text, classifier, certain=certain))
         return worst(unknown(NOT_CODE, "Python code that cannot be parsed"), *findings)
     findings.extend(Dangers(tree, skip, classifier).findings())
     result = worst(FINE, *findings)
@@ -69,6 +67,17 @@ def python(
         return worst(result, unknown(_RULE, f"Python code: {why}"))
     fine = Finding(FINE.rank, _RULE, "Python code: only reads and computes")
     return worst(fine, result) if result.rank else fine
+
+
+def _in_pieces(text: str, classifier: LineClassifier, *, certain: bool) -> Iterator[Finding]:
+    """Yield the dangerous parts of a text that is no code as a whole."""
+    for piece, tree in statements_of(text):
+        if tree is not None:
+            yield from Dangers(tree, 0, classifier).findings()
+        elif certain and (risky := RISKY_CALLS.search(piece)):
+            yield dangerous(_RULE, f"Python code: {shown(risky.group().strip())[:24]}")
+    if len(text) > LONGEST:
+        yield dangerous(NOT_CODE, f"too long to check: more than {LONGEST:,} characters of code")
 
 
 class Dangers:

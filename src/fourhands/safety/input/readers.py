@@ -75,14 +75,15 @@ def reader_of(program: str, words: Sequence[str] = ()) -> Reader:
     """
     name = _plain(program)
     rest = [*words[1:]] if words else None
-    if words and _plain(words[0]) != name and (_plain(words[0]) in LANGUAGE_OF or name in _KNOWN):
+    main = _plain(words[0]) if words else ""
+    if main != name and main in LANGUAGE_OF:
         # A script by its first line, such as ipython: its name is the program's, and the interpreter comes first.
         at = next((at for at, word in enumerate(words) if at and word[:1] != "-"), 0)
         script = _plain(words[at])
-        if script == name or (name not in _KNOWN and script in _KNOWN):
+        if script in _KNOWN and name in (script, main):
             name, rest = script, [*words[at + 1 :]]
         elif name not in _KNOWN:
-            name = _plain(words[0])
+            name = main
     if name in PAGERS:
         return Reader(program, InputKind.PAGER)
     if name in EDITORS:

@@ -131,7 +131,7 @@ LANGUAGES: dict[str, Language] = {
         quotes="\"'`",
         unclear="/",
         plain=_cased(
-            r"(?:\)|\b(?:\w*(?:re|rx|regexp?|pattern|RE)|[\w.]*(?:Re|Regex|RegExp|Pattern))|/\w*)\s*\.\s*exec\s*\("
+            r"(?:\)|\b\w{0,40}(?:re|rx|regexp?|pattern|RE|Re|Regex|RegExp|Pattern)|/\w{0,8})\s{0,4}\.\s{0,4}exec\s{0,4}\("
         ),
         looks=_cased(r"\.(?:help|exit|break|clear|editor)|process\.exit\(\d*\)|exit"),
     ),

@@ -29,7 +29,6 @@ from fourhands.safety.unicode import blanks
 _LOOKAHEAD = 100_000
 
 _PLAIN = re.compile(r"[\w./:=,@%+~^\[\]-]+", re.ASCII)
-_CLASS = re.compile(r"\[.+\]")  # a pattern, unless it is a subscript
 _SUBSCRIPTED = re.compile(r"\w+\[[^\]]*\]\+?=|\[\[?\Z", re.ASCII)
 # What zsh takes for conditions on files behind a pattern: some of them run code.
 _QUALIFIERS = re.compile(r"[^|()*?\[\]]*(?:\[-?\d+(?:,-?\d+)?\])?")
@@ -121,7 +120,7 @@ class WordScanner(ABC):
             return text[begin : self.pos]
         if len(pieces) == 1 and elements is None and pieces[0].kind == LIT and _PLAIN.fullmatch(text, begin, self.pos):
             plain = pieces[0].text
-            if not _CLASS.search(plain) or _SUBSCRIPTED.match(plain):
+            if not _has_class(plain) or _SUBSCRIPTED.match(plain):
                 return plain
         return Word(pieces, elements)
 
@@ -365,3 +364,9 @@ class WordScanner(ABC):
                     return found.end() if self.text.startswith("))", found.start()) else None
         self.lookahead -= len(self.text) - before
         return None
+
+
+def _has_class(plain: str) -> bool:
+    """Return True if a word has `[x]` in it: a pattern, unless it is a subscript."""
+    start = plain.find("[")
+    return start >= 0 and plain.rfind("]") > start + 1

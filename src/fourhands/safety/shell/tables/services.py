@@ -249,22 +249,24 @@ DATABASES = words(
 )
 DATABASE_TOOLS = words("dropdb dropuser")
 SQL = (
-    r"\b(?:drop|truncate|delete|flushall|flushdb|dropdatabase|dropuser)\b|\balter\b[^;]*\bdrop\b|"
+    r"\b(?:drop|truncate|delete|flushall|flushdb|dropdatabase|dropuser)\b|"
     r"\.drop\s*\(|deletemany|deleteone|\.remove\s*\("
 )
 CLIENT_RUNS = (
-    r"\\!|\\copy|\.shell|\.system|\bcopy\b[^;]*\bprogram\b|\\o\s*\|?|\.output|\.once|\.import|system\s|"
+    r"\\!|\\copy|\.shell|\.system|\\o\s*\|?|\.output|\.once|\.import|system\s|"
     r"load_extension|into\s+(?:out|dump)file|config\s+set|eval\b"
 )
 # Statements by which a database starts programs, reads and writes files, or lets others in.
 SQL_REACHES = (
-    r"\bcopy\b[^;]*\bto\s+[''\"/]|\bpg_(?:read\w*file|ls_\w+|file_\w+|terminate_backend|cancel_backend|reload_conf)\b|"
+    r"\bpg_(?:read\w*file|ls_\w+|file_\w+|terminate_backend|cancel_backend|reload_conf)\b|"
     r"\blo_(?:import|export)\b|\bdblink|\balter\s+(?:system|user|role|login)\b|\bcreate\s+(?:user|role|login|extension)\b|"
     r"\blanguage\s+['\"]?(?:c|internal|plpython\w*|plperlu?|pltclu?|plsh)\b|\bdo\s+(?:\$|language)|\bgrant\b|\brevoke\b|"
-    r"\bexecute\b|\bprepare\b[^;]*\bfrom\b|\bset\s+(?:password|global|persist)\b|\bload_file\s*\(|\bload\s+data\b|"
+    r"\bexecute\b|\bset\s+(?:password|global|persist)\b|\bload_file\s*\(|\bload\s+data\b|"
     r"\bxp_\w+|\bsp_(?:configure|oacreate|executesql)|\bopenrowset\b|\bbulk\s+insert\b|\bwritefile\s*\(|\bedit\s*\(|"
     r"\bfts3_tokenizer\b|\bvacuum\s+into\b|\bwritable_schema\b|\binstall\s+\w|(?:^|;)\s*load\s+['\"\w]|\bshutdown\b|"
     r"\breset\s+(?:master|slave)\b|\bpurge\b|\bkill\s+(?:query\s+|connection\s+)?\d"
 )
+# Words of one statement that are dangerous together: the first, and what may stand anywhere behind it.
+SQL_PAIRS = {r"\bcopy\b": r"\bprogram\b|\bto\s+['\"/]", r"\bprepare\b": r"\bfrom\b"}
 # Tools whose whole purpose is to hold secrets.
 VAULTS = words("pass op bw vault security secret-tool keyctl lpass keepassxc-cli sops age")
