@@ -2,6 +2,7 @@
 
 import asyncio
 import shutil
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from tests.commands.test_policy import Bar, until
 from tests.kit.isolation import refuse
 from tests.kit.person import Person, let_in
 from tests.kit.workbench import open_app
+from tests.safety.input import cases
 
 from fourhands.app import App
 from fourhands.core.approval import Assessment
@@ -49,6 +51,16 @@ async def started(app: App, command: str, prompt: str = "ready") -> tuple[Bar, T
     else:
         await terminal.wait(input_wanted=True, deadline_s=40)
     return bar, terminal
+
+
+async def appeared(path: Path, terminal: Terminal) -> None:
+    """Wait until a program has made a file; it prints something then."""
+    async with asyncio.timeout(40):
+        news = asyncio.Event()
+        with terminal.listening(news.set):
+            while not path.exists():
+                news.clear()
+                await news.wait()
 
 
 def needed(program: str) -> str:
@@ -196,3 +208,118 @@ async def test_a_rule_for_a_repl_covers_code_that_is_not_dangerous(app: App) -> 
             assert "session" not in question.options
             assert question.terminal == terminal.id
     assert not Path(app.bench.root, "made").exists()
+
+
+async def test_statements_for_a_database_are_judged_as_statements(app: App) -> None:
+    needed("sqlite3")
+    bar, terminal = await started(app, "sqlite3 app.db")
+    expected = {
+        ".tables\n": "safe",
+        ".quit\n": "safe",
+        "SELECT * FROM notes WHERE text = 'drop me a line';\n": "unknown",
+        "CREATE TABLE users (name);\n": "unknown",
+        "DROP TABLE users;\n": "dangerous",
+        "DELETE FROM users;\n": "dangerous",
+        "UPDATE users SET name = 'x';\n": "dangerous",
+        ".shell touch made\n": "dangerous",
+        ".quit\nrm -rf x\n": "dangerous",
+    }
+    assert {text: bar.keys(terminal, text) for text in expected} == expected
+    assert judged(bar, terminal, "SELECT 1;\n").reason == "SQL: SELECT"
+    # line by line
+    await bar.type(terminal, "UPDATE users\n")
+    await prompted(app, bar, terminal, "more")
+    assert bar.keys(terminal, "SET name = 'x' WHERE name = 'y';\n") == "unknown"
+    assert bar.keys(terminal, "SET name = 'x';\n") == "dangerous"
+
+
+async def test_code_for_node_is_judged_as_javascript(app: App) -> None:
+    bar, terminal = await started(app, needed("node"))
+    expected = {
+        "6*7\n": "safe",
+        "xs = [1, 2].map(x => x * 2)\n": "unknown",
+        'require("child_process").execSync("x")\n': "dangerous",
+        "process.mainModule\n": "dangerous",
+        ".exit\n": "safe",
+        ".exit\n`cat x`\n": "dangerous",
+    }
+    assert {text: bar.keys(terminal, text) for text in expected} == expected
+    await bar.type(terminal, 'require("child_')  # it shows a preview behind that, so its prompt is not certain
+    assert bar.keys(terminal, 'process")\n') == "dangerous"
+
+
+async def test_commands_for_a_debugger_are_judged_as_its_own(app: App) -> None:
+    Path(app.bench.root, "app.py").write_text("x = 1\ny = 2\n")
+    bar, terminal = await started(app, f"{sys.executable} -m pdb app.py")
+    expected = {
+        "l\n": "safe",
+        "p 6*7\n": "safe",
+        "n\n": "unknown",
+        "!import subprocess\n": "dangerous",
+        'p __import__("os").system("x")\n': "dangerous",
+        "q\n": "safe",
+    }
+    assert {text: bar.keys(terminal, text) for text in expected} == expected
+
+
+async def test_keys_for_editors_are_judged_as_keys(app: App) -> None:
+    needed("vim")
+    Path(app.bench.root, "a.txt").write_text("one\ntwo\n")
+    bar, terminal = await started(app, "vim -u NONE a.txt", prompt="")
+    expected = {
+        "dd": "unknown",
+        "irm -rf build\x1b": "unknown",
+        ":w\n": "unknown",
+        ":%s/one/two/g\r": "unknown",
+        ":!touch made\n": "dangerous",
+        "\x1b:r !ls\r": "dangerous",
+        "!!sh\n": "dangerous",
+        "\x1a": "dangerous",
+        ":wq\nrm -rf x\n": "dangerous",  # the shell gets that
+    }
+    assert {text: bar.keys(terminal, text) for text in expected} == expected
+    await bar.type(terminal, "\x1b:")
+    assert bar.keys(terminal, "!touch made\r") == "dangerous"
+    assert bar.keys(terminal, "w\r") == "unknown"
+    await bar.type(terminal, "!touch made\r")  # allowed, say
+    await appeared(Path(app.bench.root, "made"), terminal)
+    assert bar.keys(terminal, "\r") == "unknown"
+
+
+async def test_in_a_sandbox_only_dangerous_input_is_asked_about(app: App) -> None:
+    session, person = let_in(app, provider="bubblewrap"), Person(app)
+    kept = await call(app, session, "terminal.create", title="inside")
+    terminal = app.bench.terminal(str(kept.data["terminalId"]), None)
+    assert terminal.isolation == "sandbox"
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    bar = Bar(app, session)
+    await bar.type(terminal, "/usr/bin/python3 -q\n")
+    await until(terminal, "running")
+    await prompted(app, bar, terminal)
+    for text in ("6*7\n", "import json\n", "json.dump\n"):
+        assert (await call(app, session, "terminal.send", terminalId=terminal.id, text=text)).success
+        await prompted(app, bar, terminal)
+    assert not person.was_asked
+    question, _ = await asked(
+        app, session, person, "deny", "terminal.send", terminalId=terminal.id, text='import os; os.remove("x")\n'
+    )
+    assert question.facts == ("In terminal inside", "Runs in the sandbox")
+    assert question.reason == "Python code: calls os.remove"
+    # with `irreversible`, inline code runs there, but not what a shell behind the program would get
+    assert (await app.call("openspace.safety.set_asking", {"ask": "irreversible"})).success
+    assert judged(bar, terminal, 'os.remove("x")\n').unasked
+    for text in ("rm -rf x\n", "\x1b[A\n", "exit()\nrm x\n"):
+        assert not judged(bar, terminal, text).unasked, text
+
+
+def test_safe_input_leaves_a_real_python_and_its_directory_as_they_were(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("x")
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    begin = "x = y = z = [1]; a = b = d = {'a': 1}; m = sum\n"
+    text = begin + "".join(f"{line}\n\n" for line in cases.SAFE["python3"].strip().split("\n") if "exit" not in line)
+    command = [sys.executable, "-q", "-i", "-X", "importtime"]
+    done = subprocess.run(command, input=text, cwd=tmp_path, capture_output=True, text=True, timeout=15, check=False)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "42" in done.stdout
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+    assert not [line for line in done.stderr.split("\n") if line.startswith("import time:") and "subprocess" in line]

@@ -578,6 +578,7 @@ d["a"] = 1
 print(x)
 print("system")
 print("rm -rf /")
+{k: v for k, v in d.items() if v != "rm -rf /"}
 print(x, sep=", ")
 len(x)
 sum(range(10))

@@ -58,7 +58,7 @@ def test_what_only_reads_is_safe_at_the_prompt_and_nowhere_else(command: str, te
     assert level(command, text) == "safe"
     promptless = reader(command).rules.promptless
     assert level(command, text, "") == ("safe" if promptless else "unknown")
-    assert level(command, text, ended=True) != "safe"
+    assert level(command, text, ended=True) == "unknown"
 
 
 @table(("command", "text"), rows(cases.UNKNOWN))
@@ -101,9 +101,7 @@ def test_everyday_input_is_never_dangerous_and_half_of_it_is_not_asked_about() -
     found = [(command, level(command, text, "ready")) for command, text in everyday()]
     assert len(found) == 159
     asked = [command for command, one in found if one != "safe"]
-    print(
-        f"{len(asked) / len(found):.1%} of {len(found)} without a sandbox; {len(set(asked))} with a rule for each program"
-    )
+    print(f"{len(asked) / len(found):.1%} of {len(found)} without a sandbox; {len(set(asked))} with rules")
     assert [command for command, one in found if one == "dangerous"] == []
     assert len(asked) / len(found) < 0.5
     assert len(set(asked)) <= 15
@@ -267,6 +265,8 @@ def test_the_rest_of_a_statement_is_judged_with_its_beginning(
     [
         ("%%bash\nrm -rf x\n", "dangerous"),
         ("%%bash\nls\n", "safe"),
+        ("!ls\n", "safe"),
+        ("pass\n", "safe"),  # it is the name of a program, too
         ("%%writefile x.py\nprint(1)\n", "unknown"),
         ("%%timeit\nos.system('x')\n", "dangerous"),
         ("x = 1\n!rm x\n", "dangerous"),
@@ -334,6 +334,20 @@ def test_kinds_follow_what_a_program_does_by_itself() -> None:
         assert classify_input(text, reader(command)).effects.kinds == frozenset(), command
 
 
+@table(
+    "text",
+    [
+        ')(\nPath("x").open("w")\n',
+        'x = 1\n)(\n(Path("x")\n.open)("w")\n',
+        "def f(:\n    os.remove('x')\n",
+        "what is this\nimport subprocess\n",
+        "x = 1\n" * 3_000 + "eval('1')\n",
+    ],
+)
+def test_a_line_that_is_no_code_hides_no_other_line(text: str) -> None:
+    assert level("python3", text) == "dangerous"
+
+
 def test_what_is_no_text_or_too_much_of_it() -> None:
     with pytest.raises(BadArgument, match="int"):
         classify_input(1, reader("python3"))  # type: ignore[arg-type]
@@ -369,9 +383,7 @@ COMMANDS = [*{*cases.DANGEROUS, *cases.SAFE, *cases.UNKNOWN, *LINES, *KEYS}]
 LIMIT_S = 3.0  # of the processor's time, on a machine that others use too; a tenth of it is usual
 
 
-@pytest.mark.parametrize(
-    "command", ["python3", "ipython", "node", "psql app", "gdb x", "less x", "vim x", "cat", "irb"]
-)
+@pytest.mark.parametrize("command", ["python3", "node", "psql app", "gdb x", "vim x"])
 def test_hostile_text_is_judged_in_time(command: str) -> None:
     """Text of up to 100 kB that is made to be slow."""
     program = reader(command)
@@ -390,7 +402,7 @@ _TEXTS = st.one_of(st.text(max_size=80), st.lists(_PIECES, max_size=5).map("".jo
 
 
 @given(command=st.sampled_from(COMMANDS), text=_TEXTS, prompt=st.sampled_from(["", "ready", "more"]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_any_text_gets_a_verdict_that_does_not_depend_on_the_prompt_for_danger(
     command: str, text: str, prompt: PromptSeen
 ) -> None:
@@ -408,7 +420,7 @@ def test_any_text_gets_a_verdict_that_does_not_depend_on_the_prompt_for_danger(
     fine=st.lists(st.sampled_from([text for one, text in rows(cases.SAFE) if one == "python3"]), max_size=3),
     data=st.data(),
 )
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 def test_code_in_two_pieces_is_judged_no_milder_than_at_once(
     lines: list[str], fine: list[str], data: st.DataObject
 ) -> None:

@@ -31,9 +31,8 @@ def left_unread(text: str, rules: ClassifierRules, *, code: bool, cwd: str = "")
     serious = [part for part in dangerous if not _idle(part, code)]
     if serious:
         return replace(verdict, reason=serious[0].reason, rule=serious[0].rule)
-    if dangerous or (code and verdict.rule.startswith(_WORDS)):
-        return None
-    return verdict
+    # What has no dangerous command in it is so by a scan of words that no grammar fits: of code they are none.
+    return verdict if not dangerous and (not code or verdict.rule == "rules") else None
 
 
 def _idle(part: VerdictPart, code: bool) -> bool:

@@ -121,11 +121,12 @@ def _behind(
     own: str, shell: str, typed: TypedInput, reader: Reader, rules: ClassifierRules, cwd: str, *, code: bool
 ) -> Verdict | None:
     """Return the verdict of a shell that gets this, if it is dangerous there."""
-    readings = [(own, code), (shell, False)]
+    whole = own
     if reader.kind in KEYED:  # only a whole line can run, and keys are none
-        readings = [(_CONTROL.sub("", "\n".join(_lines(own)[:-1])), False)]
-    if typed.unread and not code:
-        readings.append(("\n".join([*typed.unread, own]), False))
+        whole = _CONTROL.sub("", "\n".join(_lines(own)[:-1]))
+    readings = [(whole, code), (shell, False)]
+    if typed.unread and whole and not code:
+        readings.append(("\n".join([*typed.unread, whole]), False))
     found = [left_unread(text, rules, code=read, cwd=cwd) for text, read in readings if text.strip()]
     return next((verdict for verdict in found if verdict is not None), None)
 
