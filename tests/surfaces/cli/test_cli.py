@@ -312,6 +312,22 @@ async def test_classify_judges_a_line_that_is_typed_if_it_is_told_so(home: Home)
         assert json.loads(done.output)["level"] == level
 
 
+async def test_classify_judges_input_for_a_program(home: Home) -> None:
+    for program, line, level in (
+        ("python3 -q", "6*7", "safe"),
+        ("python3", "import json", "unknown"),
+        ("python3", "os.system('x')", "dangerous"),
+        ("psql app", "DROP TABLE users;", "dangerous"),
+        ("less notes", "!ls", "dangerous"),
+    ):
+        words = ["classify", "--program", program, line, "--json", "-w", str(home.work)]
+        assert json.loads((await asyncio.to_thread(run_cli, words, home.env)).output)["level"] == level
+    for program, said in (("bash", "bash is a shell"), ("'", "cannot be read"), ("", "no name")):
+        done = await asyncio.to_thread(run_cli, ["classify", "--program", program, "ls"], home.env)
+        assert done.exit_code == 1
+        assert said in done.output
+
+
 async def test_doctor_names_what_works_and_what_does_not(home: Home) -> None:
     code, out, _ = await home.run("doctor", "--json")
     found = {finding["subject"]: finding for finding in json.loads(out)}

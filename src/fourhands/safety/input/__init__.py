@@ -9,7 +9,16 @@ Nothing is executed, read from disk or sent.
 """
 
 from fourhands.safety.input.classifier import TypedInput, classify_input, goes_on_behind
-from fourhands.safety.input.readers import KEYED, InputKind, PromptSeen, Reader, leaves, prompt_of, reader_of
+from fourhands.safety.input.readers import (
+    KEYED,
+    InputKind,
+    PromptSeen,
+    Reader,
+    leaves,
+    prompt_of,
+    reader_of,
+    reader_of_command,
+)
 
 __all__ = [
     "KEYED",
@@ -22,4 +31,5 @@ __all__ = [
     "leaves",
     "prompt_of",
     "reader_of",
+    "reader_of_command",
 ]

@@ -31,8 +31,12 @@ def left_unread(text: str, rules: ClassifierRules, *, code: bool, cwd: str = "")
     serious = [part for part in dangerous if not _idle(part, code)]
     if serious:
         return replace(verdict, reason=serious[0].reason, rule=serious[0].rule)
-    # What has no dangerous command in it is so by a scan of words that no grammar fits: of code they are none.
-    return verdict if not dangerous and (not code or verdict.rule == "rules") else None
+    if code:  # what is left is a scan of words that no grammar fits, and of code they are none
+        return verdict if verdict.rule == "rules" else None
+    rest = text
+    for part in dangerous:
+        rest = rest.replace(part.text.split()[0], "x")  # the name alone: what stands behind it counts
+    return verdict if not dangerous else left_unread(rest, rules, code=False, cwd=cwd) if rest != text else None
 
 
 def _idle(part: VerdictPart, code: bool) -> bool:

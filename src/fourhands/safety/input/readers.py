@@ -2,11 +2,13 @@
 
 import posixpath
 import re
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from fourhands.core.errors import BadArgument
 from fourhands.safety.input.tables.languages import ENDS, LANGUAGES, Language
 from fourhands.safety.input.tables.programs import (
     DEBUGGERS,
@@ -17,7 +19,7 @@ from fourhands.safety.input.tables.programs import (
     PAGERS,
 )
 from fourhands.safety.shell.options import Tool, read
-from fourhands.safety.shell.tables.names import INTERPRETERS
+from fourhands.safety.shell.tables.names import INTERPRETERS, SHELLS
 
 PromptSeen = Literal["", "ready", "more"]
 """The prompt at the end of a program's output: none that is known, for a new statement, for the rest of one."""
@@ -96,6 +98,20 @@ def reader_of(program: str, words: Sequence[str] = ()) -> Reader:
     if language is None:
         return Reader(program)
     return _by_words(program, language, rest)
+
+
+def reader_of_command(command: str) -> Reader:
+    """Return what reads for a program by the line that starts it: `python3`, `psql app`. Raises `BadArgument`."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise BadArgument(f"the program {command[:100]!r} cannot be read: {error}") from None
+    name = posixpath.basename(words[0]) if words else ""
+    if not name:
+        raise BadArgument("the program has no name", hint="the line that starts it, such as python3 or 'psql app'")
+    if name.lstrip("-") in SHELLS:
+        raise BadArgument(f"{name} is a shell", hint="leave the program out: a line for a shell is classified as such")
+    return reader_of(name, words)
 
 
 def _plain(program: str) -> str:

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from fourhands.safety.input import classify_input, reader_of_command
 from fourhands.safety.shell import ClassifierRules, classify, visible
 from fourhands.safety.shell.effects import described
 from fourhands.settings import load
@@ -16,16 +17,23 @@ EXIT_OF_LEVEL = {"safe": 0, "unknown": 10, "dangerous": 20}
 @click.command("classify")
 @click.argument("line")
 @click.option("--interactive", is_flag=True, help="As typed into a shell, where ! recalls earlier commands.")
+@click.option("--program", metavar="COMMAND", help="As typed at the prompt of a program: python3, 'psql app', vim.")
 @workspace_option
 @json_option
 @told
-def classify_line(line: str, interactive: bool, workspace: str, as_json: bool) -> None:
+def classify_line(line: str, interactive: bool, program: str | None, workspace: str, as_json: bool) -> None:
     """Classify the shell line LINE as safe, unknown or dangerous, and print the reason.
+
+    With --program, LINE is input for what that command starts.
 
     Ends with 0 for safe, 10 for unknown, 20 for dangerous.
     """
     safety = load(workspace).safety
-    verdict = classify(line, ClassifierRules(safety.safe_commands, safety.dangerous_commands), interactive=interactive)
+    rules = ClassifierRules(safety.safe_commands, safety.dangerous_commands)
+    if program is None:
+        verdict = classify(line, rules, interactive=interactive)
+    else:
+        verdict = classify_input(line, reader_of_command(program), rules)
     if as_json:
         parts = [{"text": p.text, "level": p.level, "reason": p.reason, "rule": p.rule} for p in verdict.parts]
         found = {"level": verdict.level, "reason": verdict.reason, "rule": verdict.rule, "parts": parts}
