@@ -1521,6 +1521,7 @@ export interface RunScript {
 /** Arguments of `openspace.safety.judge`. */
 export interface SafetyJudgeArgs {
   command: string;
+  program?: string;
 }
 
 /** Arguments of `openspace.safety.set_asking`. */
