@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import Client, MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
-from tests.agents.acp.test_gemini import SETTINGS
+from tests.kit import own_models
 from tests.kit.mcp_client import Form, Mode, both, chosen, connected, data
 from tests.kit.model import Model
 from tests.kit.npm_agents import gemini
@@ -273,17 +273,10 @@ async def test_a_real_gemini_cli_has_each_skill_as_a_command(tmp_path: Path) -> 
         skill(served.app, "release-notes", "Writes the notes.", "Run scripts/collect.py first.\n")
         headers = {"Authorization": f"Bearer {served.agent('gemini')[1]}"}
         ours = {"httpUrl": f"{served.url}/mcp", "headers": headers, "trust": True}
-        (tmp_path / ".gemini").mkdir()
+        variables = own_models.gemini(model.url, tmp_path)
         file = tmp_path / ".gemini" / "settings.json"
-        file.write_text(json.dumps({**SETTINGS, "mcpServers": {"fourhands": ours}}))
-        env = {
-            "PATH": os.environ["PATH"],
-            "HOME": str(tmp_path),
-            "GEMINI_API_KEY": "fake",
-            "GOOGLE_GEMINI_BASE_URL": model.url,
-            "GEMINI_CLI_TRUST_WORKSPACE": "true",
-            "NO_PROXY": "127.0.0.1",
-        }
+        file.write_text(json.dumps({**json.loads(file.read_text()), "mcpServers": {"fourhands": ours}}))
+        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), **variables}
         words = [node, program, "-m", "gemini-2.5-flash", "-p", '/release-notes --request="version 2"']
         process = await asyncio.create_subprocess_exec(*words, env=env, cwd=tmp_path, stdin=-3, stdout=-1, stderr=-1)
         async with asyncio.timeout(100):
