@@ -25,6 +25,8 @@ AT_ONCE_S = 10.0
 
 DANGEROUS = "rm -rf precious"
 
+MOST_LOADS = 8
+
 _PRINTED = "40-41-42-43-44"  # stands in no command
 _KEPT = "7906-kept"
 _DOUBLED = "9174"
@@ -99,7 +101,7 @@ class ByTools:
 
     prefix: str = ""
     namespace: str = ""
-    loader: str = ""  # the tool by which others are loaded that are named only
+    loader: str = ""  # the tool by which others are loaded that are only named, or are of a server that only is
 
     def is_turn(self, request: Request) -> bool:
         return bool(request.offered)
@@ -108,9 +110,12 @@ class ByTools:
         wanted = f"{self.namespace}/bash" if self.namespace else f"{self.prefix}bash"
         if wanted in request.offered:
             return None
-        if self.loader in request.offered and wanted in json.dumps(request.body):
+        loaded = sum(id.startswith("load_") for id in request.results)
+        if self.loader in request.offered and request.says("fourhands") and loaded < MOST_LOADS:
+            # It may still connect: the loader waits for that, as the model is told.
             names = ",".join(f"{self.prefix}{name}" for name in ("bash", "read", "edit", "terminal_start"))
-            return Answer("", tools=[Tool(self.loader, {"query": f"select:{names}", "max_results": 4}, id="load")])
+            query = {"query": f"select:{names}", "max_results": 4}
+            return Answer("", tools=[Tool(self.loader, query, id=f"load_{loaded}")])
         raise Unexpected(f"the model is not offered {wanted}, only {', '.join(sorted(request.offered))}")
 
     def says(self, act: Act, id: str) -> Answer:
