@@ -183,7 +183,7 @@ class LineAsking:
         ):
             path = place.cwd if inside.startswith("..") else inside
             named.append(f"in directory {one_line(visible(path), 80)}")
-        spot = (" ".join(named).replace("in ", "In ", 1),) if named else ()
+        spot = (", ".join(named).replace("in ", "In ", 1),) if named else ()
         if place.isolation == Isolation.NONE:
             return (*spot, "Not isolated: runs as you")
         kind = "a container" if place.isolation == Isolation.CONTAINER else "the sandbox"

@@ -234,6 +234,17 @@ def test_behind_what_ends_a_program_a_shell_reads() -> None:
         assert goes_on_behind(TypedInput(text), python)
     assert not goes_on_behind(TypedInput("exit()\n"), python)
     assert goes_on_behind(TypedInput("\x03make deploy\n"), reader("cat"))
+    for command, keys, expected in (
+        ("vim x", ":wq\nmake deploy\n", True),
+        ("vim x", "ZZmake deploy\r", True),
+        ("vim x", ":wq\n", False),
+        ("vim x", "ihello\nworld\x1b:w\n", False),
+        ("less x", "qmake deploy\n", True),
+        ("less x", "q", False),
+        ("less x", "/x\n", False),
+        ("nano x", "\x18nmake deploy\n", True),
+    ):
+        assert goes_on_behind(TypedInput(keys), reader(command)) is expected, keys
     # what was left unread before counts together with what comes now
     assert classify_input(TypedInput("-rf x\n", prompt="", unread=("rm \\",)), reader("cat")).level == "dangerous"
 
@@ -415,16 +426,21 @@ def test_any_text_gets_a_verdict_that_does_not_depend_on_the_prompt_for_danger(
         assert (prompt and program.repl) or program.rules.promptless or program.kind in KEYED
 
 
+_HOSTILE = [text for command, text in rows(cases.DANGEROUS) if command == "python3"]
+# Without texts that look like a shell's lines: what is neither code nor a line is dangerous for these, only at once.
+_FINE = [text for command, text in rows(cases.SAFE) if command == "python3" and "rm " not in text]
+
+
 @given(
-    lines=st.lists(st.sampled_from([text for one, text in rows(cases.DANGEROUS) if one == "python3"]), max_size=2),
-    fine=st.lists(st.sampled_from([text for one, text in rows(cases.SAFE) if one == "python3"]), max_size=3),
+    lines=st.lists(st.sampled_from(_HOSTILE), max_size=2),
+    fine=st.lists(st.sampled_from(_FINE), max_size=3),
     data=st.data(),
 )
 @settings(max_examples=200, deadline=None)
-def test_code_in_two_pieces_is_judged_no_milder_than_at_once(
+def test_code_that_is_dangerous_at_once_is_so_in_two_pieces(
     lines: list[str], fine: list[str], data: st.DataObject
 ) -> None:
-    """However code is cut: one of the pieces, judged with what stood there before it, is as severe as all of it."""
+    """However code is cut: one of the pieces is dangerous, judged with what stood there before it."""
     python = reader("python3")
     text = "".join(data.draw(st.permutations([*lines, *fine])))
     at = data.draw(st.integers(min_value=0, max_value=len(text)))
@@ -433,8 +449,8 @@ def test_code_in_two_pieces_is_judged_no_milder_than_at_once(
     assert keys == unsubmitted("", first)
     prompt: PromptSeen = "more" if before else "ready"
     later = TypedInput(keys + second, before=tuple(before), prompt=prompt, ended=leaves(python, first))
-    found = max(RANKS[classify_input(one, python).level] for one in (TypedInput(first), later))
-    assert found >= RANKS[classify_input(text, python).level]
+    if classify_input(text, python).level == "dangerous":
+        assert "dangerous" in (classify_input(first, python).level, classify_input(later, python).level)
 
 
 @given(text=st.text(alphabet="ab!:q\x1b\n\r\x03\x04", max_size=30), at=st.integers(min_value=0, max_value=30))

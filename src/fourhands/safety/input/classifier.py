@@ -10,7 +10,7 @@ from fourhands.safety.input.debuggers import debugger
 from fourhands.safety.input.editors import editor
 from fourhands.safety.input.pagers import monitor, pager
 from fourhands.safety.input.python import NOT_CODE, python
-from fourhands.safety.input.readers import KEYED, InputKind, PromptSeen, Reader, leaves
+from fourhands.safety.input.readers import KEYED, InputKind, PromptSeen, Reader, end_of, leaves
 from fourhands.safety.input.statements import statements
 from fourhands.safety.shell import ClassifierRules, Verdict
 from fourhands.safety.shell.classifier import LineClassifier
@@ -83,6 +83,10 @@ def _lines(text: str) -> list[str]:
 
 def goes_on_behind(typed: TypedInput, reader: Reader) -> bool:
     """Return True if a part of a text is for the shell behind its program."""
+    if reader.kind in KEYED:
+        end = end_of(reader, typed.text)
+        rest = typed.text[end:] if end >= 0 else ""
+        return typed.ended or ("\n" in rest.replace("\r", "\n") and bool(rest.strip()))
     return typed.ended or bool(_divided(typed, reader)[1].strip())
 
 

@@ -26,9 +26,8 @@ PromptSeen = Literal["", "ready", "more"]
 
 _VERSION = re.compile(r"(?<=[a-zA-Z])[-_]?\d+(?:\.\d+)*\Z")
 _LONGEST = 10_000
-_ENDING_KEYS = "\x03\x04\x1a\x1c"  # interrupt, end of input, stop, quit
+_ENDING_KEYS = re.compile("[\x03\x04\x1a\x1c]")  # interrupt, end of input, stop, quit
 _ENDS_ANY = re.compile(r"^\s*[:.\\/]?(?:exit|quit|q|bye|logout)\b", re.IGNORECASE | re.MULTILINE)
-_VIM_ENDS = re.compile(r":[^\r\n]*(?:q|x|clo|exi|cq|st|sus|sh|ter)|Z[ZQ]")
 
 
 class InputKind(StrEnum):
@@ -50,6 +49,15 @@ class InputKind(StrEnum):
 
 KEYED = (InputKind.PAGER, InputKind.EDITOR, InputKind.MONITOR)
 """The kinds that take keys one by one."""
+
+
+_KEYED_ENDS: dict[str, re.Pattern[str]] = {
+    InputKind.PAGER: re.compile(r"q|Q|ZZ|:e"),
+    InputKind.MONITOR: re.compile(r"[qQ\x1b]"),
+    "vim": re.compile(r":[^\r\n]*(?:q|x|clo|exi|cq|st|sus|sh|ter)[^\r\n]*(?:\r\n?|\n|\Z)|Z[ZQ]"),
+    "ed": re.compile(r"[qQ][^\r\n]*(?:\r\n?|\n|\Z)"),
+}
+_OTHER_EDITORS_ENDS = re.compile("[\x18\x11\x0b]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,15 +175,14 @@ def prompt_of(reader: Reader, row: str, line: str = "") -> PromptSeen:
 
 def leaves(reader: Reader, text: str) -> bool:
     """Return True if a program may end, stop or hand over the keyboard after this, so that a shell reads the rest."""
-    if any(key in text for key in _ENDING_KEYS):
-        return True
-    match reader.kind:
-        case InputKind.PAGER:
-            return re.search(r"q|Q|ZZ|:e", text) is not None
-        case InputKind.MONITOR:
-            return re.search(r"[qQ\x1b]", text) is not None
-        case InputKind.EDITOR:
-            keys = {"vim": _VIM_ENDS.search(text) is not None, "ed": "q" in text.lower()}
-            return keys.get(reader.language, "\x18" in text or "\x11" in text or "\x0b" in text)
-    ends = ENDS if reader.repl else _ENDS_ANY
-    return ends.search(text) is not None
+    return end_of(reader, text) >= 0
+
+
+def end_of(reader: Reader, text: str) -> int:
+    """Return the place behind the first part of a text that may end its program, or -1 if there is none."""
+    if reader.kind in KEYED:
+        ends = _KEYED_ENDS.get(reader.language or reader.kind, _OTHER_EDITORS_ENDS)
+    else:
+        ends = ENDS if reader.repl else _ENDS_ANY
+    found = [match.end() for match in (_ENDING_KEYS.search(text), ends.search(text)) if match is not None]
+    return min(found, default=-1)
