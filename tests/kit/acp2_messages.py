@@ -21,6 +21,7 @@ REQUESTS: dict[str, tuple[_Members, _Members]] = {
     "session/resume": ({**_LIFE[0], "sessionId": str}, {**_LIFE[1], "replayFrom": dict}),
     "session/list": ({}, {"cwd": str, "cursor": str}),
     "session/close": ({"sessionId": str}, {}),
+    "session/delete": ({"sessionId": str}, {}),
     "session/prompt": ({"sessionId": str, "prompt": list}, {}),
     "session/cancel": ({"sessionId": str}, {}),
     "session/set_config_option": ({"sessionId": str, "configId": str, "type": str, "value": object}, {}),

@@ -1,6 +1,7 @@
 """Version 2 of ACP, the draft: what is agreed on, and that an agent that speaks it is one like any other here."""
 
 import asyncio
+import json
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from tests.kit.acp_stage import LIMIT_S, OPTIONS, open_stage
 from fourhands.agents.acp.recipe import Recipe
 from fourhands.agents.acp.version2_updates import UpdatesOfVersion2
 from fourhands.core.errors import Unsupported
-from fourhands.settings import Settings
+from fourhands.settings import AgentSettings, Settings
 
 pytestmark = pytest.mark.timeout(60)  # each starts a host and an agent
 
@@ -259,3 +260,25 @@ async def test_a_batch_is_answered_as_one():
         await stage.until("agent.titled", title="T")
         alone = [one for one in stage.sent() if one.get("id", 0) is None and one not in answers]
         assert [one["error"]["code"] for one in alone] == [-32600]  # of the empty one, and nothing for the first
+
+
+async def test_a_form_a_link_a_deletion_and_further_directories_are_the_same_in_version_2(tmp_path):
+    form = {"mode": "form", "message": "Who?", "requestedSchema": {"type": "object", "properties": {}}}
+    link = {"mode": "url", "message": "Sign in", "elicitationId": "e1", "url": "https://example.org/"}
+    done = {"jsonrpc": "2.0", "method": "elicitation/complete", "params": {"elicitationId": "e1"}}
+    settings = Settings(agents={"fake": AgentSettings(additional_directories=(str(tmp_path),))})
+    able = {"additionalDirectories": {}, "delete": {}}
+    async with open_stage(DRAFT, version=2, capabilities=able, settings=settings) as stage:
+        await stage.prompt(
+            ["call", "elicitation/create", form], ["call", "elicitation/create", link], ["noise", json.dumps(done)]
+        )
+        for _ in range(2):
+            stage.person.answer(await stage.person.question(), "once")
+        await stage.agent.idle()
+        assert '"action": "accept", "content": {}' in stage.said()
+        assert len(stage.of("question.completed")) == 1
+        await stage.agent.delete_chat("b")
+        begun, *_ = [message["params"] for message in stage.sent() if message.get("method") == "session/new"]
+        assert begun["additionalDirectories"] == [str(tmp_path)]
+        offered = stage.sent()[0]["params"]
+        assert offered["capabilities"] == {"elicitation": {"form": {}, "url": {}}}
