@@ -267,7 +267,7 @@ async def test_a_form_a_link_a_deletion_and_further_directories_are_the_same_in_
     link = {"mode": "url", "message": "Sign in", "elicitationId": "e1", "url": "https://example.org/"}
     done = {"jsonrpc": "2.0", "method": "elicitation/complete", "params": {"elicitationId": "e1"}}
     settings = Settings(agents={"fake": AgentSettings(additional_directories=(str(tmp_path),))})
-    able = {"additionalDirectories": {}, "delete": {}}
+    able: dict[str, object] = {"additionalDirectories": {}, "delete": {}}
     async with open_stage(DRAFT, version=2, capabilities=able, settings=settings) as stage:
         await stage.prompt(
             ["call", "elicitation/create", form], ["call", "elicitation/create", link], ["noise", json.dumps(done)]
