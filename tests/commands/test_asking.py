@@ -206,6 +206,38 @@ async def test_run_outside_is_asked_about_each_time_and_runs_as_the_person(app: 
     assert (mine.data["output"], mine.data["exitCode"]) == ("mine\n", 0)
 
 
+async def test_the_question_says_where_a_line_would_run(app: App) -> None:
+    session, person = let_in(app), Person(app)
+    Path(app.bench.root, "sub").mkdir()
+    walled = let_in(app, provider="bubblewrap")
+    bare = "Not isolated: runs as you"
+    for one, verb, args, facts in (
+        (session, "tool.bash", {"command": "./frob"}, (bare,)),
+        (session, "terminal.exec", {"command": "./frob", "cwd": "sub"}, ("In directory sub", bare)),
+        (session, "terminal.exec", {"command": "./frob", "cwd": app.bench.root}, (bare,)),
+        (walled, "terminal.exec", {"command": "rm x", "cwd": "sub"}, ("In directory sub", "Runs in the sandbox")),
+    ):
+        question, _ = await asked(app, one, person, "deny", verb, **args)
+        assert tuple(fact for fact in question.facts if "undone" not in fact) == facts
+    kept = await call(app, session, "terminal.create", title="build", cwd="sub")
+    terminal = app.bench.terminal(str(kept.data["terminalId"]), None)
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    for verb, args in (
+        ("terminal.send", {"terminalId": terminal.id, "text": "./frob\n"}),
+        ("terminal.send", {"terminalId": terminal.id, "text": "\x1b[A\n"}),
+        ("tool.terminal_continue", {"sessionId": terminal.id, "stdin": "./frob\n"}),
+    ):
+        question, _ = await asked(app, session, person, "deny", verb, **args)
+        assert (question.terminal, question.facts) == (terminal.id, ("In terminal build, in directory sub", bare))
+    await app.call("openspace.terminal.send", {"terminalId": terminal.id, "text": "cat\n"})
+    await terminal.wait(input_wanted=True, deadline_s=40)
+    question, _ = await asked(app, session, person, "deny", "terminal.send", terminalId=terminal.id, text="y\n")
+    assert (question.reason, question.facts) == ("input for cat", ("In terminal build, in directory sub", bare))
+    theirs = await app.terminals.create(shell="bash", title="mine")
+    question, _ = await asked(app, session, person, "deny", "terminal.interrupt", terminalId=theirs.id)
+    assert question.facts == ("In terminal mine", bare)
+
+
 async def test_a_line_that_fails_at_the_edge_of_the_sandbox_says_how_to_ask(app: App) -> None:
     session = let_in(app, provider="bubblewrap")
     Path(app.bench.root, "write.py").write_text("open('/usr/made', 'w')\n")

@@ -323,3 +323,17 @@ def test_safe_input_leaves_a_real_python_and_its_directory_as_they_were(tmp_path
     assert "42" in done.stdout
     assert sorted(path.name for path in tmp_path.rglob("*")) == before
     assert not [line for line in done.stderr.split("\n") if line.startswith("import time:") and "subprocess" in line]
+
+
+async def test_input_for_a_program_of_the_persons_is_asked_about(app: App) -> None:
+    bar = Bar(app)
+    theirs = await app.terminals.create(shell="bash")
+    await theirs.wait(input_wanted=True, deadline_s=40)
+    await theirs.type(f"{sys.executable} -q\r")
+    await until(theirs, "running")
+    await prompted(app, bar, theirs)
+    for text in ("6*7\n", "6*7", "exit()\n"):
+        found = judged(bar, theirs, text)
+        assert (found.level, found.rule_key) == ("unknown", None), text
+        assert "not the agent's own" in found.reason
+    assert bar.keys(theirs, "os.system('x')\n") == "dangerous"

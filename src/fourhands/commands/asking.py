@@ -176,13 +176,11 @@ class LineAsking:
 
     def where(self, place: LinePlace) -> tuple[str, ...]:
         """Return where a line would run, in plain words: terminal, directory, wall."""
+        root = self._bench.root
         named = [f"in terminal {one_line(visible(place.title), 40)}"] if place.title else []
-        if (
-            place.cwd
-            and (inside := os.path.relpath(os.path.join(self._bench.root, place.cwd), self._bench.root)) != "."
-        ):
-            path = place.cwd if inside.startswith("..") else inside
-            named.append(f"in directory {one_line(visible(path), 80)}")
+        inside = os.path.relpath(os.path.join(root, place.cwd), root)
+        if inside != ".":
+            named.append(f"in directory {one_line(visible(place.cwd if inside.startswith('..') else inside), 80)}")
         spot = (", ".join(named).replace("in ", "In ", 1),) if named else ()
         if place.isolation == Isolation.NONE:
             return (*spot, "Not isolated: runs as you")

@@ -322,6 +322,13 @@ def test_what_is_dangerous_as_inline_code_is_dangerous_as_input() -> None:
             assert level(command, f"{text}\n") == "dangerous", (command, text)
 
 
+def test_in_the_middle_of_a_text_no_quote_hides_code() -> None:
+    """Where it is not known which quote opens a text, each text counts as code."""
+    line = "'; fs.rmSync(1); '\n"
+    assert level("node", line) == "unknown"
+    assert level("node", line, "more", before=("x = `",)) == level("node", line, "") == "dangerous"
+
+
 def test_settings_of_the_person_count() -> None:
     python = reader("python3")
     rules = ClassifierRules(dangerous_commands=(r"deploy\(",), own_directories=("/srv/own",))
