@@ -13,7 +13,7 @@ from fourhands.commands.edited import with_enter
 from fourhands.core.approval import Assessment
 from fourhands.core.call import Call
 from fourhands.core.question import AssessedPart
-from fourhands.safety.input import KEYED, InputKind, TypedInput, classify_input, goes_on_behind
+from fourhands.safety.input import KEYED, ReaderKind, TypedInput, classify_input, goes_on_behind
 from fourhands.safety.shell import ClassifierRules, Verdict, classify, visible
 from fourhands.safety.shell.verdict import at_least_unknown, worst_of
 from fourhands.workbench.terminals.handle import TerminalHandle, is_shell_name
@@ -25,9 +25,9 @@ _INTERRUPT = "\x03"
 _END_OF_INPUT = "\x04"
 _CONTROL = re.compile(r"[\x00-\x03\x05-\x08\x0b\x0e-\x1f\x7f-\x9f]")
 _RULES = {
-    InputKind.CODE: "type code into {} that is not dangerous",
-    InputKind.STATEMENTS: "type statements into {} that are not dangerous",
-    InputKind.DEBUGGER: "type commands into {} that are not dangerous",
+    ReaderKind.CODE: "type code into {} that is not dangerous",
+    ReaderKind.STATEMENTS: "type statements into {} that are not dangerous",
+    ReaderKind.DEBUGGER: "type commands into {} that are not dangerous",
 }
 _ANY_RULE = "type into {} what is not dangerous"
 

@@ -24,7 +24,7 @@ _POINTLESS = {
 _MOST_HIDDEN = 2000
 
 _LOCKS = frozenset(f"{name}.lock" for name in ("passwd", "group", "shadow", "gshadow", "subuid", "subgid"))
-"""What programs that change users hold for a moment: a process id is in it, and soon it is gone."""
+"""The locks of programs that change users: a process id is in one, and soon it is gone."""
 
 
 def check_workspace(workspace: str) -> str:

@@ -15,9 +15,9 @@ from tests.safety.input.everyday import KEYS, LINES
 from fourhands.core.errors import BadArgument
 from fourhands.safety.input import (
     KEYED,
-    InputKind,
     PromptSeen,
     Reader,
+    ReaderKind,
     TypedInput,
     classify_input,
     goes_on_behind,
@@ -110,45 +110,45 @@ def test_everyday_input_is_never_dangerous_and_half_of_it_is_not_asked_about() -
 @table(
     ("program", "words", "expected"),
     [
-        ("python3", "python3", (InputKind.CODE, "python", True)),
-        ("python3.11", "/usr/bin/python3.11 -q -X dev", (InputKind.CODE, "python", True)),
-        ("python3", "python3 -", (InputKind.CODE, "python", True)),
-        ("python3", "python3 -i", (InputKind.CODE, "python", True)),
-        ("python3", "python3 ask.py", (InputKind.CODE, "python", False)),
-        ("python3", "python3 -c 'x'", (InputKind.CODE, "python", False)),
-        ("python3", "python3 -i ask.py", (InputKind.CODE, "python", False)),
-        ("python3", "python3 -W ignore", (InputKind.CODE, "python", True)),
-        ("python3", "python3 -m asyncio", (InputKind.CODE, "python", True)),
-        ("python3", "python3 -m IPython", (InputKind.CODE, "ipython", True)),
-        ("python3", "python3 -m pdb x.py", (InputKind.DEBUGGER, "python debugger", True)),
-        ("python3", "python3 -m http.server", (InputKind.CODE, "python", False)),
-        ("python3", "", (InputKind.CODE, "python", False)),
-        ("python3", "bash /shims/python3", (InputKind.CODE, "python", False)),
-        ("ipython", "/usr/bin/python3 /usr/bin/ipython", (InputKind.CODE, "ipython", True)),
-        ("ipython", "/usr/bin/python3 /usr/bin/ipython x.py", (InputKind.CODE, "ipython", False)),
-        ("pip", "/usr/bin/python3 /usr/bin/pip uninstall x", (InputKind.CODE, "python", False)),
-        ("irb", "ruby /usr/bin/irb", (InputKind.CODE, "ruby", True)),
-        ("node", "node", (InputKind.CODE, "node", True)),
-        ("node", "node app.js", (InputKind.CODE, "node", False)),
-        ("node", "node -e x", (InputKind.CODE, "node", False)),
-        ("node", "node inspect x.js", (InputKind.DEBUGGER, "node debugger", True)),
-        ("npm init", "npm init", (InputKind.PROGRAM, "", False)),
-        ("bun", "bun repl", (InputKind.CODE, "bun", True)),
-        ("bun", "bun x.ts", (InputKind.CODE, "bun", False)),
-        ("php", "php -a", (InputKind.CODE, "php", True)),
-        ("php", "php x.php", (InputKind.CODE, "php", False)),
-        ("perl", "perl -de1", (InputKind.DEBUGGER, "perl debugger", True)),
-        ("perl", "perl x.pl", (InputKind.CODE, "perl", False)),
-        ("psql", "/usr/lib/postgresql/15/bin/psql app", (InputKind.STATEMENTS, "psql", True)),
-        ("sqlite3", "sqlite3 x.db", (InputKind.STATEMENTS, "sqlite", True)),
-        ("clickhouse-clie", "clickhouse-client", (InputKind.STATEMENTS, "sql", True)),
-        ("gdb", "gdb ./x", (InputKind.DEBUGGER, "gdb", True)),
-        ("less", "less x", (InputKind.PAGER, "", False)),
-        ("vim.basic", "vi x", (InputKind.EDITOR, "vim", False)),
-        ("htop", "htop", (InputKind.MONITOR, "", False)),
-        ("cat", "cat", (InputKind.PROGRAM, "", False)),
-        ("", "", (InputKind.PROGRAM, "", False)),
-        ("-", "- -- -", (InputKind.PROGRAM, "", False)),
+        ("python3", "python3", (ReaderKind.CODE, "python", True)),
+        ("python3.11", "/usr/bin/python3.11 -q -X dev", (ReaderKind.CODE, "python", True)),
+        ("python3", "python3 -", (ReaderKind.CODE, "python", True)),
+        ("python3", "python3 -i", (ReaderKind.CODE, "python", True)),
+        ("python3", "python3 ask.py", (ReaderKind.CODE, "python", False)),
+        ("python3", "python3 -c 'x'", (ReaderKind.CODE, "python", False)),
+        ("python3", "python3 -i ask.py", (ReaderKind.CODE, "python", False)),
+        ("python3", "python3 -W ignore", (ReaderKind.CODE, "python", True)),
+        ("python3", "python3 -m asyncio", (ReaderKind.CODE, "python", True)),
+        ("python3", "python3 -m IPython", (ReaderKind.CODE, "ipython", True)),
+        ("python3", "python3 -m pdb x.py", (ReaderKind.DEBUGGER, "python debugger", True)),
+        ("python3", "python3 -m http.server", (ReaderKind.CODE, "python", False)),
+        ("python3", "", (ReaderKind.CODE, "python", False)),
+        ("python3", "bash /shims/python3", (ReaderKind.CODE, "python", False)),
+        ("ipython", "/usr/bin/python3 /usr/bin/ipython", (ReaderKind.CODE, "ipython", True)),
+        ("ipython", "/usr/bin/python3 /usr/bin/ipython x.py", (ReaderKind.CODE, "ipython", False)),
+        ("pip", "/usr/bin/python3 /usr/bin/pip uninstall x", (ReaderKind.CODE, "python", False)),
+        ("irb", "ruby /usr/bin/irb", (ReaderKind.CODE, "ruby", True)),
+        ("node", "node", (ReaderKind.CODE, "node", True)),
+        ("node", "node app.js", (ReaderKind.CODE, "node", False)),
+        ("node", "node -e x", (ReaderKind.CODE, "node", False)),
+        ("node", "node inspect x.js", (ReaderKind.DEBUGGER, "node debugger", True)),
+        ("npm init", "npm init", (ReaderKind.PROGRAM, "", False)),
+        ("bun", "bun repl", (ReaderKind.CODE, "bun", True)),
+        ("bun", "bun x.ts", (ReaderKind.CODE, "bun", False)),
+        ("php", "php -a", (ReaderKind.CODE, "php", True)),
+        ("php", "php x.php", (ReaderKind.CODE, "php", False)),
+        ("perl", "perl -de1", (ReaderKind.DEBUGGER, "perl debugger", True)),
+        ("perl", "perl x.pl", (ReaderKind.CODE, "perl", False)),
+        ("psql", "/usr/lib/postgresql/15/bin/psql app", (ReaderKind.STATEMENTS, "psql", True)),
+        ("sqlite3", "sqlite3 x.db", (ReaderKind.STATEMENTS, "sqlite", True)),
+        ("clickhouse-clie", "clickhouse-client", (ReaderKind.STATEMENTS, "sql", True)),
+        ("gdb", "gdb ./x", (ReaderKind.DEBUGGER, "gdb", True)),
+        ("less", "less x", (ReaderKind.PAGER, "", False)),
+        ("vim.basic", "vi x", (ReaderKind.EDITOR, "vim", False)),
+        ("htop", "htop", (ReaderKind.MONITOR, "", False)),
+        ("cat", "cat", (ReaderKind.PROGRAM, "", False)),
+        ("", "", (ReaderKind.PROGRAM, "", False)),
+        ("-", "- -- -", (ReaderKind.PROGRAM, "", False)),
     ],
 )
 def test_a_reader_is_known_by_its_name_and_its_words(program: str, words: str, expected: tuple[object, ...]) -> None:
@@ -234,7 +234,7 @@ def test_behind_what_ends_a_program_a_shell_reads() -> None:
         assert goes_on_behind(TypedInput(text), python)
     assert not goes_on_behind(TypedInput("exit()\n"), python)
     assert goes_on_behind(TypedInput("\x03make deploy\n"), reader("cat"))
-    for command, keys, expected in (
+    for command, keys, goes_on in (
         ("vim x", ":wq\nmake deploy\n", True),
         ("vim x", "ZZmake deploy\r", True),
         ("vim x", ":wq\n", False),
@@ -244,7 +244,7 @@ def test_behind_what_ends_a_program_a_shell_reads() -> None:
         ("less x", "/x\n", False),
         ("nano x", "\x18nmake deploy\n", True),
     ):
-        assert goes_on_behind(TypedInput(keys), reader(command)) is expected, keys
+        assert goes_on_behind(TypedInput(keys), reader(command)) is goes_on, keys
     # what was left unread before counts together with what comes now
     assert classify_input(TypedInput("-rf x\n", prompt="", unread=("rm \\",)), reader("cat")).level == "dangerous"
 
@@ -341,7 +341,8 @@ def test_settings_of_the_person_count() -> None:
 def test_kinds_follow_what_a_program_does_by_itself() -> None:
     assert classify_input("os.remove('x')\n", reader("python3")).effects.kinds == {"exposes"}
     dropped = classify_input("DROP TABLE x;\n", reader("sqlite3 x")).effects
-    assert (dropped.kinds, dropped.irreversible) == ({"destroys"}, "works in a database")
+    assert dropped.kinds == {"destroys"}
+    assert dropped.irreversible == "works in a database"
     # where it would be done is not known
     for command, text in (
         ("cat", "rm x\n"),
@@ -470,4 +471,4 @@ def test_every_language_of_a_program_has_a_name_and_expressions_that_compile() -
     for key, language in LANGUAGES.items():
         assert language.label, key
         for row in ("", ">>>", "x" * 1_000):
-            prompt_of(Reader("x", InputKind.CODE, key, repl=True), row, "")
+            prompt_of(Reader("x", ReaderKind.CODE, key, repl=True), row, "")

@@ -11,9 +11,9 @@ Nothing is executed, read from disk or sent.
 from fourhands.safety.input.classifier import TypedInput, classify_input, goes_on_behind
 from fourhands.safety.input.readers import (
     KEYED,
-    InputKind,
     PromptSeen,
     Reader,
+    ReaderKind,
     leaves,
     prompt_of,
     reader_of,
@@ -22,9 +22,9 @@ from fourhands.safety.input.readers import (
 
 __all__ = [
     "KEYED",
-    "InputKind",
     "PromptSeen",
     "Reader",
+    "ReaderKind",
     "TypedInput",
     "classify_input",
     "goes_on_behind",

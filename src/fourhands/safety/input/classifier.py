@@ -10,7 +10,7 @@ from fourhands.safety.input.debuggers import debugger
 from fourhands.safety.input.editors import editor
 from fourhands.safety.input.pagers import monitor, pager
 from fourhands.safety.input.python import NOT_CODE, python
-from fourhands.safety.input.readers import KEYED, InputKind, PromptSeen, Reader, end_of, leaves
+from fourhands.safety.input.readers import KEYED, PromptSeen, Reader, ReaderKind, end_of, leaves
 from fourhands.safety.input.statements import statements
 from fourhands.safety.shell import ClassifierRules, Verdict
 from fourhands.safety.shell.classifier import LineClassifier
@@ -103,20 +103,20 @@ def _read(own: str, typed: TypedInput, reader: Reader, classifier: LineClassifie
     """Classify a text as its program reads it."""
     before = "\n".join(typed.before) if typed.prompt == "more" else ""
     match reader.kind:
-        case InputKind.CODE if reader.language in ("python", "ipython"):
+        case ReaderKind.CODE if reader.language in ("python", "ipython"):
             magics = reader.language == "ipython"
             return python(own, classifier, before=before, certain=certain, magics=magics)
-        case InputKind.CODE if reader.repl or typed.prompt:
+        case ReaderKind.CODE if reader.repl or typed.prompt:
             return code(own, reader, classifier, before=before, certain=certain)
-        case InputKind.STATEMENTS:
+        case ReaderKind.STATEMENTS:
             return statements(own, reader, classifier, before=before, certain=certain)
-        case InputKind.DEBUGGER:
+        case ReaderKind.DEBUGGER:
             return debugger(own, reader, classifier, certain=certain)
-        case InputKind.PAGER:
+        case ReaderKind.PAGER:
             return pager(own)
-        case InputKind.MONITOR:
+        case ReaderKind.MONITOR:
             return monitor(own)
-        case InputKind.EDITOR:
+        case ReaderKind.EDITOR:
             return editor(own, reader.language, classifier)
     return unknown("C7", f"input for {reader.program}")
 
@@ -140,7 +140,7 @@ def _effects(result: Finding, reader: Reader, behind: Verdict | None) -> LineEff
 
     A program may hand on what it reads to another place, and a shell behind it runs whatever it gets.
     """
-    if behind is not None or not reader.repl or reader.kind not in (InputKind.CODE, InputKind.STATEMENTS):
+    if behind is not None or not reader.repl or reader.kind not in (ReaderKind.CODE, ReaderKind.STATEMENTS):
         return LineEffects(all_known=False)
-    works = "works in a database" if reader.kind is InputKind.STATEMENTS else ""
+    works = "works in a database" if reader.kind is ReaderKind.STATEMENTS else ""
     return LineEffects(result.kinds, all_known=False, irreversible=works)

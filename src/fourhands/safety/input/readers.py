@@ -1,4 +1,4 @@
-"""What reads typed text: a program by its name and its words, its prompts, and what ends it."""
+"""Readers of typed text: a program by its name and its words, its prompts, and what ends it."""
 
 import posixpath
 import re
@@ -30,7 +30,7 @@ _ENDING_KEYS = re.compile("[\x03\x04\x1a\x1c]")  # interrupt, end of input, stop
 _ENDS_ANY = re.compile(r"^\s*[:.\\/]?(?:exit|quit|q|bye|logout)\b", re.IGNORECASE | re.MULTILINE)
 
 
-class InputKind(StrEnum):
+class ReaderKind(StrEnum):
     """The way in which a program takes what is typed."""
 
     CODE = "code"
@@ -44,16 +44,16 @@ class InputKind(StrEnum):
     MONITOR = "monitor"
     """Each key is a command, as in `top`."""
     PROGRAM = "program"
-    """What it makes of a line is not known."""
+    """A program of which is not known what it makes of a line."""
 
 
-KEYED = (InputKind.PAGER, InputKind.EDITOR, InputKind.MONITOR)
+KEYED = (ReaderKind.PAGER, ReaderKind.EDITOR, ReaderKind.MONITOR)
 """The kinds that take keys one by one."""
 
 
 _KEYED_ENDS: dict[str, re.Pattern[str]] = {
-    InputKind.PAGER: re.compile(r"q|Q|ZZ|:e"),
-    InputKind.MONITOR: re.compile(r"[qQ\x1b]"),
+    ReaderKind.PAGER: re.compile(r"q|Q|ZZ|:e"),
+    ReaderKind.MONITOR: re.compile(r"[qQ\x1b]"),
     "vim": re.compile(r":[^\r\n]*(?:q|x|clo|exi|cq|st|sus|sh|ter)[^\r\n]*(?:\r\n?|\n|\Z)|Z[ZQ]"),
     "ed": re.compile(r"[qQ][^\r\n]*(?:\r\n?|\n|\Z)"),
 }
@@ -65,7 +65,7 @@ class Reader:
     """A program that reads what is typed; `repl`: it was started to read code, and not with a script."""
 
     program: str
-    kind: InputKind = InputKind.PROGRAM
+    kind: ReaderKind = ReaderKind.PROGRAM
     language: str = ""  # a key of `LANGUAGES`
     repl: bool = False
 
@@ -95,13 +95,13 @@ def reader_of(program: str, words: Sequence[str] = ()) -> Reader:
         elif name not in _KNOWN:
             name = main
     if name in PAGERS:
-        return Reader(program, InputKind.PAGER)
+        return Reader(program, ReaderKind.PAGER)
     if name in EDITORS:
-        return Reader(program, InputKind.EDITOR, EDITORS[name])
+        return Reader(program, ReaderKind.EDITOR, EDITORS[name])
     if name in MONITORS:
-        return Reader(program, InputKind.MONITOR)
+        return Reader(program, ReaderKind.MONITOR)
     if name in DEBUGGERS:
-        return Reader(program, InputKind.DEBUGGER, DEBUGGERS[name], repl=True)
+        return Reader(program, ReaderKind.DEBUGGER, DEBUGGERS[name], repl=True)
     language = LANGUAGE_OF.get(name)
     if language is None:
         return Reader(program)
@@ -133,17 +133,17 @@ _KNOWN = frozenset((*PAGERS, *EDITORS, *MONITORS, *DEBUGGERS, *LANGUAGE_OF))
 def _by_words(program: str, language: str, rest: list[str] | None) -> Reader:
     """Return an interpreter or a database's client by the words behind its name; None: they are not known."""
     rules = LANGUAGES[language]
-    kind = InputKind.STATEMENTS if rules.statements else InputKind.CODE
+    kind = ReaderKind.STATEMENTS if rules.statements else ReaderKind.CODE
     if rest is None:
         return Reader(program, kind, language)
     if rules.statements or rules.always:
         return Reader(program, kind, language, repl=True)
     if rules.debugs and any(re.fullmatch(rules.debugs, word) for word in rest):
-        return Reader(program, InputKind.DEBUGGER, f"{language} debugger", repl=True)
+        return Reader(program, ReaderKind.DEBUGGER, f"{language} debugger", repl=True)
     if rules.modules and (module := _module(rest)) is not None:
         other = MODULES_THAT_READ.get(module, "")
         if other in DEBUGGERS.values():
-            return Reader(program, InputKind.DEBUGGER, other, repl=True)
+            return Reader(program, ReaderKind.DEBUGGER, other, repl=True)
         return Reader(program, kind, other or language, repl=bool(other))
     args = read(rest, INTERPRETERS.get(rules.tool, Tool()), stop=True)
     operands = [word for word in args.operands if word != "-"]

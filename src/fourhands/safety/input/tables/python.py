@@ -1,4 +1,4 @@
-"""What Python code may do: modules and names that are dangerous, and calls that only read and compute."""
+"""The abilities of Python code: modules and names that are dangerous, and calls that only read and compute."""
 
 from fourhands.safety.shell.options import words
 
