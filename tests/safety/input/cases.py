@@ -195,6 +195,7 @@ require("fs").readFileSync(".env")
 .load x.js
 .save x.js
 /'/; require("child_process").exec("x") /'/
+/'/; fs.rmSync(1); /'/
 `${require("child_process").execSync("x")}`
 rm -rf x
 `rm -rf x`

@@ -233,6 +233,7 @@ def test_behind_what_ends_a_program_a_shell_reads() -> None:
         assert classify_input(text, python).level == expected
         assert goes_on_behind(TypedInput(text), python)
     assert not goes_on_behind(TypedInput("exit()\n"), python)
+    assert (level("node", "`cat x`\n"), level("node", "`cat x`\n", ended=True)) == ("unknown", "dangerous")
     assert goes_on_behind(TypedInput("\x03make deploy\n"), reader("cat"))
     for command, keys, goes_on in (
         ("vim x", ":wq\nmake deploy\n", True),
@@ -344,6 +345,9 @@ def test_kinds_follow_what_a_program_does_by_itself() -> None:
     assert dropped.kinds == {"destroys"}
     assert dropped.irreversible == "works in a database"
     # where it would be done is not known
+    for command, text in (("python3", "os.remove('x')\nexit()\nrm -rf x\n"), ("python3 x.py", "os.remove('x')\n")):
+        found = classify_input(text, reader(command))
+        assert (found.level, found.effects.kinds) == ("dangerous", frozenset())
     for command, text in (
         ("cat", "rm x\n"),
         ("python3", "rm -rf x\n"),
@@ -373,6 +377,7 @@ def test_what_is_no_text_or_too_much_of_it() -> None:
     assert classify_input("", reader("python3")).level == "safe"
     assert classify_input("\n\n", reader("python3")).level == "safe"
     assert classify_input("x\n" * 600_000, reader("python3")).level == "dangerous"
+    assert classify_input("j" * 200_000, reader("less x")).reason == "input of more than 100,000 characters"
     assert classify_input(TypedInput("1\n", hidden="control key U+0012"), reader("python3")).level == "dangerous"
 
 

@@ -58,6 +58,8 @@ def test_a_prompt_counts_only_once_the_last_enter_was_taken() -> None:
     assert talk.state().prompt == "ready"
     talk.types("6*7\n")
     assert talk.state().prompt == ""  # what stands there is the prompt from before
+    talk.terminal.prints("\r>>> ")  # it is drawn again, with the line to come
+    assert talk.state().prompt == ""
     talk.terminal.prints("6*7\r\n")
     assert talk.state().prompt == ""
     talk.terminal.prints("42\r\n>>> ")
