@@ -220,7 +220,7 @@ async def test_the_question_says_where_a_line_would_run(app: App) -> None:
         question, _ = await asked(app, one, person, "deny", verb, **args)
         assert tuple(fact for fact in question.facts if "undone" not in fact) == facts
     kept = await call(app, session, "terminal.create", title="build", cwd="sub")
-    terminal = app.terminals.named(str(kept.data["terminalId"]))[0]
+    terminal = app.terminals.get(str(kept.data["terminalId"]))
     await terminal.wait(input_wanted=True, deadline_s=40)
     for verb, args in (
         ("terminal.send", {"terminalId": terminal.id, "text": "./frob\n"}),

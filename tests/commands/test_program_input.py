@@ -178,7 +178,7 @@ async def test_a_plain_answer_to_a_script_is_unknown_and_code_for_it_is_judged(a
 async def test_a_rule_for_a_repl_covers_code_that_is_not_dangerous(app: App) -> None:
     session, person = let_in(app), Person(app)
     kept = await call(app, session, "terminal.create", title="repl", cwd=".")
-    terminal = app.terminals.named(str(kept.data["terminalId"]))[0]
+    terminal = app.terminals.get(str(kept.data["terminalId"]))
     await terminal.wait(input_wanted=True, deadline_s=40)
     bar = Bar(app, session)
     await bar.type(terminal, f"{sys.executable} -q\n")
@@ -289,7 +289,7 @@ async def test_keys_for_editors_are_judged_as_keys(app: App) -> None:
 async def test_in_a_sandbox_only_dangerous_input_is_asked_about(app: App) -> None:
     session, person = let_in(app, provider="bubblewrap"), Person(app)
     kept = await call(app, session, "terminal.create", title="inside")
-    terminal = app.terminals.named(str(kept.data["terminalId"]))[0]
+    terminal = app.terminals.get(str(kept.data["terminalId"]))
     assert terminal.isolation == "sandbox"
     await terminal.wait(input_wanted=True, deadline_s=40)
     bar = Bar(app, session)

@@ -27,6 +27,7 @@ from fourhands.safety.input import (
 )
 from fourhands.safety.input.tables.languages import LANGUAGES
 from fourhands.safety.shell import ClassifierRules, classify
+from fourhands.safety.shell.kinds import RiskKind
 from fourhands.workbench.terminals.shell.input_line import unsubmitted
 
 RANKS = {"safe": 0, "unknown": 1, "dangerous": 2}
@@ -235,7 +236,7 @@ def test_behind_what_ends_a_program_a_shell_reads() -> None:
     assert not goes_on_behind(TypedInput("exit()\n"), python)
     assert (level("node", "`cat x`\n"), level("node", "`cat x`\n", ended=True)) == ("unknown", "dangerous")
     assert goes_on_behind(TypedInput("\x03make deploy\n"), reader("cat"))
-    for command, keys, goes_on in (
+    for command, keys, behind in (
         ("vim x", ":wq\nmake deploy\n", True),
         ("vim x", "ZZmake deploy\r", True),
         ("vim x", ":wq\n", False),
@@ -245,7 +246,7 @@ def test_behind_what_ends_a_program_a_shell_reads() -> None:
         ("less x", "/x\n", False),
         ("nano x", "\x18nmake deploy\n", True),
     ):
-        assert goes_on_behind(TypedInput(keys), reader(command)) is goes_on, keys
+        assert goes_on_behind(TypedInput(keys), reader(command)) is behind, keys
     # what was left unread before counts together with what comes now
     assert classify_input(TypedInput("-rf x\n", prompt="", unread=("rm \\",)), reader("cat")).level == "dangerous"
 
@@ -342,8 +343,7 @@ def test_settings_of_the_person_count() -> None:
 def test_kinds_follow_what_a_program_does_by_itself() -> None:
     assert classify_input("os.remove('x')\n", reader("python3")).effects.kinds == {"exposes"}
     dropped = classify_input("DROP TABLE x;\n", reader("sqlite3 x")).effects
-    assert dropped.kinds == {"destroys"}
-    assert dropped.irreversible == "works in a database"
+    assert (set(dropped.kinds), dropped.irreversible) == ({RiskKind.DESTROYS}, "works in a database")
     # where it would be done is not known
     for command, text in (("python3", "os.remove('x')\nexit()\nrm -rf x\n"), ("python3 x.py", "os.remove('x')\n")):
         found = classify_input(text, reader(command))

@@ -1,4 +1,4 @@
-"""Readers of typed text: a program by its name and its words, its prompts, and what ends it."""
+"""Programs that read typed text: known by their names and words, with their prompts and what ends them."""
 
 import posixpath
 import re
@@ -44,7 +44,7 @@ class ReaderKind(StrEnum):
     MONITOR = "monitor"
     """Each key is a command, as in `top`."""
     PROGRAM = "program"
-    """A program of which is not known what it makes of a line."""
+    """A program of which it is not known what it makes of a line."""
 
 
 KEYED = (ReaderKind.PAGER, ReaderKind.EDITOR, ReaderKind.MONITOR)

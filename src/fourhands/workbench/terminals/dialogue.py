@@ -19,7 +19,7 @@ _MOST_LINES = 1000  # of one statement
 
 
 class Dialogue:
-    """The input of agents to the program in front of one terminal."""
+    """The keys and lines that agents have typed into the program in front of one terminal."""
 
     def __init__(self, terminal: Terminal, words: Callable[[int], tuple[str, ...]] = program_words) -> None:
         self._terminal = terminal

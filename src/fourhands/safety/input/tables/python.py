@@ -1,4 +1,4 @@
-"""The abilities of Python code: modules and names that are dangerous, and calls that only read and compute."""
+"""Python's modules and names that are dangerous, and calls that only read and compute."""
 
 from fourhands.safety.shell.options import words
 
