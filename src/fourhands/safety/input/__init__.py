@@ -8,7 +8,6 @@ A shell stands behind each program and gets what it leaves unread: what would be
 Nothing is executed, read from disk or sent.
 """
 
-from fourhands.safety.input.classifier import TypedInput, classify_input, goes_on_behind
 from fourhands.safety.input.readers import (
     KEYED,
     PromptSeen,
@@ -19,6 +18,8 @@ from fourhands.safety.input.readers import (
     reader_of,
     reader_of_command,
 )
+from fourhands.safety.input.typed import TypedInput, goes_on_behind
+from fourhands.safety.shell import ClassifierRules, Verdict
 
 __all__ = [
     "KEYED",
@@ -33,3 +34,12 @@ __all__ = [
     "reader_of",
     "reader_of_command",
 ]
+
+
+def classify_input(
+    given: TypedInput | str, reader: Reader, rules: ClassifierRules | None = None, *, cwd: str = ""
+) -> Verdict:
+    """Classify text that is typed into a program; a plain text counts as typed at the program's own prompt."""
+    from fourhands.safety.input.classifier import verdict_on  # late: its tables are large, and the first input later
+
+    return verdict_on(given, reader, rules, cwd=cwd)

@@ -1,8 +1,5 @@
 """The classifier of typed text: the reader's own rules, and those of the shell behind it."""
 
-import re
-from dataclasses import dataclass
-
 from fourhands.core.errors import BadArgument
 from fourhands.safety.input.behind import left_unread
 from fourhands.safety.input.code import code
@@ -10,8 +7,9 @@ from fourhands.safety.input.debuggers import debugger
 from fourhands.safety.input.editors import editor
 from fourhands.safety.input.pagers import monitor, pager
 from fourhands.safety.input.python import NOT_CODE, python
-from fourhands.safety.input.readers import KEYED, PromptSeen, Reader, ReaderKind, end_of, leaves
+from fourhands.safety.input.readers import KEYED, Reader, ReaderKind
 from fourhands.safety.input.statements import statements
+from fourhands.safety.input.typed import CONTROL, TypedInput, divided, lines_of
 from fourhands.safety.shell import ClassifierRules, Verdict
 from fourhands.safety.shell.classifier import LineClassifier
 from fourhands.safety.shell.effects import LineEffects
@@ -19,30 +17,12 @@ from fourhands.safety.shell.levels import DANGEROUS, LEVELS, Finding, dangerous,
 from fourhands.safety.shell.lookalikes import raw
 
 _DEFAULT = ClassifierRules()
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-_KEY_THAT_ENDS = re.compile("[\x03\x04\x1a\x1c](?=.)", re.DOTALL)
 _ASKS = ", which does not show its prompt"
 LONGEST = 100_000
 """Characters of one input; more than that is dangerous, since no one can look at it."""
 
 
-@dataclass(frozen=True, slots=True)
-class TypedInput:
-    """Text for a program, as far as it is known what stood there before it.
-
-    `text` are its lines, each with its line end, what stands behind the last one, and for a program that takes keys one
-    by one all keys. `before` are submitted lines of a statement that still wants its rest.
-    """
-
-    text: str
-    before: tuple[str, ...] = ()
-    unread: tuple[str, ...] = ()  # lines that the program may not have read, so that a shell would get them too
-    prompt: PromptSeen = "ready"
-    hidden: str = ""  # a key that makes a line unknowable, in words
-    ended: bool = False  # what ends the program was typed before
-
-
-def classify_input(
+def verdict_on(
     given: TypedInput | str, reader: Reader, rules: ClassifierRules | None = None, *, cwd: str = ""
 ) -> Verdict:
     """Classify text that is typed into a program; a plain text counts as typed at the program's own prompt."""
@@ -52,13 +32,13 @@ def classify_input(
     typed = given if isinstance(given, TypedInput) else TypedInput(given)
     if len(typed.text) > LONGEST:
         return Verdict("dangerous", f"input of more than {LONGEST:,} characters", "C2.1")
-    own, shell = _divided(typed, reader)
+    own, shell = divided(typed, reader)
     certain = bool(typed.prompt or reader.rules.promptless) and reader.repl and not typed.ended
     finding = _read(own, typed, reader, LineClassifier(rules), certain=certain)
     read = certain and finding.rank < DANGEROUS and finding.rule != NOT_CODE
     if not certain and finding.rank < DANGEROUS and reader.kind not in KEYED:
         finding = unknown("C6.2", f"input for {reader.program}{_ASKS if reader.repl else ''}")
-    findings = [*raw(_CONTROL.sub("", typed.text)), finding]
+    findings = [*raw(CONTROL.sub("", typed.text)), finding]
     if typed.hidden:
         findings.append(dangerous("C1.1", f"{typed.hidden} makes the resulting line unpredictable"))
     if rules.patterns and rules.patterns.found_in(typed.text):
@@ -74,29 +54,6 @@ def classify_input(
         reason = f"a shell behind {reader.program} may read it: {behind.reason}"
         return Verdict("dangerous", reason, behind.rule, behind.parts, effects)
     return Verdict(LEVELS[result.rank], result.reason, result.rule, [], effects)
-
-
-def _lines(text: str) -> list[str]:
-    plain = text.replace("\r\n", "\n").replace("\r", "\n")
-    return _KEY_THAT_ENDS.sub(r"\g<0>\n", plain).split("\n")
-
-
-def goes_on_behind(typed: TypedInput, reader: Reader) -> bool:
-    """Return True if a part of a text is for the shell behind its program."""
-    if reader.kind in KEYED:
-        end = end_of(reader, typed.text)
-        rest = typed.text[end:] if end >= 0 else ""
-        return typed.ended or ("\n" in rest.replace("\r", "\n") and bool(rest.strip()))
-    return typed.ended or bool(_divided(typed, reader)[1].strip())
-
-
-def _divided(typed: TypedInput, reader: Reader) -> tuple[str, str]:
-    """Divide a text into what its program reads, and what a shell reads if one of the lines ends the program."""
-    if reader.kind in KEYED:
-        return typed.text, ""
-    lines = _lines(typed.text)
-    last = next((number for number, line in enumerate(lines, 1) if leaves(reader, line)), len(lines))
-    return _CONTROL.sub("", "\n".join(lines[:last])), _CONTROL.sub("", "\n".join(lines[last:]))
 
 
 def _read(own: str, typed: TypedInput, reader: Reader, classifier: LineClassifier, *, certain: bool) -> Finding:
@@ -127,7 +84,7 @@ def _behind(
     """Return the verdict of a shell that gets this, if it is dangerous there."""
     whole = own
     if reader.kind in KEYED:  # only a whole line can run, and keys are none
-        whole = _CONTROL.sub("", "\n".join(_lines(own)[:-1]))
+        whole = CONTROL.sub("", "\n".join(lines_of(own)[:-1]))
     readings = [(whole, code), (shell, False)]
     if typed.unread and whole and not code:
         readings.append(("\n".join([*typed.unread, whole]), False))
