@@ -187,8 +187,13 @@ async def test_a_provider_is_registered_while_all_runs_and_chosen_for_an_agent()
         assert (active.name, active.isolation) == ("my-provider", Isolation.CONTAINER)
         ran = await app.call("openspace.tool.bash", {"command": "echo from afar"}, actor=ada.actor)
         assert (ran.data["output"], ran.isolation) == ("from afar\n", "container")
-        started = await app.call("openspace.tool.terminal_start", {"command": "echo lasting; exit 3"}, actor=ada.actor)
-        assert (started.data["output"], started.data["exitCode"]) == ("lasting\n", 3)
+        told = await app.call("openspace.tool.terminal_start", {"command": "echo lasting; exit 3"}, actor=ada.actor)
+        output, id = str(told.data["output"]), told.data["sessionId"]
+        async with asyncio.timeout(40):
+            while told.data["exitCode"] is None:
+                told = await app.call("openspace.tool.terminal_continue", {"sessionId": id}, actor=ada.actor)
+                output += str(told.data["output"])
+        assert (output, told.data["exitCode"]) == ("lasting\n", 3)
         with pytest.raises(NotFound, match="no provider 'my-provder'"):
             app.providers.require("my-provder")
 
