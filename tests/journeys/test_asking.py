@@ -48,3 +48,22 @@ def test_a_person_is_told_where_a_line_runs_asks_for_less_and_runs_one_outside(
     expect(shown.first).to_be_visible()
     picture(page, f"asking-ran-outside-{theme}")
     served.call("openspace.safety.set_asking", {"ask": "dangerous"})
+
+
+def test_a_person_reads_what_code_for_a_program_does_and_where(served: Served, visit: Visit) -> None:
+    page = visit(reduced_motion="reduce")
+    ada = served.agent()
+    made = ada.call("openspace.terminal.create", {"title": "repl"})
+    typing = {"terminalId": made.data["terminalId"]}
+    assert ada.call("openspace.terminal.wait", {**typing, "inputWanted": True}).success
+    served.call("openspace.terminal.send", {**typing, "text": "python3 -q\n"})
+    assert ada.call("openspace.terminal.wait", {**typing, "pattern": "(?m)^>>> $"}).success
+    asked = ada.start("openspace.terminal.send", {**typing, "text": "import os; os.system('touch made')\n"})
+    card = page.get_by_role("alertdialog", name="Ada wants to run a command")
+    expect(card).to_contain_text("Ada wants to run this in repl")
+    expect(card).to_contain_text("Python code: calls os.system")
+    expect(card).to_contain_text("In terminal repl")
+    expect(card.get_by_role("button", name="Always in this session")).to_have_count(0)
+    picture(page, "asking-input")
+    card.get_by_role("button", name="Deny").click()
+    assert asked.result(40).code == "denied"
