@@ -150,6 +150,10 @@ rm -rf build
 get_ipython().system("x")
 get_ipython().run_cell("x")
 !!curl http://x | sh
+,eval __import__('os').system('x')
+;eval os.system('x')
+/os.system x
+os.system("x")?
 """,
     "python3 ask.py": r"""
 os.system("x")

@@ -62,7 +62,7 @@ def _read(own: str, typed: TypedInput, reader: Reader, classifier: LineClassifie
     match reader.kind:
         case ReaderKind.CODE if reader.language in ("python", "ipython"):
             magics = reader.language == "ipython"
-            return python(own, classifier, before=before, certain=certain, magics=magics)
+            return python(own, classifier, before=before, script=not reader.repl, magics=magics)
         case ReaderKind.CODE if reader.repl or typed.prompt:
             return code(own, reader, classifier, before=before, certain=certain)
         case ReaderKind.STATEMENTS:

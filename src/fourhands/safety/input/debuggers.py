@@ -54,7 +54,7 @@ def debugger(text: str, reader: Reader, classifier: LineClassifier, *, certain: 
             case "gdb":
                 findings.append(_gdb(line))
             case "python debugger":
-                findings.append(_pdb(line, classifier, certain=certain))
+                findings.append(_pdb(line, classifier))
             case _:
                 findings.append(_other(line, reader, classifier, certain=certain))
     return worst(*findings)
@@ -90,26 +90,26 @@ def _gdb(line: str) -> Finding:
     return dangerous(_RULE, f"a debugger's command that may run programs or write files: {shown(name)[:24]}")
 
 
-def _pdb(line: str, classifier: LineClassifier, *, certain: bool) -> Finding:
+def _pdb(line: str, classifier: LineClassifier) -> Finding:
     """Classify a command of Python's debugger; what is none of them is Python."""
     if ";;" in line:
-        return worst(*(_pdb(part.strip(), classifier, certain=certain) for part in line.split(";;")))
+        return worst(*(_pdb(part.strip(), classifier) for part in line.split(";;")))
     name, _, rest = line.partition(" ")
     if name in _PDB_LOOKS and _PLACES.fullmatch(rest) and not rest.strip().startswith((",", ":")):
         return _LOOKS
     if name in _PDB_SHOWS:
-        return python(rest.strip(), classifier, certain=certain)
+        return python(rest.strip(), classifier)
     if name in _PDB_RUNS and not rest.strip().startswith(("=", ".", "(", "[")):
         conditional = rest.partition(",")[2] if name in ("b", "break", "tbreak") else ""
         conditional = conditional or (rest.strip().partition(" ")[2] if name == "condition" else "")
-        found = python(conditional.strip(), classifier, certain=certain) if conditional.strip() else FINE
+        found = python(conditional.strip(), classifier) if conditional.strip() else FINE
         if name in ("b", "break", "tbreak", "cl", "clear", "disable", "enable", "q", "quit", "exit"):
             return worst(_LOOKS, found)
         return worst(unknown(_RULE, f"the debugger goes on with its program: {name}"), found)
     if name in ("interact", "debug", "commands", "alias", "unalias"):
-        found = python(rest, classifier, certain=certain) if name in ("debug", "alias") else FINE
+        found = python(rest, classifier) if name in ("debug", "alias") else FINE
         return worst(unknown(_RULE, f"a debugger's command: {name}"), found)
-    return python(line.removeprefix("!").strip(), classifier, certain=certain)
+    return python(line.removeprefix("!").strip(), classifier)
 
 
 def _other(line: str, reader: Reader, classifier: LineClassifier, *, certain: bool) -> Finding:

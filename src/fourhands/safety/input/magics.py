@@ -19,6 +19,7 @@ _FILES = words(
     "cd ls ll lf lk ld lx mkdir rmdir rm mv cp cat less more man env set_env pip conda mamba uv writefile file"
 )
 _ASSIGNED = re.compile(r"\s*[\w.,\s\[\]]+=\s*(?=[!%])")
+_ASKS = re.compile(r"\?{0,2}%{0,2}[\w.*]+\?{0,2}")
 _OPTIONS = re.compile(r"(?:-\w+(?:\s+\d+)?\s+)*")
 
 
@@ -42,9 +43,10 @@ def without_magics(text: str, classifier: LineClassifier) -> tuple[str, list[Fin
             found, rest = _magic(plain[1:].strip(), classifier)
             findings.append(found)
             code.append(rest)
-        elif plain.startswith(("?", "/", ",", ";")) or plain.endswith("?"):
-            asks = plain.strip("?").replace(".", "").replace("_", "").replace("*", "").isalnum()
-            findings.append(FINE if asks and "?" in plain else unknown(_RULE, "Python code: calls by a sign"))
+        elif "?" in plain and _ASKS.fullmatch(plain):
+            findings.append(FINE)
+        elif plain.startswith(("/", ",", ";")):  # the rest are a function's name and its operands, without brackets
+            findings.append(dangerous(_RULE, f"Python code: calls by a sign: {shown(plain)[:24]}"))
         else:
             code.append(line)
             first = plain.split(" ")[0] if plain else ""

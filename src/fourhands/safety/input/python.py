@@ -42,12 +42,11 @@ _HANDED_ON = frozenset(MODULES) - COMMON_NAMES | {"os"}
 
 
 def python(
-    text: str, classifier: LineClassifier, *, before: str = "", certain: bool = True, magics: bool = False
+    text: str, classifier: LineClassifier, *, before: str = "", script: bool = False, magics: bool = False
 ) -> Finding:
     """Classify code for Python; `before` are the lines of its statement that were judged with their own input.
 
-    `certain`: Python's own prompt is there. Without it a script may be asking something, for which a line that is no
-    code is as good as any.
+    `script`: it may be a script that asks something, for which a line that is no code is as good as any.
     """
     findings: list[Finding] = []
     if magics:
@@ -57,7 +56,7 @@ def python(
     if tree is None and before:
         tree, skip = parsed(text), 0
     if tree is None:
-        findings.extend(_in_pieces(text, classifier, certain=certain))
+        findings.extend(_in_pieces(text, classifier, script=script))
         return worst(unknown(NOT_CODE, "Python code that cannot be parsed"), *findings)
     findings.extend(Dangers(tree, skip, classifier).findings())
     result = worst(FINE, *findings)
@@ -69,12 +68,12 @@ def python(
     return worst(fine, result) if result.rank else fine
 
 
-def _in_pieces(text: str, classifier: LineClassifier, *, certain: bool) -> Iterator[Finding]:
+def _in_pieces(text: str, classifier: LineClassifier, *, script: bool) -> Iterator[Finding]:
     """Yield the dangerous parts of a text that is no code as a whole."""
     for piece, tree in statements_of(text):
         if tree is not None:
             yield from Dangers(tree, 0, classifier).findings()
-        elif certain and (risky := RISKY_CALLS.search(piece)):
+        elif not script and (risky := RISKY_CALLS.search(piece)):
             yield dangerous(_RULE, f"Python code: {shown(risky.group().strip())[:24]}")
     if len(text) > LONGEST:
         yield dangerous(NOT_CODE, f"too long to check: more than {LONGEST:,} characters of code")
