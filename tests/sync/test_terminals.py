@@ -111,7 +111,7 @@ def test_a_script_runs_types_waits_and_reads(terminals: fourhands.sync.Terminals
     assert {shell} == {terminals.get("build"), terminals.get(shell.id)}
     assert (shell.size, shell.program, shell.exited, terminals.count) == ((100, 30), "bash", False, 1)
     position = shell.type("read -p 'name? ' n; echo hello $n\n")
-    assert shell.wait(pattern=r"name\?", position=position, deadline_s=30).reason == "pattern"
+    assert shell.wait(pattern=r"^name\?", position=position, deadline_s=30).reason == "pattern"
     shell.type("Ada\n")
     assert shell.wait(finished=True, deadline_s=30).exit_code == 0
     assert "hello Ada" in shell.lines(5)
