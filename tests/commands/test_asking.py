@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.test_policy import Bar
+from tests.kit.asking import asked, call
 from tests.kit.person import Person, let_in
 from tests.kit.workbench import open_app, temporary_places
 from tests.safety.shell.everyday import SESSION, lines
@@ -15,11 +16,9 @@ from tests.safety.shell.untuned import PROJECTS
 
 from fourhands.app import App
 from fourhands.core.approval import Assessment
-from fourhands.core.call import Result
-from fourhands.core.question import Choice, Question
+from fourhands.core.question import Choice
 from fourhands.safety.asking import AskSetting
 from fourhands.settings import BubblewrapSettings, SafetySettings, SandboxSettings, Settings
-from fourhands.workbench.sessions import Session
 
 
 def asking(ask: AskSetting, **sandbox: object) -> Settings:
@@ -30,21 +29,6 @@ def asking(ask: AskSetting, **sandbox: object) -> Settings:
 async def app() -> AsyncIterator[App]:
     async with open_app() as app:
         yield app
-
-
-async def call(app: App, session: Session, verb: str, **args: object) -> Result:
-    return await app.call(f"openspace.{verb}", args, actor=session.actor)
-
-
-async def asked(
-    app: App, session: Session, person: Person, choice: Choice, verb: str, **args: object
-) -> tuple[Question, Result]:
-    """The question that a call asks, and the call's result after this answer."""
-    async with asyncio.TaskGroup() as group:
-        calling = group.create_task(call(app, session, verb, **args))
-        question = await person.question()
-        person.answer(question, choice)
-    return question, calling.result()
 
 
 async def git(work: Path, *words: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.commands.test_policy import Bar, until
+from tests.kit.asking import asked, call
 from tests.kit.isolation import refuse
 from tests.kit.person import Person, let_in
 from tests.kit.workbench import open_app
@@ -16,9 +17,6 @@ from tests.safety.input import cases
 
 from fourhands.app import App
 from fourhands.core.approval import Assessment
-from fourhands.core.call import Result
-from fourhands.core.question import Choice, Question
-from fourhands.workbench.sessions import Session
 from fourhands.workbench.terminals.terminal import Terminal
 
 
@@ -74,21 +72,6 @@ def judged(bar: Bar, terminal: Terminal, text: str) -> Assessment:
     found = bar("terminal.send", terminalId=terminal.id, text=text)
     assert found is not None
     return found
-
-
-async def call(app: App, session: Session, verb: str, **args: object) -> Result:
-    return await app.call(f"openspace.{verb}", args, actor=session.actor)
-
-
-async def asked(
-    app: App, session: Session, person: Person, choice: Choice, verb: str, **args: object
-) -> tuple[Question, Result]:
-    """The question that a call asks, and the call's result after this answer."""
-    async with asyncio.TaskGroup() as group:
-        calling = group.create_task(call(app, session, verb, **args))
-        question = await person.question()
-        person.answer(question, choice)
-    return question, calling.result()
 
 
 async def test_code_for_python_is_judged_as_python(app: App) -> None:
