@@ -199,7 +199,12 @@ export class Questions {
     const left = h("span", { class: "left" });
     const fields = new FormFields(question.fields, question.id);
     const sending = h("button", { class: "button main", type: "submit" }, "Send");
-    const born = performance.now();
+    let deafUntil = performance.now() + DEAF_MS;
+    // By a key in the first moment: it was meant for something else. Whoever has clicked means this form.
+    sending.addEventListener("click", (event) => {
+      if (event.detail > 0) deafUntil = 0;
+      else if (performance.now() < deafUntil) event.preventDefault();
+    });
     const send = async () => {
       const values = fields.values();
       if (!values) return;
@@ -222,8 +227,7 @@ export class Questions {
     );
     element.querySelector("form")?.addEventListener("submit", (event) => {
       event.preventDefault();
-      // By a key in the first moment: it was meant for something else.
-      if (performance.now() - born >= DEAF_MS) void send();
+      void send();
     });
     (fields.first ?? element.querySelector(".row .button:nth-child(2)"))?.setAttribute("data-default", "");
     return { element, tick: () => countDown(question, left) };
